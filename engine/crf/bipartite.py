@@ -10,7 +10,7 @@ from engine.core.errors import InvalidProblemError
 
 @dataclass(frozen=True, slots=True)
 class BipartiteItems:
-    """n items on each side; W_ij = <theta, F_ij> scores the edge from row i to column j.
+    """Items to match, n on each side; W_ij = <theta, F_ij> scores the edge from row i to column j.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class BipartiteItems:
 
     @property
     def n_features(self) -> int:
-        """K."""
+        """Number of features K."""
         return int(self.features.shape[2])
 
     def scores(self, theta: FloatArray) -> FloatArray:
@@ -61,7 +61,7 @@ def check_assignment(columns: IntArray, n_items: int) -> IntArray:
     Raises
     ------
     InvalidProblemError
-        If it is not.
+        If it is not a permutation.
     """
     array = np.asarray(columns, dtype=np.int64)
     if not np.array_equal(np.sort(array), np.arange(n_items)):

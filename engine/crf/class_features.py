@@ -1,12 +1,12 @@
 """Features of a grid of pixels with several classes, as linear maps and their transposes.
 
-Node scores are weights of what the trees say of a class, and of maps that came with the picture:
+Node scores are weighted sums of the trees' scores s of a class and of maps given with the picture:
 
     theta_i(x) = a_x + b_x s_i(x) + c_x clip(s_i(x)) + sum_m d_xm map_im
 
-Edge scores are an agreement by the edge's code, and a table of label pairs for either direction:
+Edge scores are an agreement by the edge's code, and a table of label pairs for each direction:
 
-    theta_ij(x, y) = <g, v_ij> [x = y] + P_way(x, y)
+    theta_ij(x, y) = <g, v_ij> [x = y] + P_direction(x, y)
 
 The parameters are one vector theta = (a, b, c, d by class; g; P_right, P_down).
 """
@@ -22,16 +22,16 @@ from engine.crf.grid_features import CodeArray, EdgeFeatures
 from engine.crf.image_features import N_EDGE_FEATURES
 
 UNKNOWN = 255
-"""The label of pixels of which nothing is known: hidden, or to be ignored."""
+"""Label of pixels without known class: hidden, or to be ignored."""
 
 MOST_CLASSES = 32
 
 SMALL_SCORE = 1.5
-"""Scores within this have a weight of their own: trees are bolder in doubt than when sure."""
+"""Scores within this bound have a separate weight: trees are bolder in doubt than when sure."""
 
 AGREEMENT, FALL = 0.9, 0.04
-"""Agreement of equal neighbours where edges are not learned, nats, and how much less it is for each
-threshold of contrast."""
+"""Agreement of equal neighbours if edges are not learned, nats, and its decrease for each threshold
+of contrast."""
 
 ClassLabels = NDArray[np.uint8]
 Scores = NDArray[np.float32]
@@ -39,14 +39,14 @@ Scores = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class ClassLayout:
-    """Where the parameters of so many classes and maps stand in theta."""
+    """Layout of theta for a number of classes and maps."""
 
     n_classes: int
     n_maps: int = 0
 
     @property
     def n_node(self) -> int:
-        """Node weights of one class."""
+        """Number of node weights of one class."""
         return 3 + self.n_maps
 
     @property
@@ -55,7 +55,7 @@ class ClassLayout:
         return self.n_classes * self.n_node + N_EDGE_FEATURES + 2 * self.n_classes**2
 
     def split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Views: node weights (L, 3 + C), agreement (42,), pairs (2, L, L).
+        """Return views: node weights (L, 3 + C), agreement (42,), pairs (2, L, L).
 
         Raises
         ------
@@ -70,7 +70,7 @@ class ClassLayout:
         return theta[:count].reshape(n, self.n_node), edges, pairs
 
     def plain(self) -> FloatArray:
-        """Parameters that say what the trees say, with a little agreement of neighbours."""
+        """Return parameters that follow the trees, with a little agreement of neighbours."""
         theta = np.zeros(self.size)
         nodes, agreement, _ = self.split(theta)
         nodes[:, 1] = 1.0
@@ -78,7 +78,7 @@ class ClassLayout:
         return theta
 
     def smooth(self) -> FloatArray:
-        """Parameters for strokes: neighbours agree unless contrast parts them."""
+        """Return parameters for strokes: neighbours agree unless contrast separates them."""
         theta = self.plain()
         agreement = self.split(theta)[1]
         agreement[:] = -FALL
@@ -98,12 +98,12 @@ class ClassScores:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassFeatures:
-    """What is known of one picture of its model's size.
+    """Features of one picture at the size of its model.
 
     Parameters
     ----------
-    trees : ndarray, shape (rows, columns, L), float32: log-probabilities, of mean 0 a pixel.
-    maps : ndarray, shape (rows, columns, C), float32: log-odds of maps from elsewhere; C may be 0.
+    trees : ndarray, shape (rows, columns, L), float32: log-probabilities, of mean 0 per pixel.
+    maps : ndarray, shape (rows, columns, C), float32: log-odds of external maps; C may be 0.
     edges : EdgeFeatures
     """
 
@@ -118,7 +118,7 @@ class ClassFeatures:
 
     @property
     def layout(self) -> ClassLayout:
-        """Where the parameters stand."""
+        """Layout of the parameters."""
         return ClassLayout(int(self.trees.shape[2]), int(self.maps.shape[2]))
 
     @property
@@ -164,9 +164,9 @@ class ClassFeatures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassExample:
-    """One observation: a picture's features and its labels, (rows, columns) uint8.
+    """Observation: a picture's features and its labels, (rows, columns) uint8.
 
-    Labels from the number of classes on are unknown.
+    Labels at or above the number of classes are unknown.
 
     Raises
     ------
@@ -185,10 +185,10 @@ class ClassExample:
 
     @property
     def n_known(self) -> int:
-        """Pixels whose label is known."""
+        """Number of pixels with a known label."""
         return int(np.count_nonzero(self.labels < self.features.layout.n_classes))
 
 
 def centred(scores: Scores) -> Scores:
-    """Scores less their mean over the classes, read-only."""
+    """Return scores less their mean over the classes, read-only."""
     return read_only(scores - scores.mean(axis=-1, keepdims=True))

@@ -1,14 +1,14 @@
-"""Auto-context: what a first guess says around a pixel.
+"""Auto-context: features from a first guess around each pixel.
 
-Of masks 37 numbers: the log-odds of the guess; its probabilities averaged at several scales, and
-around places at several distances in eight directions; where the pixel lies within the whole of
-what was guessed, in standard deviations from its middle; how large that is; and how much its colour
-belongs to what was guessed. Of windows of large pictures only the first 30, which tell of a pixel's
-surroundings; models made before colours were counted know the first 33.
+A mask has 37 features: the log-odds of the guess; its probabilities averaged at several scales, and
+around places at several distances in eight directions; the position of the pixel relative to the
+whole guess, in standard deviations from its centre; the size of the guess; and how typical the
+pixel's colour is of the guess. Windows of large pictures use only the first 30, the surroundings of
+the pixel; models made before colours were counted use the first 33.
 
-Of each of several classes 14: its score; its probability averaged at several scales, and around
-places above, below and beside the pixel at two distances. All of it lies within 68 pixels
-(three scales of the widest average), so that tiles see what the whole picture sees.
+Each of several classes has 14 features: its score; its probability averaged at several scales, and
+around places above, below and beside the pixel at two distances. All lie within 68 pixels (three
+scales of the widest average), so that tiles and the whole picture give the same features.
 
 References
 ----------
@@ -28,7 +28,7 @@ AVERAGES = (1.4, 2.8, 5.6, 11.2, 22.4)
 """Scales of the averages at the pixel itself, pixels of the model."""
 
 RINGS = ((8, 2.8), (18, 5.6), (40, 11.2))
-"""Distances of the places around it, and the scale of the averages there."""
+"""Distances of the surrounding places, and the scale of the averages there."""
 
 DIRECTIONS = tuple(
     (float(np.sin(angle)), float(np.cos(angle))) for angle in np.arange(8) * (np.pi / 4)
@@ -41,16 +41,16 @@ PLACES = tuple(
 )
 
 LOG_ODDS_LIMIT = 6.0
-"""Guesses more certain than this are cut: trees that never saw the picture can be no surer."""
+"""Guesses more certain than this are clipped: no tree is more certain on a held-out picture."""
 
 N_LOCAL = 1 + len(AVERAGES) + len(RINGS) * len(DIRECTIONS)
-"""Numbers a pixel of masks that tell of its surroundings alone."""
+"""Number of features per pixel of masks that depend on its surroundings alone."""
 
 N_PLACED = N_LOCAL + 2 + 1
-"""Those and where the pixel lies within the guess."""
+"""Number of these features and of the pixel's position within the guess."""
 
 N_CONTEXT = N_PLACED + N_COLOURS
-"""Numbers a pixel of masks."""
+"""Number of features per pixel of masks."""
 
 CLASS_PLACES = tuple(
     (distance * down, distance * across, scale)
@@ -61,7 +61,7 @@ CLASS_PLACES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class GuessPlace:
-    """Where the guess lies within the whole: its middle and spread, rows and columns; its share."""
+    """Position of a guess in the whole: its centre and spread, rows and columns; its share."""
 
     middle: tuple[float, float]
     spread: tuple[float, float]
@@ -69,13 +69,13 @@ class GuessPlace:
 
     @staticmethod
     def share_of(log_odds: FloatPlanes) -> FloatPlanes:
-        """Probabilities of a guess whose certainty is cut, float32."""
+        """Return probabilities of a guess with clipped certainty, float32."""
         cut = np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)
         return np.asarray(1 / (1 + np.exp(-cut)), dtype=np.float32)
 
     @classmethod
     def of_sums(cls, down: FloatArray, across: FloatArray) -> "GuessPlace":
-        """From the summed probabilities of every row and of every column."""
+        """Return the position from the summed probabilities of every row and of every column."""
         total = float(down.sum()) + 1e-6
         middles, spreads = [], []
         for sums in (down, across):
@@ -88,24 +88,24 @@ class GuessPlace:
         return cls((middles[0], middles[1]), (spreads[0], spreads[1]), share)
 
     def seen_from(self, top: int, left: int) -> "GuessPlace":
-        """The same for a window whose first row and column are given."""
+        """Return the position relative to a window whose first row and column are given."""
         return replace(self, middle=(self.middle[0] - top, self.middle[1] - left))
 
 
 @dataclass(frozen=True, slots=True)
 class GuessedWhole:
-    """What tells of a whole guess: where it lies, and what each colour says of it."""
+    """Summary of a whole guess: its position, and the evidence of each colour for it."""
 
     place: GuessPlace
     colours: FloatPlanes
 
     def seen_from(self, top: int, left: int) -> "GuessedWhole":
-        """The same for a window whose first row and column are given."""
+        """Return the summary relative to a window whose first row and column are given."""
         return replace(self, place=self.place.seen_from(top, left))
 
 
 class GuessCount:
-    """Gathers what tells of a whole guess, from tiles that do not overlap."""
+    """Counter that summarises a whole guess from tiles that do not overlap."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self._down, self._across = np.zeros(shape[0]), np.zeros(shape[1])
@@ -120,7 +120,7 @@ class GuessCount:
         self._colours.add(share, planes)
 
     def whole(self) -> GuessedWhole:
-        """What all tiles tell together."""
+        """Return the summary of all tiles."""
         return GuessedWhole(GuessPlace.of_sums(self._down, self._across), self._colours.tell())
 
 
@@ -137,7 +137,7 @@ def average_around(
     guess : ndarray, shape (rows, columns), float32
     averages : scales at the pixel itself, pixels.
     places : rows down, columns across, and one of the scales.
-    planes : ndarray, shape (len(averages) + len(places), rows, columns), written
+    planes : ndarray, shape (len(averages) + len(places), rows, columns), output
     """
     rows, columns = guess.shape
     for scale, plane in zip(averages, planes, strict=False):
@@ -155,14 +155,14 @@ def compute_context(
     n_planes: int = N_CONTEXT,
     whole: GuessedWhole | None = None,
 ) -> FloatPlanes:
-    """Return the context of every pixel, one plane a feature.
+    """Compute the context of every pixel, one plane per feature.
 
     Parameters
     ----------
     log_odds : ndarray, shape (rows, columns), float32, of the first guess
     filters : ndarray, shape (K, rows, columns), float32, of the filter bank
-    n_planes : `N_LOCAL`, `N_PLACED` or `N_CONTEXT`; how much is known
-    whole : of the whole guess, where this is a window of it
+    n_planes : `N_LOCAL`, `N_PLACED` or `N_CONTEXT`; the kinds of features
+    whole : summary of the whole guess, if this is a window of it
 
     Returns
     -------
@@ -185,7 +185,7 @@ def compute_context(
 
 
 def _fill_place_within(place: GuessPlace, planes: FloatPlanes) -> None:
-    """Write the offset from the guess's middle in its standard deviations, and its share."""
+    """Write the offset from the guess's centre in standard deviations, and its share."""
     for axis, size in enumerate(planes.shape[1:]):
         line = ((np.arange(size) - place.middle[axis]) / place.spread[axis]).astype(np.float32)
         planes[axis] = line[:, None] if axis == 0 else line[None]
@@ -193,7 +193,7 @@ def _fill_place_within(place: GuessPlace, planes: FloatPlanes) -> None:
 
 
 def compute_class_context(scores: FloatPlanes) -> FloatPlanes:
-    """Return the context of every pixel, one plane a feature.
+    """Return the context of every pixel, one plane per feature.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def compute_class_context(scores: FloatPlanes) -> FloatPlanes:
 
 
 def n_context(n_outputs: int, *, is_local: bool = False) -> int:
-    """Numbers a pixel around guesses of so many numbers each; those of classes are all local."""
+    """Return the context features per pixel for guesses of ``n_outputs``; class ones are local."""
     if n_outputs == 1:
         return N_LOCAL if is_local else N_CONTEXT
     return n_outputs * (1 + len(AVERAGES) + len(CLASS_PLACES))

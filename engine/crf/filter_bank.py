@@ -1,10 +1,10 @@
-"""A multiscale filter bank: what a pixel and its surroundings look like, 72 numbers a pixel.
+"""Multiscale filter bank: the appearance of a pixel and its surroundings, 72 features per pixel.
 
-Of the lightness at six scales: Gaussian, Laplacian, length of the gradient, difference of
-Gaussians, eigenvalues of the structure tensor and of the Hessian (the set that ilastik and
-scikit-image have); of both colour axes: Gaussians at these scales; at one pixel: red, green and
-blue, lightness and colour axes, hue and saturation. Then, where position may speak, how far up
-and to the left the pixel lies and how far from the middle.
+Lightness at six scales: Gaussian, Laplacian, length of the gradient, difference of Gaussians,
+eigenvalues of the structure tensor and of the Hessian (the set of ilastik and scikit-image); both
+colour axes: Gaussians at these scales; at one pixel: red, green and blue, lightness and colour
+axes, hue and saturation. If positions are used: the pixel's distances from the top, the left and
+the middle.
 """
 
 from collections.abc import Callable
@@ -25,17 +25,17 @@ SCALES = (0.7, 1.4, 2.8, 5.6, 11.2, 22.4)
 """Standard deviations of the Gaussians, pixels of the model."""
 
 REACH = 3.0
-"""Gaussians end after so many standard deviations: .3 % of their weight lies beyond."""
+"""Standard deviations at which Gaussians end: 0.3 % of their weight lies beyond."""
 
 FINER = 1.6
-"""A difference of Gaussians takes away one so many times as fine."""
+"""Ratio of the two scales in a difference of Gaussians."""
 
 INNER_SCALE = 0.5
-"""The structure tensor averages over a scale products of gradients at this share of it."""
+"""Scale of the gradients whose products the structure tensor averages, as a share of its own."""
 
 
 def plane_names() -> tuple[str, ...]:
-    """What the planes are that every bank has, in their order."""
+    """Return the names of the planes of every bank, in order."""
     of_lightness = (
         *("Gaussian", "Laplacian", "gradient", "difference of Gaussians"),
         *("structure tensor, larger", "structure tensor, smaller"),
@@ -48,7 +48,7 @@ def plane_names() -> tuple[str, ...]:
 
 
 class Frame(NamedTuple):
-    """Where a window lies in a whole picture: its first row and column, the size of the whole."""
+    """Position of a window in a whole picture: first row and column, and the size of the whole."""
 
     top: int
     left: int
@@ -58,28 +58,28 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FilterBank:
-    """Which filters; ``position`` says whether the place within the picture is among them."""
+    """Choice of filters; ``position`` includes the position within the picture."""
 
     position: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each feature is, in their order."""
+        """Names of the features, in order."""
         place = ("from the top", "from the left", "from the middle") if self.position else ()
         return (*plane_names(), *place)
 
     @property
     def n_features(self) -> int:
-        """Numbers a pixel."""
+        """Number of features per pixel."""
         return len(self.names)
 
     def compute(
         self, colours: NDArray[np.uint8], frame: Frame | None = None, *, is_shared: bool = False
     ) -> FloatPlanes:
-        """Return all features of a picture, (rows, columns, 3) uint8, one plane a feature.
+        """Return all features of a picture, (rows, columns, 3) uint8, one plane per feature.
 
-        ``frame`` tells where it lies in the whole, where it is a window of a larger one. Where it
-        ``is_shared`` several threads share the filters.
+        ``frame`` is the picture's position if it is a window of a larger one. If ``is_shared``,
+        several threads share the filters.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class FilterBank:
 
         Notes
         -----
-        About 1 ms and 320 bytes a thousand pixels.
+        About 1 ms and 320 bytes per thousand pixels.
         """
         rows, columns = colours.shape[:2]
         planes = np.empty((self.n_features, rows, columns), dtype=np.float32)
@@ -119,15 +119,15 @@ class FilterBank:
 
 
 def _colour_axes(fractions: FloatPlanes) -> FloatPlanes:
-    """Lightness and two opponent axes, close to CIE L*, a*, b* of sRGB colours and as cheap."""
-    from skimage.color import rgb2lab  # here because it takes longer to import than all the rest
+    """Return lightness and two opponent axes, close to CIE L*, a*, b* of sRGB and as cheap."""
+    from skimage.color import rgb2lab  # imported here: it takes longer than all other imports
 
     axes: FloatPlanes = np.ascontiguousarray(rgb2lab(fractions, channel_axis=0), dtype=np.float32)
     return axes * np.float32(0.01)
 
 
 def _hue_and_saturation(fractions: FloatPlanes) -> FloatPlanes:
-    """Hue as a point on a circle, so that reds lie together, scaled by the saturation's size."""
+    """Return hue as a point on a circle, so that reds are close, and saturation, (3, ...)."""
     top, bottom = fractions.max(axis=0), fractions.min(axis=0)
     red, green, blue = fractions
     across = red - (green + blue) / 2
@@ -154,21 +154,21 @@ def _fill_scale(lightness: FloatPlanes, scale: float, planes: FloatPlanes) -> No
 
 
 def blur_into(plane: FloatPlanes, scale: float, out: FloatPlanes) -> None:
-    """Write a plane, (rows, columns), averaged by a Gaussian; ``out`` is another plane."""
+    """Write a plane, (rows, columns), blurred by a Gaussian; ``out`` is another plane."""
     weights = gaussian_weights(scale)
     work = np.empty(plane.shape[1] + 2 * len(weights), dtype=np.float32)
     blur(plane, weights, work, out)
 
 
 def gaussian_weights(scale: float) -> FloatPlanes:
-    """Weights of a Gaussian from its middle outwards, float32; with their mirror they sum to 1."""
+    """Return Gaussian weights from the middle outwards, float32; mirrored, they sum to 1."""
     steps = np.arange(int(np.ceil(REACH * scale)) + 1)
     weights = np.exp(-0.5 * (steps / scale) ** 2)
     return np.asarray(weights / (2 * weights.sum() - weights[0]), dtype=np.float32)
 
 
 def _fill_positions(planes: FloatPlanes, frame: Frame) -> None:
-    """Write the place in the whole picture, each side counting as 1."""
+    """Write the position in the whole picture, with each side counted as 1."""
     rows, columns = planes.shape[1:]
     down = (np.arange(rows, dtype=np.float32) + np.float32(frame.top + 0.5)) / frame.rows
     across = (np.arange(columns, dtype=np.float32) + np.float32(frame.left + 0.5)) / frame.columns

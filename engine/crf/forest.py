@@ -1,7 +1,7 @@
-"""A boosted forest: what is said of a pixel as sums over decision trees, in flat arrays.
+"""Boosted forest: scores of pixels as sums over decision trees, in flat arrays.
 
-A forest of two classes says one number, the log-odds of the second; one of L classes says L
-numbers, log-probabilities up to a constant.
+A forest of two classes has one output, the log-odds of the second; a forest of L classes has L
+outputs, log-probabilities up to a constant.
 """
 
 from collections.abc import Mapping
@@ -25,13 +25,13 @@ KINDS = {
     "children": np.int32,
     "values": np.float32,
 }
-"""The arrays of a forest and their types."""
+"""Arrays of a forest and their types."""
 
 MAX_DEPTH = 64
-"""Steps to a leaf that a file may claim: ours take some ten."""
+"""Largest depth accepted from a file; learned trees have about ten levels."""
 
 SHARED_PIXELS = 16_384
-"""Pixels from which trees are asked by several threads, where the caller allows it."""
+"""Number of pixels from which several threads share the trees, if the caller allows it."""
 
 _DO_NOT_FIT = "the arrays of the decision trees do not fit each other."
 
@@ -40,7 +40,7 @@ _DO_NOT_FIT = "the arrays of the decision trees do not fit each other."
 class Forest:
     """Trees of binary comparisons; see `engine.kernels.forest.sum_trees` for the arrays.
 
-    ``offsets``, shape (M,), is what is said before any tree; ``values`` has shape (N, M).
+    ``offsets``, shape (M,), is the score before any tree; ``values`` has shape (N, M).
 
     Raises
     ------
@@ -68,15 +68,15 @@ class Forest:
 
     @property
     def n_outputs(self) -> int:
-        """Numbers that a leaf holds: 1 of two classes, L of L."""
+        """Number of values in a leaf: 1 for two classes, L for L."""
         return len(self.offsets)
 
     def scores(self, planes: NDArray[Any], *, is_shared: bool = False) -> NDArray[np.float32]:
-        """Return what the trees say of every pixel.
+        """Return the scores of every pixel.
 
         Parameters
         ----------
-        planes : ndarray, shape (n_features, ...), float32, or uint8 where thresholds are bins
+        planes : ndarray, shape (n_features, ...), float32, or uint8 if thresholds are bins
         is_shared : bool, whether several threads may share the pixels.
 
         Returns
@@ -88,7 +88,7 @@ class Forest:
             raise InvalidProblemError(
                 f"planes: expected {self.n_features} features, received {len(flat)}."
             )
-        # A lone number is summed in double precision, as scikit-learn does.
+        # A single output is summed in double precision, as scikit-learn does.
         kind = np.float64 if self.n_outputs == 1 else np.float32
         total = np.empty((flat.shape[1], self.n_outputs), dtype=kind)
         total[:] = self.offsets
@@ -101,7 +101,7 @@ class Forest:
         return total.reshape(*planes.shape[1:], self.n_outputs).astype(np.float32, copy=False)
 
     def joined(self, other: "Forest") -> "Forest":
-        """Return the trees of both, of the same features and numbers: what they say is added."""
+        """Return the trees of both forests, with equal features and outputs: their scores add."""
         n = np.int32(len(self.features))
         parts: dict[str, Any] = {
             "starts": (self.starts, other.starts + n),
@@ -115,30 +115,30 @@ class Forest:
         return Forest(self.n_features, read_only(self.offsets + other.offsets), **joined)
 
     def scaled(self, factor: float) -> "Forest":
-        """Return the forest that says so many times as much."""
+        """Return the forest with its scores multiplied by ``factor``."""
         values, offsets = self.values * np.float32(factor), self.offsets * np.float32(factor)
         return replace(self, offsets=read_only(offsets), values=read_only(values))
 
     def of_log_odds(self) -> "Forest":
-        """Return the forest of the difference that two classes make, the second less the first."""
+        """Return the forest of the difference of two classes, the second less the first."""
         offsets = (self.offsets[1:] - self.offsets[:1]).astype(np.float64)
         values = np.ascontiguousarray(self.values[:, 1:] - self.values[:, :1])
         return replace(self, offsets=read_only(offsets), values=read_only(values))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what ``forest_from_arrays`` reads, by name."""
+        """Return the arrays that ``forest_from_arrays`` reads, by name."""
         return {"n_features": np.array(self.n_features)} | {k: getattr(self, k) for k in KINDS}
 
 
 def forest_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Forest:
     """Check the arrays of a file and make a forest of them.
 
-    Older files of two classes have one ``offset`` and a single number a leaf.
+    Older files of two classes have one ``offset`` and a single value per leaf.
 
     Raises
     ------
     InvalidProblemError
-        If one is missing, is not of numbers, or they do not fit each other.
+        If an array is missing, is not numeric, or does not match the others.
     """
     given = dict(arrays)
     if "offset" in given and "offsets" not in given:
@@ -162,13 +162,13 @@ def forest_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Forest:
 
 
 def _check_nodes(forest: Forest) -> None:
-    """Refuse trees on which a walk would leave the nodes or the features."""
+    """Raise InvalidProblemError for trees whose paths leave the nodes or the features."""
     features, thresholds, children = forest.features, forest.thresholds, forest.children
     starts, depths, n_nodes = forest.starts, forest.depths, len(features)
     is_whole = starts.ndim == 1 and starts.shape == depths.shape
     if not is_whole or any(a.shape != (n_nodes,) for a in (features, thresholds, children)):
         raise InvalidProblemError(_DO_NOT_FIT)
-    is_leaf = np.isposinf(thresholds)  # never left to the right, where the next node is
+    is_leaf = np.isposinf(thresholds)  # never passed to the right, where the next node is
     if (
         _outside(starts, n_nodes - 1)
         or _outside(depths, MAX_DEPTH)

@@ -5,9 +5,9 @@ read left to right and top to bottom. The parameters are one vector,
 
     theta = (F_0, F_1, G_00, G_01, G_10, G_11),   K = 2 n_unary + 4 n_edge.
 
-Feature matrices are never stored. Node features answer two products with vectors; edge features
-take few distinct values, so that an edge stores a code of one byte and a basis lists the vector
-v of every code. A photograph of 30,000 pixels takes 300 kB instead of 15 MB.
+Feature matrices are never stored. Node features provide two products with vectors. Edge features
+have few distinct values, so an edge stores a code of one byte, and a basis lists the vector v of
+every code. A photograph of 30,000 pixels takes 300 kB instead of 15 MB.
 
 References
 ----------
@@ -29,7 +29,7 @@ LabelArray = NDArray[np.bool_]
 
 
 class NodeFeatures(Protocol):
-    """Node features u_i of one picture."""
+    """Protocol of the node features u_i of one picture."""
 
     @property
     def n_features(self) -> int:
@@ -51,7 +51,7 @@ class NodeFeatures(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DenseNodeFeatures:
-    """Node features given one by one: ``values`` of shape (rows, columns, n_features)."""
+    """Node features stored as an array ``values`` of shape (rows, columns, n_features)."""
 
     values: FloatArray
 
@@ -80,7 +80,7 @@ class DenseNodeFeatures:
 
 @dataclass(frozen=True, slots=True)
 class NodeFeaturesWithMaps:
-    """Node features of a picture and, after them, maps (rows, columns, C) float32."""
+    """Node features of a picture followed by maps (rows, columns, C) float32."""
 
     nodes: NodeFeatures
     maps: NDArray[np.float32]
@@ -247,7 +247,7 @@ class GridFeatures:
         return np.concatenate([-upper, upper, tables.ravel()])
 
     def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """F_0, F_1 and the four rows of G."""
+        """Return F_0, F_1 and the four rows of G."""
         if theta.shape != (self.n_parameters,):
             raise InvalidProblemError(
                 f"theta: expected {self.n_parameters} parameters, received {theta.shape}."
@@ -264,7 +264,7 @@ class GridFeatures:
 
 @dataclass(frozen=True, slots=True)
 class GridExample:
-    """One observation: the features of a picture and its labels, shape (rows, columns) bool.
+    """Observation: the features of a picture and its labels, shape (rows, columns) bool.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""Colours of a guess: how much more often than others a picture's own colours are marked.
+"""Colours of a guess: the excess frequency with which each colour of a picture is marked.
 
-What was learned knows the colours of other pictures. A first guess that is right in most places
-tells those of this one: a white horse in part taken for snow is found by the part that was not.
+A trained model knows the colours of other pictures. A first guess that is right in most places
+gives those of this one: a white horse partly taken for snow is found by its other part.
 
 References
 ----------
-Rother, Kolmogorov and Blake 2004, "GrabCut": colours of one picture, counted anew from each guess.
+Rother, Kolmogorov and Blake 2004, "GrabCut": colours of one picture, recounted for each guess.
 """
 
 import numpy as np
@@ -18,26 +18,26 @@ BINS = 16
 """Bins of lightness and of each colour axis, between which counts are smoothed."""
 
 BOUNDS = ((0.0, 1.0), (-0.5, 0.5), (-0.5, 0.5))
-"""Where the bins of lightness and of the colour axes end; what lies beyond counts as the last."""
+"""Range of the bins of lightness and of the colour axes; values beyond count in the last bin."""
 
 KNOWN = 0.001
-"""A colour of this share of the pixels counts half as the guess has it, half as all pixels."""
+"""Share of the pixels at which a colour's counts weigh as much as the prior."""
 
 _NAMES = plane_names()
 _AXES = ("lightness", "green-red", "blue-yellow")
 _COARSE = ("Gaussian at 2.8", "green-red at 2.8", "blue-yellow at 2.8")
 COUNTED = tuple(tuple(_NAMES.index(name) for name in names) for names in (_AXES, _COARSE))
-"""Planes of the filter bank that make up a colour: at one pixel, and averaged around it."""
+"""Planes of the filter bank that form a colour: at one pixel, and averaged around it."""
 
 AVERAGES = (1.4, 5.6)
-"""Scales at which what the colour at one pixel tells is averaged, pixels of the model."""
+"""Scales at which the evidence of single pixels' colours is averaged, pixels of the model."""
 
 N_COLOURS = len(COUNTED) + len(AVERAGES)
-"""Numbers a pixel."""
+"""Number of features per pixel."""
 
 
 class ColourCounts:
-    """Counts of every colour in a picture, tile by tile, and how much of each was guessed."""
+    """Counts of every colour in a picture, tile by tile, and the guessed part of each."""
 
     def __init__(self) -> None:
         self._all = np.zeros((len(COUNTED), BINS**3))
@@ -52,8 +52,8 @@ class ColourCounts:
             self._marked[k] += np.bincount(colours, weights, minlength=BINS**3)
 
     def tell(self) -> FloatPlanes:
-        """Return what each colour tells, shape (2, `BINS` ** 3), nats: by how much the log-odds of
-        pixels that have it lie above those of all pixels."""
+        """Return the evidence of each colour, shape (2, `BINS` ** 3), nats: the log-odds of pixels
+        of that colour less those of all pixels."""
         total = max(float(self._all[0].sum()), 1.0)
         share = np.clip(self._marked[0].sum() / total, 1e-6, 1 - 1e-6)
         prior = KNOWN * total
@@ -64,13 +64,13 @@ class ColourCounts:
 
 
 def fill_colours(told: FloatPlanes, planes: FloatPlanes, out: FloatPlanes) -> None:
-    """Write what the colours of pixels tell.
+    """Write the evidence of the pixels' colours.
 
     Parameters
     ----------
-    told : ndarray, as `ColourCounts.tell` returns it
+    told : ndarray, from `ColourCounts.tell`
     planes : ndarray, shape (K, rows, columns), float32, of the filter bank
-    out : ndarray, shape (N_COLOURS, rows, columns), float32, written
+    out : ndarray, shape (N_COLOURS, rows, columns), float32, output
     """
     for table, axes, plane in zip(told, COUNTED, out, strict=False):
         plane[:] = table[_bins(planes, axes)]
@@ -79,7 +79,7 @@ def fill_colours(told: FloatPlanes, planes: FloatPlanes, out: FloatPlanes) -> No
 
 
 def _bins(planes: FloatPlanes, axes: tuple[int, ...]) -> NDArray[np.int64]:
-    """The bin of every pixel's colour, (rows, columns)."""
+    """Return the bin of every pixel's colour, (rows, columns)."""
     place = np.zeros(planes.shape[1:], dtype=np.int64)
     for axis, (low, high) in zip(axes, BOUNDS, strict=True):
         step = ((planes[axis] - np.float32(low)) * np.float32(BINS / (high - low))).astype(np.int64)
@@ -88,7 +88,7 @@ def _bins(planes: FloatPlanes, axes: tuple[int, ...]) -> NDArray[np.int64]:
 
 
 def _smoothed(counts: FloatArray) -> FloatArray:
-    """Counts of each table, a quarter of which is shared with either neighbour along every axis."""
+    """Return counts smoothed by weights 1/4, 1/2, 1/4 along every axis of each table."""
     tables = counts.reshape(-1, BINS, BINS, BINS)
     for axis in (1, 2, 3):
         padded = np.pad(tables, [(int(k == axis),) * 2 for k in range(4)], mode="edge")

@@ -1,9 +1,9 @@
-"""The features of the horses experiment, from any picture: 100 of nodes and 42 of edges.
+"""Features of the horses experiment, from any picture: 100 per node and 42 per edge.
 
-Nodes: cosines and sines of colour and position for all 32 binary combinations, and 36 numbers
-of a histogram of oriented gradients, interpolated between the blocks of 16 pixels around it.
-Edges: one; the colour difference above ten thresholds; the larger Sobel response of the two ends
-above ten thresholds; and all of these apart for edges to the right and edges down.
+Nodes: cosines and sines of colour and position for all 32 binary combinations, and 36 entries of a
+histogram of oriented gradients, interpolated between the surrounding blocks of 16 pixels.
+Edges: a constant; the colour difference above ten thresholds; the larger Sobel response of the two
+ends above ten thresholds; and all of these separately for edges to the right and edges down.
 
 References
 ----------
@@ -37,7 +37,7 @@ N_GRADIENTS = 4 * ORIENTATIONS
 N_NODE_FEATURES = 2 * N_SINUSOIDS + N_GRADIENTS
 
 COLOUR_THRESHOLDS = np.array([0.01, 0.02, 0.04, 0.06, 0.09, 0.13, 0.18, 0.25, 0.35, 0.5])
-"""Euclidean distances of colours in [0, 1]^3; about equally frequent among photographs."""
+"""Euclidean distances of colours in [0, 1]^3, about equally frequent in photographs."""
 
 SOBEL_THRESHOLDS = np.array([0.05, 0.1, 0.17, 0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0])
 """Gradient sizes of the lightness in [0, 1] under the filter (1 2 1) x (1 0 -1)."""
@@ -104,12 +104,12 @@ class ImageNodeFeatures:
 def compute_image_features(
     colours: NDArray[np.uint8], maps: NDArray[np.float32] | None = None
 ) -> GridFeatures:
-    """Compute all features of a picture that already has the size of its model.
+    """Compute all features of a picture already resized for its model.
 
     Parameters
     ----------
     colours : ndarray, shape (rows, columns, 3), uint8; sides of at least 8 pixels.
-    maps : ndarray, shape (rows, columns, C), log-odds from elsewhere, further node features
+    maps : ndarray, shape (rows, columns, C), external log-odds, further node features
 
     Returns
     -------
@@ -117,21 +117,21 @@ def compute_image_features(
 
     Notes
     -----
-    About 20 ms and 10 bytes a pixel for a picture of 200 x 150 pixels.
+    About 20 ms and 10 bytes per pixel for a picture of 200 x 150 pixels.
     """
     nodes, edges = compute_parts(colours)
     return GridFeatures(beside_maps(nodes, maps), edges)
 
 
 def beside_maps(nodes: NodeFeatures, maps: NDArray[np.float32] | None) -> NodeFeatures:
-    """Return node features with those of maps after them, if there are any."""
+    """Return node features followed by those of maps, if there are any."""
     return nodes if maps is None or not maps.shape[2] else NodeFeaturesWithMaps(nodes, maps)
 
 
 def compute_parts(colours: NDArray[np.uint8]) -> tuple[ImageNodeFeatures, EdgeFeatures]:
-    """Compute node and edge features apart; see `compute_image_features`."""
+    """Compute node and edge features separately; see `compute_image_features`."""
     fractions = colours / 255.0
-    own = read_only(np.array(colours, order="C"))  # the caller may go on to change the picture
+    own = read_only(np.array(colours, order="C"))  # the caller may change the picture later
     nodes = ImageNodeFeatures(own, _gradients(fractions))
     return nodes, code_edges(fractions)
 
@@ -152,7 +152,7 @@ def code_edges(fractions: FloatArray) -> EdgeFeatures:
 
 
 def sobel_response(lightness: FloatArray) -> FloatArray:
-    """Size of the gradient by the filter (1 2 1) x (1 0 -1), borders repeated, same shape."""
+    """Return gradient sizes by the filter (1 2 1) x (1 0 -1), borders repeated, same shape."""
     padded = np.pad(lightness, 1, mode="edge")
     along = padded[2:] - padded[:-2]
     across = padded[:, 2:] - padded[:, :-2]
@@ -163,15 +163,15 @@ def sobel_response(lightness: FloatArray) -> FloatArray:
 
 
 def edge_features_from_codes(horizontal: CodeArray, vertical: CodeArray) -> EdgeFeatures:
-    """Join codes, 11 x (colour level) + (Sobel level), with the vectors that they stand for."""
+    """Join codes, 11 x (colour level) + (Sobel level), with their vectors."""
     return EdgeFeatures(read_only(horizontal), read_only(vertical), *_edge_bases())
 
 
 @cache
 def _edge_bases() -> tuple[FloatArray, FloatArray]:
-    """Vectors of all codes to the right and down, (121, 42) each: one pair for all pictures.
+    """Return the vectors of all codes to the right and down, (121, 42) each, for all pictures.
 
-    A pair of its own would take 81 kB beside the 300 kB of a photograph.
+    A separate pair for each picture would take 81 kB on top of the 300 kB of a photograph.
     """
     levels = np.arange(N_LEVELS)
     steps = (levels[:, None] > np.arange(N_LEVELS - 1)).astype(np.float64)  # (level, threshold)
@@ -182,21 +182,21 @@ def _edge_bases() -> tuple[FloatArray, FloatArray]:
 
 
 def interpolation_matrix(n_pixels: int, n_blocks: int) -> FloatArray:
-    """Weights, shape (n_pixels, n_blocks), between block centres at 0, 8, 16, ... pixels."""
+    """Return weights, (n_pixels, n_blocks), between block centres at 0, 8, 16, ... pixels."""
     place = (np.arange(n_pixels) + 0.5) / CELL
     return np.maximum(0.0, 1.0 - np.abs(place[:, None] - np.arange(n_blocks)))
 
 
 def _code(difference: FloatArray, response: FloatArray) -> CodeArray:
-    """Number of thresholds exceeded by each measure, joined into one byte."""
+    """Return the numbers of thresholds exceeded by both measures, joined into one byte."""
     colour = np.searchsorted(COLOUR_THRESHOLDS, difference)
     edge = np.searchsorted(SOBEL_THRESHOLDS, response)
     return np.asarray(N_LEVELS * colour + edge, dtype=np.uint8)
 
 
 def _gradients(fractions: FloatArray) -> NDArray[np.float32]:
-    """Blocks of 2 x 2 cells around every cell corner, shape (block rows, block columns, 36)."""
-    from skimage.feature import hog  # here because it takes longer to import than all the rest
+    """Return blocks of 2 x 2 cells at every cell corner, (block rows, block columns, 36)."""
+    from skimage.feature import hog  # imported here: it takes longer than all other imports
 
     rows, columns = fractions.shape[:2]
     padding = [(CELL, CELL + -side % CELL) for side in (rows, columns)]

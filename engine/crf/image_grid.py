@@ -1,4 +1,4 @@
-"""From a photograph to the grid of its model, and back from the grid to the photograph."""
+"""Conversion between a photograph and the grid of its model."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,13 +7,13 @@ from PIL import Image
 from engine.core.errors import InvalidProblemError
 
 MIN_SIDE = 8
-"""Shorter sides are enlarged to this: a histogram of gradients needs one cell of 8 pixels."""
+"""Smallest side after enlargement: a histogram of gradients needs one cell of 8 pixels."""
 
 
 def model_shape(shape: tuple[int, int], max_side: int) -> tuple[int, int]:
     """Return (rows, columns) of the model of a picture of the given height and width.
 
-    Proportions are kept and pictures are never enlarged, save that no side is below `MIN_SIDE`.
+    Proportions are kept and pictures are never enlarged, except to sides of `MIN_SIDE`.
 
     Raises
     ------
@@ -59,9 +59,9 @@ def enlarge(values: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.
 def shrink_labels(
     labels: NDArray[np.uint8], shape: tuple[int, int], n_classes: int
 ) -> NDArray[np.uint8]:
-    """Give each model pixel the label that covers most of its known area; ties to the lower.
+    """Return the label that covers most of each model pixel's known area; ties to the lower label.
 
-    Labels from ``n_classes`` on are unknown, and so is a model pixel of such labels alone.
+    Labels from ``n_classes`` on are unknown, and so is a model pixel with only such labels.
     """
     if labels.shape == shape:
         return np.ascontiguousarray(labels)
@@ -75,15 +75,15 @@ def shrink_labels(
 
 
 def shrink_maps(maps: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Bring maps of probabilities, (H, W, C), to a model's size, as log-odds of at most 6 nats."""
+    """Resize maps of probabilities, (H, W, C), for a model, as log-odds within 6 nats."""
     out = np.empty((*shape, maps.shape[2]), dtype=np.float32)
-    for k in range(maps.shape[2]):  # one at a time: beside a large picture memory is short
+    for k in range(maps.shape[2]):  # one at a time: a large picture leaves little memory
         out[:, :, k] = map_log_odds(_average(maps[:, :, k], shape))
     return out
 
 
 def map_log_odds(plane: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Log-odds of probabilities, of at most 6 nats: what is sure of all or nothing counts as that.
+    """Return log-odds of probabilities, clipped to 6 nats, also for probabilities 0 and 1.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def map_log_odds(plane: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _average(values: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Average values over the pixels of a model, or interpolate them where it is larger."""
+    """Average values over the pixels of a model, or interpolate them if the model is larger."""
     if values.shape == shape:
         return values
     shrinks = values.shape[0] >= shape[0] and values.shape[1] >= shape[1]

@@ -1,4 +1,4 @@
-"""The features of single pairs of students, for what cannot be read off Z^T tau Z."""
+"""Features of single pairs of students, for results that need more than Z^T tau Z."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from engine.crf.survey_features import SurveyFeatures, distance_table
 def expected_pair_features(
     features: SurveyFeatures, codes: IntArray, expected: FloatArray, only: int | None = None
 ) -> FloatArray:
-    """Return M, shape (n, K): the features that each student's pair has in expectation.
+    """Return M, shape (n, K): the expected features of each student's pair.
 
     ``codes`` (n, Q); ``expected`` (n, D) = tau Z, the expected answers of the partner; ``only``
-    fills in one question.
+    limits the result to one question.
     """
     out = np.zeros((len(codes), features.n_features))
     rows = np.arange(len(codes))
@@ -29,7 +29,7 @@ def expected_pair_features(
 def pair_features(
     features: SurveyFeatures, first: IntArray, second: IntArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the features of some pairs from their columns of Z: places and values, (p, 2 Q)."""
+    """Return the features of some pairs from their columns of Z: indices and values, (p, 2 Q)."""
     parts = [
         question_features(features, q, first[:, q], second[:, q])
         for q in range(features.questionnaire.n_questions)
@@ -41,7 +41,7 @@ def pair_features(
 def question_features(
     features: SurveyFeatures, question: int, first: IntArray, second: IntArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the two features of some pairs that one question gives, (p, 2).
+    """Return the two features of some pairs for one question: indices and values, (p, 2).
 
     The distance, and the indicator of the two answers. ``first``, ``second`` (p,): columns of Z.
     """

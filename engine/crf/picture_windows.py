@@ -1,4 +1,4 @@
-"""Windows of a picture at the size of its model, and tiles of it, read as they are needed."""
+"""Windows and tiles of a picture at the size of its model, read as needed."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,15 +12,15 @@ from engine.core.arguments import ByteImage
 from engine.crf.image_grid import map_log_odds
 
 MARGIN = 112
-"""Pixels of the model around a tile's core: the context looks away 68 of them, and three widest
-Gaussians are about as many."""
+"""Pixels of the model around a tile's core: the context depends on pixels up to 68 away, and three
+widest Gaussians reach about as far."""
 
 READ_PIXELS = 16_000_000
-"""Pixels of the picture that are read at once to be shrunk: 48 MB."""
+"""Pixels of the picture that are read at once for shrinking: 48 MB."""
 
 
 class Tile(NamedTuple):
-    """A core, and the window around it that is looked at; all in pixels of the model."""
+    """Core of a tile, and the window around it that is read; all in pixels of the model."""
 
     top: int
     left: int
@@ -30,13 +30,13 @@ class Tile(NamedTuple):
 
     @property
     def inside(self) -> tuple[slice, slice]:
-        """Where the core lies within the window."""
+        """Position of the core within the window."""
         top, left = self.top - self.window[0], self.left - self.window[1]
         return slice(top, top + self.rows), slice(left, left + self.columns)
 
     @property
     def place(self) -> tuple[slice, slice]:
-        """Where the window lies within the model."""
+        """Position of the window within the model."""
         top, left, rows, columns = self.window
         return slice(top, top + rows), slice(left, left + columns)
 
@@ -44,7 +44,7 @@ class Tile(NamedTuple):
 def tile_of(core: tuple[int, int, int, int], shape: tuple[int, int], margin: int = MARGIN) -> Tile:
     """Return the tile of a core (first row and column, rows and columns) of a model of ``shape``.
 
-    Its window ends where the model does.
+    Its window is cut off at the borders of the model.
     """
     top, left, rows, columns = core
     first, begin = max(top - margin, 0), max(left - margin, 0)
@@ -65,19 +65,19 @@ def cut_tiles(shape: tuple[int, int], core: int, margin: int = MARGIN) -> list[T
 
 
 class PictureSource(Protocol):
-    """A picture that gives any rectangle of itself as 8-bit RGB."""
+    """Protocol of a picture from which any rectangle can be read as 8-bit RGB."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
 
     def read(self, top: int, left: int, rows: int, columns: int) -> ByteImage:
-        """The rectangle, shape (rows, columns, 3)."""
+        """Read a rectangle, shape (rows, columns, 3)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArraySource:
-    """A picture in memory, (H, W, 3) uint8."""
+    """Picture in memory, (H, W, 3) uint8."""
 
     image: ByteImage
 
@@ -87,17 +87,17 @@ class ArraySource:
         return int(self.image.shape[0]), int(self.image.shape[1])
 
     def read(self, top: int, left: int, rows: int, columns: int) -> ByteImage:
-        """A view of the rectangle."""
+        """Return a view of a rectangle."""
         return self.image[top : top + rows, left : left + columns]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShrunkPicture:
-    """A picture averaged over the pixels of a model of ``shape``, window by window.
+    """Picture averaged over the pixels of a model of ``shape``, window by window.
 
-    A window is the same as that part of the whole picture shrunk at once, for the boundaries of
-    model pixels lie where they lie in the whole; where one falls on the middle of a pixel, rounding
-    may give that pixel to either side.
+    A window equals that part of the whole picture shrunk at once, because the boundaries of model
+    pixels are those of the whole. If a boundary falls on the middle of a pixel, rounding may give
+    that pixel to either side.
     """
 
     source: PictureSource
@@ -109,18 +109,18 @@ class ShrunkPicture:
 
 
 class MapSource(Protocol):
-    """Maps of probabilities that give any rectangle of themselves."""
+    """Protocol of maps of probabilities from which any rectangle can be read."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns; not necessarily those of the picture that they are of."""
+        """Rows and columns, which may differ from those of the picture."""
 
     @property
     def n_planes(self) -> int:
         """Number of planes."""
 
     def read(self, top: int, left: int, rows: int, columns: int) -> NDArray[np.float32]:
-        """The rectangle, shape (rows, columns, n_planes)."""
+        """Read a rectangle, shape (rows, columns, n_planes)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +140,7 @@ class ArrayMaps:
         return int(self.planes.shape[2])
 
     def read(self, top: int, left: int, rows: int, columns: int) -> NDArray[np.float32]:
-        """A view of the rectangle."""
+        """Return a view of a rectangle."""
         return self.planes[top : top + rows, left : left + columns]
 
 
@@ -161,7 +161,7 @@ class ShrunkMaps:
 def _shrunk(
     source: PictureSource | MapSource, shape: tuple[int, int], window: tuple[int, int, int, int]
 ) -> NDArray[Any]:
-    """A window, its first row and column and its rows and columns, of what is read band by band."""
+    """Return a window (first row and column, rows and columns), read and shrunk in bands."""
     top, left, rows, columns = window
     if source.shape == shape:
         return np.ascontiguousarray(source.read(*window))
@@ -182,7 +182,7 @@ def _shrunk_band(
     down, across = height / shape[0], width / shape[1]
     shrinks = down >= 1 and across >= 1
     method = Image.Resampling.BOX if shrinks else Image.Resampling.BILINEAR
-    more = 0 if shrinks else 2  # neighbours that interpolation looks at
+    more = 0 if shrinks else 2  # neighbours that interpolation uses
     y0, y1 = top * down, min((top + rows) * down, height)
     x0, x1 = left * across, min((left + columns) * across, width)
     first, last = max(int(y0) - more, 0), min(int(np.ceil(y1)) + more, height)

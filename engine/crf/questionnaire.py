@@ -1,4 +1,4 @@
-"""The questions of a survey: what kinds there are and in which order their answers stand."""
+"""Questions of a survey: their kinds, and the order of their answers."""
 
 import json
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Literal, get_args
 from engine.core.errors import InvalidProblemError
 
 QuestionKind = Literal["binary", "ordinal", "nominal"]
-MAX_LEVELS = 50  # K grows with the square; more answers than this is not a multiple-choice question
+MAX_LEVELS = 50  # K grows with the square; a multiple-choice question has at most this many answers
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    r"""One question and its answers.
+    r"""Question and its answers.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Question:
                 f"{self.name}: expected kind binary, ordinal or nominal, received {self.kind!r}."
             )
         for level in self.levels:
-            # Cells are read without the space around them, and an empty one is a blank.
+            # Cells are read without the space around them, and an empty cell is a blank.
             if not level or level != level.strip():
                 raise InvalidProblemError(
                     f"{self.name}: expected answers without space around them and none empty, "
@@ -71,18 +71,18 @@ class Question:
 
     @property
     def n_levels(self) -> int:
-        """Number of answers, the blank not counted."""
+        """Number of answers, not counting the blank."""
         return len(self.levels)
 
     @property
     def n_features(self) -> int:
-        """One distance and one indicator per unordered pair of answers: 1 + L (L + 1) / 2."""
+        """Number of features, a distance and the unordered pairs of answers: 1 + L (L + 1) / 2."""
         return 1 + self.n_levels * (self.n_levels + 1) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Questionnaire:
-    """The questions that a model is learned from, in order.
+    """Questions that a model is trained on, in order.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Questionnaire:
     Raises
     ------
     InvalidProblemError
-        If there is no question or two carry the same name.
+        If there is no question or two have the same name.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class Questionnaire:
 
     @classmethod
     def from_json(cls, text: str) -> "Questionnaire":
-        """Read back ``to_json``.
+        """Read a questionnaire from the text of ``to_json``.
 
         Raises
         ------

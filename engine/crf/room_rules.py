@@ -1,21 +1,25 @@
-"""What staff demand of, and wish for, a placement into rooms.
+"""Requirements and wishes of staff for a placement into rooms.
 
-Hard rules hold or there is no placement. Soft ones (wishes, preferences, ``alike``, a price per
-move) add to the score of a placement, in nats, what staff say they are worth.
+Hard rules hold or there is no placement. Soft rules (wishes, preferences, ``alike``, a price per
+move) add their weights, in nats, to the score of a placement.
 """
 
 from dataclasses import dataclass
 
+from engine.core.options import check_flag, check_number, check_text, check_whole
 from engine.crf.rules import Pair
+
+WEIGHT = 1.0
+"""Nats that a granted request, or a first preference, adds by default."""
 
 ANYBODY = frozenset({"", "any", "anyone", "all", "mixed", "open", "-"})
 
 
 @dataclass(frozen=True, slots=True)
 class Designation:
-    """Rooms with a value in a column take only students who have the same in theirs.
+    """Rule that rooms with a value in a column take only students with the same value in theirs.
 
-    Several values stand with ``|`` between them; a blank, "any", "all" or "mixed" takes everybody.
+    ``|`` separates several values; a blank, "any", "all" or "mixed" takes everybody.
 
     Parameters
     ----------
@@ -31,16 +35,21 @@ class Designation:
     room_column: str
     student_column: str
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_text("room_column", self.room_column)
+        check_text("student_column", self.student_column)
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A student must have a room with this value in a column: an attribute, capacity or room.
+    """Need of a student for a room with a value in a column: an attribute, capacity or room.
 
     Parameters
     ----------
     student : int, index in the survey.
     column : str, an attribute of the rooms, or "capacity" or "room".
-    value : str, what the room must have there; "yes", "true", "x" and "1" are alike.
+    value : str, required value of the room; "yes", "true", "x" and "1" are equal.
 
     Examples
     --------
@@ -52,19 +61,25 @@ class Need:
     column: str
     value: str = "yes"
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_whole("student", self.student)
+        check_text("column", self.column)
+        check_text("value", self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A student wants to live with another.
+    """Request of a student to live with another.
 
     ``is_must`` makes it a rule; otherwise honouring it adds ``weight`` (nats).
 
     Parameters
     ----------
     student : int, index in the survey.
-    wants : int, index of the other.
+    wants : int, index of the other student.
     is_must : bool, whether it is a rule rather than a wish.
-    weight : float, nats that honouring a wish adds.
+    weight : float, nats that a granted wish adds.
 
     Examples
     --------
@@ -75,20 +90,27 @@ class Request:
     student: int
     wants: int
     is_must: bool = False
-    weight: float = 1.0
+    weight: float = WEIGHT
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_whole("student", self.student)
+        check_whole("wants", self.wants)
+        check_flag("is_must", self.is_must)
+        check_number("weight", self.weight)
 
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """A student's ranked values of a room column, the first the most wanted.
+    """Preference of a student: ranked values of a room column, the best first.
 
-    Of K values the k-th adds ``weight`` (K - k + 1) / K nats, any other nothing.
+    The k-th of K values adds ``weight`` (K - k + 1) / K nats, any other value nothing.
 
     Parameters
     ----------
     student : int, index in the survey.
     column : str, an attribute of the rooms.
-    values : tuple of str, length K, the most wanted first.
+    values : tuple of str, length K, the best first.
     weight : float, nats that the first value adds.
 
     Examples
@@ -100,7 +122,13 @@ class Preference:
     student: int
     column: str
     values: tuple[str, ...]
-    weight: float = 1.0
+    weight: float = WEIGHT
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_whole("student", self.student)
+        check_text("column", self.column)
+        check_number("weight", self.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +137,9 @@ class RoomRules:
 
     Parameters
     ----------
-    locks : tuple of tuples of students who share a room; locks that overlap join.
-    forbids : tuple of pairs who never share one.
-    same : tuple of survey columns in which roommates agree; a blank is a value of its own.
+    locks : tuple of tuples of students who share a room; overlapping locks are joined.
+    forbids : tuple of pairs who never share a room.
+    same : tuple of survey columns in which roommates agree; a blank is a separate value.
     single : tuple of students who live alone.
     assigned : tuple of (student, room), locks of people to rooms.
     designations : tuple of Designation
@@ -119,11 +147,11 @@ class RoomRules:
     requests : tuple of Request
     preferences : tuple of Preference
     closed : tuple of rooms that are offline.
-    kept : tuple of rooms for nobody but the students assigned to them.
+    kept : tuple of rooms held back for the students assigned to them.
     alike : tuple of (survey column, weight in nats)
-        Each pair of roommates who agree adds the weight times 1 / (people in the room - 1): above
-        zero keeps together, below zero spreads.
-    must_fill : bool, whether a room that is used has no free bed.
+        Each pair of roommates who agree adds the weight times 1 / (people in the room - 1):
+        positive weights keep equal students together, negative weights spread them.
+    must_fill : bool, whether a room in use has no free bed.
 
     Examples
     --------
@@ -145,3 +173,7 @@ class RoomRules:
     kept: tuple[int, ...] = ()
     alike: tuple[tuple[str, float], ...] = ()
     must_fill: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_flag("must_fill", self.must_fill)

@@ -1,4 +1,4 @@
-"""A building list: rooms, how many beds each has, and what else is known of them."""
+"""Building list: rooms, their numbers of beds, and their other attributes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from engine.core.arguments import IntArray, read_only
 from engine.core.errors import InvalidProblemError
 
 LARGEST_CAPACITY = 8
-OWN_COLUMNS = ("room", "capacity")  # what rules may name beside the attributes
+OWN_COLUMNS = ("room", "capacity")  # columns that rules may name in addition to the attributes
 
 _YES = {"yes", "y", "true", "t", "1", "x"}
 _NO = {"", "no", "n", "false", "f", "0"}
@@ -17,7 +17,7 @@ _NO = {"", "no", "n", "false", "f", "0"}
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """Rooms with their beds.
+    """Rooms with their beds and attributes.
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ class Rooms:
 
     @property
     def n_beds(self) -> int:
-        """Beds in all rooms together."""
+        """Number of beds in all rooms together."""
         return int(self.capacities.sum())
 
     def column(self, name: str) -> tuple[str, ...]:
-        """Return what every room has in a column: an attribute, ``capacity`` or ``room``.
+        """Return the values of a column: an attribute, ``capacity`` or ``room``.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class Rooms:
 
 
 def plain_value(text: str) -> str:
-    """Return a cell as rules compare it: without case, and every word for yes or no as that.
+    """Return a cell in the form that rules compare: lower case, and "yes" or "no" for synonyms.
 
     Examples
     --------
@@ -110,9 +110,9 @@ def plain_value(text: str) -> str:
 
 
 def reader_of(column: Sequence[str]) -> Callable[[str], str]:
-    """Return how the cells of a column are compared.
+    """Return the function that prepares the cells of a column for comparison.
 
-    As yes and no where that keeps its words apart; else as they stand: halls may be called F and N.
+    It converts to yes and no only if that keeps all words apart: halls may be called F and N.
 
     Examples
     --------

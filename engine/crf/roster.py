@@ -1,8 +1,11 @@
-"""Who lived with whom: pairs, or the room of every student, in one form.
+"""Rosters of past roommates: pairs, or the room of every student, in one form.
 
 Each resident's roommate is taken as uniform among the others in the room, so a pair in a room of c
 people counts 1 / (c - 1) in the observed statistics: a roster of doubles is exactly a set of pairs.
 """
+
+from collections.abc import Sequence
+from hashlib import sha256
 
 import numpy as np
 
@@ -11,11 +14,21 @@ from engine.core.errors import InvalidProblemError
 from engine.crf.survey import Survey, check_pairs
 
 Cohort = tuple[Survey, IntArray]
-"""One year: its survey, and who lived with whom as `as_rooms` takes it."""
+"""One past year: its survey, and its roommates in a form that `as_rooms` takes."""
+
+
+def cohort_digest(cohorts: Sequence[Cohort]) -> str:
+    """Return a hash of the questions, answers and roommates of years, in hex."""
+    digest = sha256()
+    for survey, observed in cohorts:
+        digest.update(repr((survey.questionnaire, survey.answers.shape)).encode())
+        digest.update(survey.answers.tobytes())
+        digest.update(np.asarray(observed).tobytes())
+    return digest.hexdigest()
 
 
 def as_rooms(observed: IntArray, n_students: int, ids: tuple[str, ...] | None = None) -> IntArray:
-    """Return the room of every student, shape (n,), -1 for those who shared none.
+    """Return the room of every student, shape (n,), -1 for students who shared none.
 
     Parameters
     ----------
@@ -28,7 +41,7 @@ def as_rooms(observed: IntArray, n_students: int, ids: tuple[str, ...] | None = 
 
     Notes
     -----
-    Learning compares with sets of pairs of everybody, so their number must be even: where it is
+    Learning compares with sets of pairs of all students, so their number must be even: if it is
     odd, one resident of the largest room of odd size is left out.
     """
     given = np.asarray(observed)
@@ -52,7 +65,7 @@ def as_rooms(observed: IntArray, n_students: int, ids: tuple[str, ...] | None = 
 
 
 def roommate_shares(room: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return the pairs i < j who share a room (p, 2), and what each counts (p,): 1 / (c - 1)."""
+    """Return the pairs i < j who share a room (p, 2), and their counts (p,): 1 / (c - 1)."""
     order = np.argsort(room, kind="stable")
     pairs, shares = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
     for group in np.split(order, np.flatnonzero(np.diff(room[order])) + 1):
@@ -64,7 +77,7 @@ def roommate_shares(room: IntArray) -> tuple[IntArray, FloatArray]:
 
 
 def split_rooms(room: IntArray, parts: int, rng: np.random.Generator) -> list[IntArray]:
-    """Return rosters of the same students with a random part of the rooms each."""
+    """Split a roster into rosters of the same students, each with a random part of the rooms."""
     rooms = np.unique(room[room >= 0])
     chosen = np.array_split(rng.permutation(len(rooms)), parts)
     return [np.where(np.isin(room, rooms[part]), room, -1) for part in chosen]

@@ -1,9 +1,9 @@
-"""What staff demand of a set of pairs, and the groups of students that follow from it.
+"""Requirements of staff for a set of pairs, and the groups of students that follow from them.
 
-lock       these two share a room
-forbid     these two never do
-same       partners agree in a column (gender, hall, ...); a blank is a group of its own
-single     this student stays alone
+lock       two students share a room
+forbid     two students never share a room
+same       partners agree in a column (gender, hall, ...); a blank is a separate group
+single     a student lives alone
 """
 
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ class Rules:
     Parameters
     ----------
     locks : tuple of pairs of student indices who share a room.
-    forbids : tuple of pairs of student indices who do not.
+    forbids : tuple of pairs of student indices who never share a room.
     same : tuple of str, attribute columns in which both of a pair agree.
-    single : tuple of int, students who have a room of their own.
+    single : tuple of int, students who live alone.
 
     Examples
     --------
@@ -42,11 +42,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class StudentGroup:
-    """Students who are paired among themselves: nobody locked, nobody single.
+    """Students who are paired among themselves, without locked and single students.
 
     Parameters
     ----------
-    name : str, values of the ``same`` columns, "" when there are none.
+    name : str, values of the ``same`` columns, "" if there are none.
     students : ndarray, shape (m,), int64, ascending.
     forbidden : ndarray, shape (f, 2), int64, positions within ``students``.
     """
@@ -57,12 +57,12 @@ class StudentGroup:
 
 
 def split_groups(survey: Survey, rules: Rules) -> tuple[StudentGroup, ...]:
-    """Split the students who are neither locked nor single into the groups that rules demand.
+    """Split students who are neither locked nor single into the groups that the rules define.
 
     Raises
     ------
     InvalidProblemError
-        If a rule names a column that the survey does not have.
+        If a rule names a column that is not in the survey.
     """
     taken = {student for pair in rules.locks for student in pair} | set(rules.single)
     columns = [_column(survey, name) for name in rules.same]
@@ -87,7 +87,7 @@ def split_groups(survey: Survey, rules: Rules) -> tuple[StudentGroup, ...]:
 
 
 def _places(group: list[int], pairs: set[Pair]) -> IntArray:
-    """Return pairs of a group's students, which ascend, by their places in the group."""
+    """Return pairs of a group's ascending students as positions in the group."""
     return np.searchsorted(group, np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2))
 
 

@@ -1,4 +1,4 @@
-"""One cohort's answers as arrays, and its students' pairs."""
+"""Answers of one cohort as arrays, and the pairs of its students."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from engine.core.arguments import IntArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Questionnaire
 
-BLANK = -1  # the code of an unanswered question; a case of its own, never an answer
+BLANK = -1  # the code of an unanswered question; a separate case, never an answer
 AnswerArray = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The answers of one cohort.
+    """Answers of one cohort.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def check_pairs(pairs: IntArray, n_students: int, ids: tuple[str, ...] | None = 
     Raises
     ------
     InvalidProblemError
-        Naming the student (by id where given) who is unknown, paired twice, or with themselves.
+        Naming the student (by id if given) who is unknown, paired twice, or with themselves.
     """
     array = np.asarray(pairs, dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
@@ -130,7 +130,7 @@ def check_pairs(pairs: IntArray, n_students: int, ids: tuple[str, ...] | None = 
 
 
 def partners_of(pairs: IntArray, n_students: int) -> IntArray:
-    """Return the partner of every student, shape (n,), -1 for those in no pair."""
+    """Return the partner of every student, shape (n,), -1 for students in no pair."""
     partner = np.full(n_students, -1, dtype=np.int64)
     partner[pairs[:, 0]] = pairs[:, 1]
     partner[pairs[:, 1]] = pairs[:, 0]

@@ -5,15 +5,14 @@ question is its blank. S is block-diagonal and symmetric, one block per question
 
     S_q[u, v] = theta_dist_q * distance(u, v) + theta_pair_q{u, v}          u, v answers
 
-and the statistics phi(tau) are read off the blocks of Z^T tau Z. No (pairs x features) matrix is
-ever formed (it would take 5 GB at n = 2,500).
+and the statistics phi(tau) are computed from the blocks of Z^T tau Z. A (pairs x features) matrix
+is never formed (it would take 5 GB at n = 2,500).
 
-Blanks. A question that somebody left blank in the cohorts learned from gets two more features,
-"one of the two left it blank" and "both did", so K = sum_q (1 + L_q (L_q + 1) / 2) + 2 (questions
-with blanks); 200 for two binary and twelve five-level questions without blanks. A question that
-nobody left blank then, but somebody does now, has nothing learned to say about blanks: such a pair
-gets the average of S_q over the answers given in the past cohorts, so that the blank neither helps
-nor hurts. A blank is never read as an answer.
+Blanks. A question with blanks in the training cohorts gets two more features, "one of the two left
+it blank" and "both did", so K = sum_q (1 + L_q (L_q + 1) / 2) + 2 (questions with blanks); 200 for
+two binary and twelve five-level questions without blanks. A question that has blanks only now has
+no learned weights for them: a pair with one gets the average of S_q over the answers of the past
+cohorts, so that the blank neither helps nor hurts. A blank is never treated as an answer.
 """
 
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ from engine.crf.survey import BLANK, Survey
 
 @dataclass(frozen=True)
 class SurveyFeatures:
-    """The layout of theta and the two linear maps theta -> S and Z^T tau Z -> phi.
+    """Layout of theta, and the two linear maps theta -> S and Z^T tau Z -> phi.
 
     Parameters
     ----------
@@ -47,12 +46,12 @@ class SurveyFeatures:
 
     @property
     def n_features(self) -> int:
-        """K."""
+        """Number of features K."""
         return self.questionnaire.n_features + 2 * sum(self.has_blanks)
 
     @property
     def n_columns(self) -> int:
-        """D, columns of Z: answers and one blank per question."""
+        """Number D of columns of Z: answers and one blank per question."""
         return sum(q.n_levels + 1 for q in self.questionnaire.questions)
 
     @cached_property
@@ -65,8 +64,8 @@ class SurveyFeatures:
     def feature_offsets(self) -> IntArray:
         """First feature of every question in theta, and K at the end; shape (Q + 1,).
 
-        Within a question: the distance; the pairs {u, v}, u <= v, row by row; then, where the
-        question has them, "one blank" and "both blank".
+        Within a question: the distance; the pairs {u, v}, u <= v, row by row; then, if the question
+        has them, "one blank" and "both blank".
         """
         questions = self.questionnaire.questions
         sizes = [q.n_features + 2 * b for q, b in zip(questions, self.has_blanks, strict=True)]
@@ -151,7 +150,7 @@ class SurveyFeatures:
     def pair_statistics(
         self, survey: Survey, pairs: IntArray, shares: FloatArray | None = None
     ) -> FloatArray:
-        """Return phi(Y) of pairs (p, 2) that count 1, or their shares (p,), each; shape (K,)."""
+        """Return phi(Y) of pairs (p, 2) counted as 1 or by their shares (p,); shape (K,)."""
         codes = self.codes(survey)
         counts = np.zeros((self.n_columns, self.n_columns))
         first, second = codes[pairs[:, 0]], codes[pairs[:, 1]]
@@ -187,18 +186,18 @@ def upper_triangle(size: int) -> tuple[IntArray, IntArray]:
 
 
 def centre_twice(table: FloatArray, share: FloatArray) -> FloatArray:
-    """Return a table of answers, (L, L), less what belongs to one of the two answers alone."""
+    """Return a table of answers, (L, L), without the effects of one of the two answers alone."""
     rows = table @ share
     return np.asarray(table - rows[:, None] - rows + share @ rows)
 
 
 def make_survey_features(surveys: Sequence[Survey]) -> SurveyFeatures:
-    """Lay out the features for the cohorts to learn from.
+    """Define the features for the cohorts to learn from.
 
     Raises
     ------
     InvalidProblemError
-        If there is no cohort, or the cohorts were asked different questions.
+        If there is no cohort, or the cohorts have different questions.
     """
     if not surveys:
         raise InvalidProblemError("Learning needs at least one past cohort, received none.")

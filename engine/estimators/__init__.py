@@ -1,6 +1,6 @@
-"""Estimators by scikit-learn's habits: fit, predict, predict_proba, score."""
+"""Estimators with scikit-learn's interface: fit, predict, predict_proba, score."""
 
 import lazy_loader
 
-# The names stand in the stub beside this file; each is imported when it is first used.
+# The stub beside this file lists the names; each is imported when it is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,24 +1,25 @@
-"""Roommate models by scikit-learn's habits."""
+"""Roommate models with scikit-learn's interface."""
 
 from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
 from engine.crf.survey import Survey, check_pairs, partners_of
+from engine.estimators.base import ObservationEstimator
+from engine.learning.roommates.defaults import RELATIVE_GAP, RHO, RIDGE
 from engine.learning.roommates.proposal import propose_pairs
 from engine.learning.roommates.training import train_roommates
 from engine.metrics.matching_error import hamming_error
 
 
-class Roommates(BaseEstimator):  # type: ignore[misc]
-    """Learn who shares a room from the pairs of past years; propose pairs for new ones.
+class Roommates(ObservationEstimator):
+    """Estimator that learns from the pairs of past years and proposes pairs for new years.
 
-    ``X`` is a list of surveys, one a year, and ``y`` their pairs, so that cross-validation leaves
+    ``X`` is a list of surveys, one per year, and ``y`` their pairs, so that cross-validation holds
     out whole years.
 
     Parameters
@@ -26,13 +27,13 @@ class Roommates(BaseEstimator):  # type: ignore[misc]
     ridge : float, lambda > 0.
     rho : float in [0, 1], 1 for Bethe, 1/2 for the reweighted bound.
     solver : str, see `engine.train_roommates`.
-    relative_gap : float, certified gap over the size of the log-likelihood at which to stop.
+    relative_gap : float, stop at this certified gap divided by the size of the log-likelihood.
     max_seconds : float or None
 
     Attributes
     ----------
     model_ : RoommateModel
-    result_ : LearningResult, with both bounds and how the solver ended.
+    result_ : LearningResult, with both bounds and the status of the solver.
 
     Examples
     --------
@@ -47,10 +48,10 @@ class Roommates(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        ridge: float = 100.0,
-        rho: float = 1.0,
+        ridge: float = RIDGE,
+        rho: float = RHO,
         solver: str = "auto",
-        relative_gap: float = 1e-4,
+        relative_gap: float = RELATIVE_GAP,
         max_seconds: float | None = None,
     ) -> None:
         self.ridge = ridge
@@ -60,7 +61,7 @@ class Roommates(BaseEstimator):  # type: ignore[misc]
         self.max_seconds = max_seconds
 
     def fit(self, X: Sequence[Survey], y: Sequence[IntArray]) -> Self:
-        """Learn from surveys and the pairs (p, 2) of each.
+        """Learn the model from surveys and the pairs (p, 2) of each survey.
 
         Raises
         ------

@@ -1,15 +1,15 @@
-"""Learning and decoding of any structure, by scikit-learn's habits."""
+"""Learning and decoding of any structure with scikit-learn's interface."""
 
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from engine.baselines.decoding import LabelledStructure, decode
 from engine.core.arguments import FloatArray
-from engine.core.errors import InvalidProblemError
+from engine.core.options import check_choice, check_number, check_seconds, check_whole
+from engine.estimators.base import ObservationEstimator
 from engine.objectives.learning_dual import make_learning_dual
 from engine.objectives.objective import FixedScores
 from engine.objectives.protocol import Structure
@@ -24,27 +24,27 @@ from engine.solvers.step_rules import LineSearch
 SOLVERS = ("block-coordinate", "frank-wolfe", "fully-corrective", "theta", "interior")
 
 
-class StructuredModel(BaseEstimator):  # type: ignore[misc]
-    """Approximate maximum likelihood over structures: one theta for all of them.
+class StructuredModel(ObservationEstimator):
+    """Estimator of one theta for all structures by approximate maximum likelihood.
 
-    theta maximises the penalised surrogate likelihood; the certificate is ``result_``.
+    theta maximises the penalised surrogate likelihood; ``result_`` is the certificate.
 
     Parameters
     ----------
     ridge : float, lambda > 0.
     solver : "block-coordinate", "frank-wolfe", "fully-corrective", "theta" or "interior"
-        The last three ask more of a structure; what it lacks is named. "theta" goes on from inside
-        the polytopes, as "interior" does, where its steps become many and structures allow it.
-    relative_gap : float, certified gap over the size of the log-likelihood at which to stop.
+        The last three require more methods of a structure; the error names a missing one. "theta"
+        switches to the method of "interior" if it needs many steps and the structures allow it.
+    relative_gap : float, stop at this certified gap divided by the size of the log-likelihood.
     max_iterations : int or None
     max_seconds : float or None
-    marginal_gap : float, nats, wanted gap of ``predict_proba``.
+    marginal_gap : float, nats, target gap of ``predict_proba``.
     random_state : int, seed of the order of "block-coordinate".
 
     Attributes
     ----------
     theta_ : ndarray, shape (K,)
-    result_ : LearningResult, with both bounds and how the solver ended.
+    result_ : LearningResult, with both bounds and the status of the solver.
 
     References
     ----------
@@ -87,10 +87,13 @@ class StructuredModel(BaseEstimator):  # type: ignore[misc]
         InvalidProblemError
             If there is no structure, one lacks a part, or an option is out of range.
         """
-        if self.solver not in SOLVERS:
-            raise InvalidProblemError(
-                f"solver: expected one of {', '.join(SOLVERS)}, received {self.solver!r}."
-            )
+        check_number("ridge", self.ridge, above=0.0)
+        check_choice("solver", self.solver, SOLVERS)
+        check_number("relative_gap", self.relative_gap, above=0.0)
+        check_whole("max_iterations", self.max_iterations, optional=True)
+        check_seconds("max_seconds", self.max_seconds)
+        check_number("marginal_gap", self.marginal_gap, above=0.0)
+        check_whole("random_state", self.random_state)
         structures: Sequence[Any] = list(X)
         dual = make_learning_dual([structure.observed for structure in structures], self.ridge)
         limits = Limits(self.relative_gap, self.max_iterations, self.max_seconds)
@@ -109,7 +112,7 @@ class StructuredModel(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Sequence[Structure]) -> list[Vertex]:
-        """Return the best vertex of every structure, proved by its oracle."""
+        """Return the best vertex of every structure, proved optimal by its oracle."""
         check_is_fitted(self)
         return [s.oracle.compute_extreme_point(s.scores(self.theta_)).vertex for s in X]
 
@@ -119,7 +122,7 @@ class StructuredModel(BaseEstimator):  # type: ignore[misc]
         return [self._marginals(structure) for structure in X]
 
     def score(self, X: Sequence[LabelledStructure], y: Any = None) -> float:
-        """Return the mean share of the labels that ``predict`` finds, from 0 to 1."""
+        """Return the mean share of labels that ``predict`` gets right, from 0 to 1."""
         check_is_fitted(self)
         return float(np.mean([1.0 - decode(s, self.theta_).loss for s in X]))
 

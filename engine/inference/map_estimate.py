@@ -1,4 +1,4 @@
-"""What every method for the best labelling returns, with what it guarantees."""
+"""Result of every MAP method, with its guarantee."""
 
 import math
 from dataclasses import dataclass
@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from engine.core.arguments import IntArray
 from engine.core.status import Status
 
-# A bound within this share of the value counts as met: above the rounding of long sums, far
-# below any difference that a model with six-digit tables can express.
+MAX_ITERATIONS = 2000  # default limit of one method, for best configurations and marginals alike
+# Relative difference at which a value counts as equal to its bound: above the rounding of long
+# sums, far below any difference that a model with six-digit tables can express.
 EXACT_TOLERANCE = 1e-8
-# What a method guarantees that returns a labelling of score -inf.
+# Guarantee of a method that returns a labelling of score -inf.
 IMPOSSIBLE = "None: no labelling of probability above zero was found."
 
 
 @dataclass(frozen=True, slots=True)
 class MapEstimate:
-    """A labelling, its score, and a proven upper bound of the best score.
+    """Labelling with its score, and a proved upper bound of the best score.
 
     Parameters
     ----------
@@ -23,13 +24,13 @@ class MapEstimate:
     value : float
         Score of the labels, nats.
     upper_bound : float
-        Of the best score, nats.
+        Upper bound of the best score, nats.
     status : Status
     iterations : int
     guarantee : str
-        What the method proves about the labelling, in a sentence.
+        A sentence that states what the method proves about the labelling.
     method : str
-        Which of several methods found it.
+        The method that found it, if there are several.
 
     Examples
     --------
@@ -50,15 +51,15 @@ class MapEstimate:
 
     @property
     def gap(self) -> float:
-        """Certified bound on how far the labelling is from the best one; inf if impossible."""
+        """Certified bound on the score missing to the best labelling; inf if impossible."""
         return max(0.0, self.upper_bound - self.value)
 
     @property
     def is_exact(self) -> bool:
-        """Whether the bound proves the labelling optimal (up to relative rounding of 1e-8)."""
+        """True if the bound proves the labelling optimal (up to relative rounding of 1e-8)."""
         return meets_bound(self.value, self.upper_bound)
 
 
 def meets_bound(value: float, bound: float, tolerance: float = EXACT_TOLERANCE) -> bool:
-    """Return whether a score meets its bound relatively; an impossible labelling never does."""
+    """Return True if a score equals its bound up to ``tolerance``; -inf never does."""
     return value > -math.inf and bound - value <= tolerance * max(1.0, abs(value))

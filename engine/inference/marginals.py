@@ -1,18 +1,18 @@
-"""What every method for marginals of a pairwise model returns."""
+"""Result of every method for marginals of a pairwise model."""
 
 from dataclasses import dataclass
 
 from engine.core.arguments import FloatArray
 from engine.core.status import Status
 
-# Largest disagreement of margins at which tables still count as a point of the local polytope:
-# above rounding and what proportional fitting leaves, far below what a reader of marginals sees.
+# Largest disagreement of margins at which tables count as a point of the local polytope: above
+# rounding and the errors of proportional fitting, far below the digits that users read.
 CONSISTENT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Marginals:
-    """Pseudomarginals with what is known about log Z (nats).
+    """Pseudomarginals with an estimate and bounds of log Z (nats).
 
     Parameters
     ----------
@@ -20,11 +20,11 @@ class Marginals:
         Node and edge tables in the model's layout, inside the local polytope (margins agree) up
         to ``inconsistency``.
     log_partition : float
-        The method's own log Z: the free energy at ``tables``. Where these are inconsistent, it may
-        be larger than the maximum over the local polytope.
+        The method's own log Z: the free energy at ``tables``. If these are inconsistent, it may be
+        larger than the maximum over the local polytope.
     lower_bound, upper_bound : float or None
-        Proven bounds of the exact log Z, None where the method has none. They hold whether or
-        not the method converged.
+        Proved bounds of the exact log Z, None if the method has no such bound. They hold whether
+        or not the method converged.
     iterations : int
     status : Status
         CONVERGED only if the tolerance was met.
@@ -55,12 +55,12 @@ class Marginals:
 
     @property
     def is_converged(self) -> bool:
-        """Whether the requested accuracy was reached."""
+        """True if the requested accuracy was reached."""
         return self.status.is_converged
 
     @property
     def dual_gap(self) -> float:
-        """Upper bound minus the method's own value; infinite where one of them proves nothing.
+        """Upper bound minus the method's own value; infinite if either proves nothing.
 
         For tree-reweighted marginals it bounds how far the free energy is from its maximum.
         """

@@ -1,11 +1,12 @@
-"""Marginals as frequencies of the MAP answer under random scores."""
+"""Marginals as frequencies of the MAP solution under random scores."""
 
 from typing import Any
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, check_shape
+from engine.core.arguments import FloatArray, as_float_array, check_shape
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_callables, check_flag, check_generator, check_whole
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -41,11 +42,11 @@ def estimate_perturb_and_map(
     rng : numpy.random.Generator
     is_bipartite : bool
         Whether rows and columns are different nodes; if not, both ends see the same noise.
-    on_progress, should_stop : callbacks, asked once a sample
+    on_progress, should_stop : callbacks, called once a sample
 
     Returns
     -------
-    ndarray, shape (n, n): frequencies; over the samples made so far when stopped early.
+    ndarray, shape (n, n): frequencies; over the samples so far if stopped early.
 
     Raises
     ------
@@ -66,7 +67,11 @@ def estimate_perturb_and_map(
     >>> bool(abs(tau[0, 0] - 0.5) < 0.1)
     True
     """
-    scores = np.array(scores, dtype=np.float64)
+    check_whole("n_samples", n_samples, at_least=1)
+    check_generator("rng", rng, optional=False)
+    check_flag("is_bipartite", is_bipartite)
+    check_callables(on_progress=on_progress, should_stop=should_stop)
+    scores = as_float_array("scores", scores)
     check_shape("scores", scores, (None, scores.shape[0] if scores.ndim else None))
     counts: FloatArray = np.zeros(scores.shape)
     made = 0

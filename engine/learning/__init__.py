@@ -1,6 +1,6 @@
-"""Learning of any pairwise model by its marginals; people and pictures have their own packages."""
+"""Learning of pairwise models by their marginals, of roommate models and of segmentation models."""
 
 import lazy_loader
 
-# The names stand in the stub beside this file; each is imported when it is first used.
+# The stub beside this file lists the names; each is imported when it is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,11 +1,11 @@
-"""Marginal-based learning of pairwise models: any graph, any labels, some of them hidden.
+"""Marginal-based learning of pairwise models on any graph, with any labels, some of them hidden.
 
     minimise  sum_m Q(tau^m(theta)) + lambda/2 ||theta||^2     by L-BFGS
 
-with tau tree-reweighted or mean-field marginals that have converged, and exact gradients. With some
-labels hidden, "surrogate-em" minimises log Z(theta) - log Z(theta, y observed): the surrogate
-likelihood where nothing is hidden. It is a difference of convex functions; none of the others is
-convex either, and there is no certificate.
+with tau the converged tree-reweighted or mean-field marginals, and exact gradients. With some
+labels hidden, "surrogate-em" minimises log Z(theta) - log Z(theta, y observed), which is the
+surrogate likelihood if no label is hidden. It is a difference of convex functions; the other losses
+are not convex either, so there is no certificate.
 
 References
 ----------
@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray, check_positive
+from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_choice, check_number, check_whole
 from engine.graphs.factor_graph import Factor, FactorGraph
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.factors.mean_field import mean_field
@@ -35,7 +36,7 @@ from engine.solvers.lbfgs import SmoothFit, minimise_by_lbfgs
 EM = "surrogate-em"
 LOSSES = (*PAIRWISE_LOSSES, EM)
 INFERENCES = ("trw", "mean-field")
-MEMORY = 10  # steps that L-BFGS remembers
+MEMORY = 10  # number of steps that L-BFGS stores
 GRADIENTS = ("implicit", *SIDES)
 
 Gradient = tuple[float, FloatArray]
@@ -43,13 +44,13 @@ Gradient = tuple[float, FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class PairwiseExample:
-    """A graph with features on its tables, and labels that may be unknown.
+    """Training example: a graph with features on its tables, and labels that may be unknown.
 
     Parameters
     ----------
     graph : PairwiseGraph
     features : ndarray, shape (graph.size, K)
-        Of each entry of each node's and edge's table.
+        Features of each entry of each node's and edge's table.
     labels : ndarray of int, shape (n_nodes,); -1 where unknown.
 
     Examples
@@ -65,7 +66,7 @@ class PairwiseExample:
     labels: IntArray
 
     def __post_init__(self) -> None:
-        """Raise InvalidProblemError where shapes disagree or a label is out of range."""
+        """Raise InvalidProblemError if shapes disagree or a label is out of range."""
         if self.features.ndim != 2 or len(self.features) != self.graph.size:
             raise InvalidProblemError(
                 f"features: expected {self.graph.size} rows, received {self.features.shape}."
@@ -75,7 +76,7 @@ class PairwiseExample:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseFitting:
-    """What is minimised, and how it is differentiated.
+    """Options of pairwise learning: the loss, the inference and the gradient method.
 
     Parameters
     ----------
@@ -85,9 +86,9 @@ class PairwiseFitting:
         of "surrogate-em" is a difference of marginals and needs neither.
     sharpness : alpha of the smoothed classification loss.
     rho : float, edge appearance probability of "trw"; 1/2 is valid on grids.
-    tolerance : of messages (nats) or probabilities at which inference counts as converged.
-    iterations : sweeps after which it is stopped all the same: with "surrogate-em" and few of
-        them this is truncated EM, whose objective is that of the messages so far.
+    tolerance : change of messages (nats) or probabilities at which inference has converged.
+    iterations : largest number of sweeps. "surrogate-em" with few sweeps is truncated EM, whose
+        objective is that of the messages so far.
 
     Examples
     --------
@@ -105,22 +106,17 @@ class PairwiseFitting:
 
     def __post_init__(self) -> None:
         """Raise InvalidProblemError for an unknown name or a number out of range."""
-        for name, value, known in (
-            ("loss", self.loss, LOSSES),
-            ("inference", self.inference, INFERENCES),
-            ("gradient", self.gradient, GRADIENTS),
-        ):
-            if value not in known:
-                raise InvalidProblemError(
-                    f"{name}: expected one of {', '.join(known)}, received {value!r}."
-                )
-        check_positive("tolerance", self.tolerance)
-        if self.iterations < 1:
-            raise InvalidProblemError("iterations: expected at least 1.")
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("inference", self.inference, INFERENCES)
+        check_choice("gradient", self.gradient, GRADIENTS)
+        check_number("sharpness", self.sharpness, above=0.0)
+        check_number("rho", self.rho, above=0.0, at_most=1.0)
+        check_number("tolerance", self.tolerance, above=0.0)
+        check_whole("iterations", self.iterations, at_least=1)
 
 
 class PairwiseObjective:
-    """The loss of one example and its gradient in theta; messages start from the last ones."""
+    """Loss of one example and its gradient in theta; messages start from the previous call's."""
 
     def __init__(self, example: PairwiseExample, options: PairwiseFitting) -> None:
         self._example, self._options = example, options
@@ -149,7 +145,7 @@ class PairwiseObjective:
         return value, np.asarray(gradient @ self._example.features)
 
     def marginals(self, theta: FloatArray) -> FloatArray:
-        """Return the tables at theta, nothing clamped."""
+        """Return the tables of marginals at theta with no label clamped."""
         return self._solve(self._example.features @ theta, self._free)[1]
 
     def _pull_back(self, scores: FloatArray, tables: FloatArray, slope: FloatArray) -> FloatArray:
@@ -166,7 +162,7 @@ class PairwiseObjective:
         return implicit_mean_field_gradient(self._example.graph, scores, tables, slope)
 
     def _surrogate_em(self, scores: FloatArray) -> Gradient:
-        """log Z - log Z with what is observed held: the gradient is the difference of tables."""
+        """Return log Z minus log Z with observed labels clamped, and the gradient."""
         example = self._example
         held = scores.copy()
         for i in np.flatnonzero(np.asarray(example.labels) != HIDDEN).tolist():
@@ -178,7 +174,7 @@ class PairwiseObjective:
         return value - clamped, np.asarray((tables - held_tables) @ example.features)
 
     def _solve(self, scores: FloatArray, solver: TreeReweighted | None) -> tuple[float, FloatArray]:
-        """Return the surrogate log Z and its tables."""
+        """Return the surrogate log Z and its tables of marginals."""
         options, graph = self._options, self._example.graph
         if solver is not None:
             found = solver.solve(
@@ -210,7 +206,7 @@ def fit_pairwise(
     max_iterations: int = 200,
     tolerance: float = 1e-9,
 ) -> SmoothFit:
-    """Minimise the summed loss with a ridge.
+    """Learn a pairwise model: minimise the summed loss of the examples with a ridge.
 
     Parameters
     ----------
@@ -219,7 +215,7 @@ def fit_pairwise(
     ridge : float above 0, lambda.
     start : ndarray, shape (K,), optional; 0 if None.
     max_iterations : int, of L-BFGS.
-    tolerance : float, fall of the objective in a step, over its size, at which it ends.
+    tolerance : float, relative decrease of the objective in a step at which learning ends.
 
     Returns
     -------
@@ -237,7 +233,7 @@ def fit_pairwise(
 
     Examples
     --------
-    A tie of two nodes, seen three times in four, on a tree: log 3 but for the ridge.
+    Two nodes with equal labels in 3 of 4 examples, on a tree: log 3, apart from the ridge.
 
     >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
     >>> features = np.array([[0.0, 0, 0, 0, 1, 0, 0, 1]]).T
@@ -246,7 +242,9 @@ def fit_pairwise(
     >>> fit.theta.round(3).tolist()
     [1.099]
     """
-    check_positive("ridge", ridge)
+    check_number("ridge", ridge, above=0.0)
+    check_whole("max_iterations", max_iterations)
+    check_number("tolerance", tolerance, at_least=0.0)
     sizes = {example.features.shape[1] for example in examples}
     if len(sizes) != 1:
         raise InvalidProblemError("Expected examples with one number of features.")

@@ -1,12 +1,12 @@
 """No method ever prints a false bound: every kind of model, method, damping and stopping point.
 
-The long form of the property, over as many models as wanted: ``python -m benchmarks.bounds``.
+The long form of the property, over as many models as wanted: ``python -m benchmarks hunts bounds``.
 """
 
 import numpy as np
 import pytest
 
-from benchmarks.bounds import check_bounds
+from benchmarks.hunts.bounds import check_bounds
 from engine.core.errors import InfeasibleError
 from engine.graphs.factor_graph import Factor, FactorGraph, to_pairwise
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import bench_years
+from benchmarks.hunts import years
 from engine.core.status import Status
 from engine.inference.matching import compilation, odd_cuts
 from engine.inference.matching import odd_sets as odd_set_module
@@ -30,9 +30,9 @@ def test_compiling_is_no_part_of_a_time_limit(
     compilation.compile_for_matchings.cache_clear()
     monkeypatch.setattr(module, kernel, at_first_slow)
     monkeypatch.setattr(control, "time", SimpleNamespace(perf_counter=lambda: now[0]))
-    place = sorted(bench_years.KINDS).index("triangles")
-    year = bench_years.KINDS["triangles"](np.random.default_rng([place, 230]))
-    result = bench_years.learn(year, 0.01, 1e-4, 60.0)
+    place = sorted(years.KINDS).index("triangles")
+    year = years.KINDS["triangles"](np.random.default_rng([place, 230]))
+    result = years.learn(year, 0.01, 1e-4, 60.0)
     assert result.status is Status.CONVERGED
     assert result.is_certified
     assert result.relative_gap <= 1e-4

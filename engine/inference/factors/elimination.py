@@ -1,4 +1,4 @@
-"""Exact inference by variable elimination, in a stated amount of memory."""
+"""Exact inference by variable elimination within a memory limit."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -8,18 +8,19 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
+from engine.core.options import check_callables, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.graphs.elimination_order import EliminationOrder, choose_order
 from engine.graphs.factor_graph import Factor, FactorGraph
 from engine.kernels.elimination import max_out, share_out, sum_out
 
-MEMORY_LIMIT = 1 << 30  # bytes that all tables alive at once may take
-ENTRY = 8  # bytes
-MOST_STATES = 256  # of a variable whose best state is kept in a byte
-# Configurations of the last variables whose places are listed once (see kernels.elimination):
-# the lists of a handful of tables stay in the first-level cache.
+MEMORY_LIMIT = 1 << 30  # maximum number of bytes of the tables alive at once
+ENTRY = 8  # bytes of a table entry
+MOST_STATES = 256  # states of a variable whose best state fits in a byte
+# Configurations of the last variables whose positions are listed once (see kernels.elimination):
+# the lists of a few tables stay in the first-level cache.
 COLUMNS = 1024
-PART = 1 << 22  # entries visited between two questions whether to stop: some tens of milliseconds
+PART = 1 << 22  # entries visited between two calls of should_stop: some tens of milliseconds
 
 Reduction = Callable[[FloatArray, IntArray, IntArray, IntArray, int, FloatArray], None]
 Messages = dict[int, FloatArray]
@@ -27,9 +28,9 @@ Messages = dict[int, FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bucket:
-    """One step: the tables that mention ``variable`` meet, and a message over ``scope`` leaves.
+    """One step, which combines the tables of ``variable`` into a message over ``scope``.
 
-    ``sources`` are the earlier steps whose messages arrive here.
+    ``sources`` are the earlier steps whose messages this step receives.
     """
 
     variable: int
@@ -37,17 +38,17 @@ class _Bucket:
     factors: tuple[Factor, ...]
     sources: tuple[int, ...]
     size: int
-    arriving: int  # entries of all tables that meet
+    arriving: int  # entries of all tables that the step combines
 
 
 class Elimination:
-    """Sums and maxima of one model over an elimination order.
+    """Sums and maxima of one model by variable elimination.
 
     Parameters
     ----------
     graph : FactorGraph
     memory_limit : int
-        Bytes of the tables alive at once.
+        Most bytes of the tables alive at once.
 
     Raises
     ------
@@ -57,10 +58,10 @@ class Elimination:
     Notes
     -----
     The time is that of visiting ``cost`` entries once for log Z and configurations, at about 10 ns
-    each, and up to three times for marginals. A configuration keeps a byte for each entry of a
-    message, its best state. Where these do not fit, and for marginals, the messages are read back
-    in reverse order; where not all of them fit, only those alive at some steps are kept and the
-    others computed again.
+    each, and up to three times for marginals. For a configuration a byte stores the best state of
+    each entry of a message. If these bytes do not fit, and for marginals, messages are read back in
+    reverse order; if not all messages fit, only those alive at some steps are kept and the others
+    computed again.
 
     References
     ----------
@@ -76,6 +77,7 @@ class Elimination:
     """
 
     def __init__(self, graph: FactorGraph, *, memory_limit: int = MEMORY_LIMIT) -> None:
+        check_whole("memory_limit", memory_limit, at_least=1)
         self._graph = graph
         self._limit = memory_limit
         self._plan = choose_order(
@@ -86,7 +88,7 @@ class Elimination:
         self._buckets = _fill_buckets(graph, self._plan)
         self._roots = [k for k, bucket in enumerate(self._buckets) if not bucket.scope]
         self._constant = float(sum(f.table for f in graph.factors if not f.variables))
-        # Entries alive before each step, and after the last.
+        # Entries alive before each step, and after the last step.
         received = [sum(self._buckets[s].size for s in b.sources) for b in self._buckets]
         sent = [bucket.size for bucket in self._buckets]
         self._alive = np.concatenate([[0], np.cumsum(np.subtract(sent, received))])
@@ -95,7 +97,7 @@ class Elimination:
 
     @property
     def width(self) -> int:
-        """The largest number of variables, of two states or more, in a message."""
+        """Largest number of variables with two states or more in a message."""
         return self._plan.width
 
     @property
@@ -110,8 +112,9 @@ class Elimination:
         Raises
         ------
         StoppedError
-            If ``should_stop``, asked a few times a second, answers True; likewise below.
+            If ``should_stop``, called a few times a second, returns True; likewise below.
         """
+        check_callables(should_stop=should_stop)
         messages: Messages = {}
         self._send(0, len(self._buckets), messages, sum_out, should_stop, keeping=False)
         return self._value(messages)
@@ -124,8 +127,9 @@ class Elimination:
         InfeasibleError
             If every configuration has probability zero.
         InvalidProblemError
-            If reading back would take more than the limit of memory.
+            If reading back would exceed the memory limit.
         """
+        check_callables(should_stop=should_stop)
         if self._keeps_choices():
             return self._best_in_one_pass(should_stop)
         labels = np.zeros(self._graph.n_variables, dtype=np.int64)
@@ -139,13 +143,13 @@ class Elimination:
         return labels, self._graph.score(labels)
 
     def _keeps_choices(self) -> bool:
-        """Whether a byte for each entry of all messages fits beside the messages alive."""
+        """True if a byte for each entry of all messages fits beside the messages alive."""
         widest = int(self._alive.max()) + 3 * max((b.arriving for b in self._buckets), default=0)
         fits = self._plan.total + ENTRY * widest <= self._limit
         return fits and int(self._graph.cardinalities.max()) <= MOST_STATES
 
     def _best_in_one_pass(self, should_stop: StopCallback) -> tuple[IntArray, float]:
-        """Return a best configuration from the states chosen on the way."""
+        """Return a best configuration from the best states stored during one pass."""
         cards, messages = self._graph.cardinalities, Messages()
         sizes = [bucket.size for bucket in self._buckets]
         choices = _Choices(sum(sizes))
@@ -172,9 +176,10 @@ class Elimination:
         InfeasibleError
             If every configuration has probability zero.
         InvalidProblemError
-            If reading back would take more than the limit of memory.
+            If reading back would exceed the memory limit.
         """
-        # Backwards: the derivative of log Z by each message is a marginal of its scope.
+        check_callables(should_stop=should_stop)
+        # Reverse pass: the derivative of log Z by each message is a marginal of its scope.
         weights: Messages = {k: np.ones(1) for k in self._roots}
         answer: list[FloatArray] = [np.zeros(0)] * self._graph.n_variables
         value = self._constant
@@ -200,7 +205,7 @@ class Elimination:
     def _read_back(
         self, reduction: Reduction, should_stop: StopCallback
     ) -> Iterator[tuple[int, Messages]]:
-        """Yield the steps, last first, each with the messages that arrived in its bucket."""
+        """Yield the steps, last first, each with the messages that its bucket received."""
         segments = self._segments()
         messages: Messages = {}
         kept = []
@@ -219,9 +224,9 @@ class Elimination:
                 yield k, messages
 
     def _segments(self) -> list[tuple[int, int]]:
-        """Cut the steps so that reading them back segment by segment fits the memory.
+        """Split the steps into segments that can be read back within the memory limit.
 
-        Kept at once are what is alive at each start, and all messages of one segment. With equal
+        The entries alive at each start and all messages of one segment are kept at once. With equal
         segments of s entries that is total / s * alive + s, smallest at s = sqrt(total * alive).
         """
         n = len(self._buckets)
@@ -252,7 +257,7 @@ class Elimination:
         *,
         keeping: bool,
     ) -> None:
-        """Compute the messages of steps ``low`` to ``high``; forget the received unless kept."""
+        """Compute messages of steps ``low`` to ``high``; drop received ones unless ``keeping``."""
         for k in range(low, high):
             bucket = self._buckets[k]
             flat, rows, columns, stride = self._places(bucket, messages)
@@ -270,14 +275,14 @@ class Elimination:
     def _tables(
         self, bucket: _Bucket, messages: Messages
     ) -> list[tuple[tuple[int, ...], FloatArray]]:
-        """Return the tables that meet, each with its variables: messages first, then factors."""
+        """Return the tables of a step with their variables: messages first, then factors."""
         tables = [(self._buckets[s].scope, messages[s]) for s in bucket.sources]
         return tables + [(factor.variables, factor.table.ravel()) for factor in bucket.factors]
 
     def _places(
         self, bucket: _Bucket, messages: Messages
     ) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
-        """Return the tables that meet as one vector, and where their entries lie in it."""
+        """Return the tables of a step as one vector, with the positions of their entries."""
         cards = self._graph.cardinalities
         split, columns = len(bucket.scope), 1
         while split > 0 and columns * int(cards[bucket.scope[split - 1]]) <= COLUMNS:
@@ -316,7 +321,7 @@ class Elimination:
 
 
 class _Choices:
-    """Maximises, and keeps the best state of each entry of all messages, step after step."""
+    """Reduction that maximises and stores the best state of each entry of all messages."""
 
     def __init__(self, size: int) -> None:
         self.states = np.empty(size, dtype=np.uint8)
@@ -340,7 +345,7 @@ class _Choices:
 def _maximise(
     flat: FloatArray, high: IntArray, low: IntArray, stride: IntArray, states: int, out: FloatArray
 ) -> None:
-    """Write the maximum over the states; which they are is read back from the messages."""
+    """Write the maximum over the states; reading back the messages finds the best states."""
     max_out(flat, high, low, stride, states, out, np.empty(out.shape, dtype=np.uint8))
 
 
@@ -359,7 +364,7 @@ def _parts_of(rows: int, entries: int) -> Iterator[slice]:
 
 
 def _offsets(axes: tuple[int, ...], step: dict[int, int], cards: IntArray) -> IntArray:
-    """Return where the configurations of ``axes``, row by row, lie in a table with these steps."""
+    """Return the positions of the configurations of ``axes`` in a table with these strides."""
     total = np.zeros(1, dtype=np.int64)
     for v in axes:
         total = (total[:, None] + step.get(v, 0) * np.arange(cards[v])).ravel()
@@ -367,7 +372,7 @@ def _offsets(axes: tuple[int, ...], step: dict[int, int], cards: IntArray) -> In
 
 
 def _fill_buckets(graph: FactorGraph, plan: EliminationOrder) -> list[_Bucket]:
-    """Give each factor and each message to the step that first eliminates one of its variables."""
+    """Assign each factor and message to the step that first eliminates one of its variables."""
     position = {v: k for k, v in enumerate(plan.order)}
     factors: list[list[Factor]] = [[] for _ in plan.order]
     sources: list[list[int]] = [[] for _ in plan.order]
@@ -379,7 +384,7 @@ def _fill_buckets(graph: FactorGraph, plan: EliminationOrder) -> list[_Bucket]:
             sources[min(position[v] for v in scope)].append(k)
     buckets = []
     for k, (variable, scope) in enumerate(zip(plan.order, plan.scopes, strict=True)):
-        if not factors[k] and not sources[k]:  # nothing speaks of this variable
+        if not factors[k] and not sources[k]:  # no table contains this variable
             factors[k] = [Factor((variable,), np.zeros(int(graph.cardinalities[variable])))]
         arriving = sum(f.table.size for f in factors[k]) + sum(plan.sizes[s] for s in sources[k])
         buckets.append(

@@ -1,4 +1,4 @@
-"""Best configurations, proven: labels that a bound rules out are removed, the rest eliminated."""
+"""Proved best configurations by removing labels that a bound excludes, then elimination."""
 
 import math
 
@@ -16,7 +16,7 @@ from engine.inference.pairwise.map_linear_programme import SmoothedDual
 
 
 def possible_labels(dual: SmoothedDual, value: float) -> list[IntArray]:
-    """Return for each node the labels that a labelling of score ``value`` or more may have.
+    """Return each node's labels that a labelling of score ``value`` or more may have.
 
     A label stays unless the dual bound less its reduced cost is below ``value``, so that every
     best labelling survives if ``value`` is a score that some labelling reaches.
@@ -25,7 +25,7 @@ def possible_labels(dual: SmoothedDual, value: float) -> list[IntArray]:
     bound = dual.upper_bound()
     rounding = 64 * UNIT_ROUNDOFF * float(np.abs(dual.scores).sum())
     slack = EXACT_TOLERANCE * max(1.0, abs(bound)) + rounding
-    excluded = dual.reduced_costs() > bound - value + slack  # never where a number overflowed
+    excluded = dual.reduced_costs() > bound - value + slack  # False where a number overflowed
     return [
         np.flatnonzero(~excluded[graph.node_start[i] : graph.node_start[i + 1]])
         for i in range(graph.n_nodes)
@@ -41,23 +41,23 @@ def map_by_elimination(
     largest_cost: float = math.inf,
     should_stop: StopCallback = never_stop,
 ) -> MapEstimate:
-    """Return a best configuration of the model, by elimination over what the bound leaves.
+    """Return a best configuration by elimination over the labels that the bound leaves.
 
     Parameters
     ----------
     graph, form : the model and its pairwise form
     estimate, dual : a labelling of the form and dual variables, as from the linear programme; the
-        closer the two, the fewer labels are left
-    largest_cost : table entries that elimination may visit
+        closer the two, the fewer labels remain
+    largest_cost : most table entries that elimination may visit
 
     Raises
     ------
     InvalidProblemError
-        If what is left is too wide, or costs more than that.
+        If the remaining model is too wide, or costs more than that.
     InfeasibleError
         If every configuration has probability zero.
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     References
     ----------

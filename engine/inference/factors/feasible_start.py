@@ -1,4 +1,4 @@
-"""A configuration of probability above zero, found by a satisfiability solver."""
+"""Search for a configuration of probability above zero by a satisfiability solver."""
 
 from collections.abc import Iterator
 from math import inf
@@ -12,7 +12,7 @@ from engine.graphs.factor_graph import FactorGraph, PairwiseForm
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.pairwise.zeros import possible_scores
 
-CONFLICTS = 2_000  # of the solver between two questions whether to stop
+CONFLICTS = 2_000  # of the solver between two calls of should_stop
 
 
 def find_feasible(
@@ -22,10 +22,10 @@ def find_feasible(
     most_conflicts: float = inf,
     should_stop: StopCallback = never_stop,
 ) -> IntArray | None:
-    """Return a possible configuration, or None if ``should_stop`` or the conflicts came first.
+    """Return a possible configuration, or None if stopped or out of conflicts.
 
-    Labels without a partner go first (arc consistency); what is left becomes clauses: one label a
-    variable, and for each label and edge one of its partners at the other end.
+    Labels without a partner are removed first (arc consistency); the others become clauses: one
+    label a variable, and for each label and edge one of its partners at the other end.
 
     Raises
     ------
@@ -73,5 +73,5 @@ def _clauses(model: PairwiseModel) -> Iterator[list[int]]:
             here, there = int(graph.node_start[node]) + 1, int(graph.node_start[other]) + 1
             own = possible[graph.node_start[node] : graph.node_start[node + 1]]
             for x in np.flatnonzero(own & ~rows.all(axis=1)):
-                # A label needs one of its partners: fewer clauses than one a forbidden pair.
+                # One clause a label and edge: fewer than one for each forbidden pair.
                 yield [-(here + int(x)), *(there + int(y) for y in np.flatnonzero(rows[x]))]

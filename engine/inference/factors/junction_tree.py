@@ -1,4 +1,4 @@
-"""Exact sums over a junction tree: log Z, every marginal, and the covariance of statistics."""
+"""Exact sums over a junction tree: log Z, marginals, and the covariance of statistics."""
 
 import numpy as np
 
@@ -45,9 +45,9 @@ def statistics_covariance(
 ) -> FloatArray:
     """Return the exact covariance of sum features at a model's marginals, shape (K, K).
 
-    Given its separator a clique varies by itself, and what lies below it through its mean: by the
-    law of total variance, sum_c E[V_c V_c^T] - sum_s E[U_s U_s^T], V_c a clique's features with the
-    means U_s of what lies below.
+    Given its separator a clique varies by itself, and the subtree below it through its mean. By the
+    law of total variance the result is sum_c E[V_c V_c^T] - sum_s E[U_s U_s^T], where V_c are a
+    clique's features with the means U_s of the subtrees below.
     """
     cliques, separators, _ = tree.split(point)
     values = np.ascontiguousarray(tree.entries_of_tables @ features)

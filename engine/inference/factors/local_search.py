@@ -1,4 +1,4 @@
-"""Search for a best configuration of a factor graph: forests, blocks and crossings, no proof."""
+"""Local search for a best configuration of a factor graph, without proof of optimality."""
 
 from time import perf_counter
 
@@ -12,31 +12,31 @@ from engine.graphs.factor_layout import lay_out_factors
 from engine.inference.factors.elimination import Elimination
 from engine.kernels.factor_search import improve_forest, iterate_search
 
-STATES = 4  # configurations that are improved in turn and crossed with each other
-FOREST_SWEEPS = 30  # over all variables, from a new start
-ROUNDS = 50  # disturbances between two looks at the clock, at first
-IDLE_TURNS = 3  # without gain, after which a state that is not the best is drawn anew
-SLICE = 0.1  # seconds that a run of disturbances aims at
-RANDOM_NUMBERS = 256  # drawn a round; larger regions use them again
-REGION = (10, 120)  # variables that are improved around a disturbance, and how many of them it hits
+STATES = 4  # number of configurations that are improved in turn and crossed with each other
+FOREST_SWEEPS = 30  # sweeps over all variables from a new start
+ROUNDS = 50  # first number of perturbations between two readings of the clock
+IDLE_TURNS = 3  # without gain, after which a state that is not the best is drawn again
+SLICE = 0.1  # target seconds of a run of perturbations
+RANDOM_NUMBERS = 256  # drawn in a round; larger regions use them repeatedly
+REGION = (10, 120)  # variables improved around a perturbation, and most of them it changes
 DISTURBED = (1, 50)
-BLOCK_TABLE = 1 << 14  # entries of the largest table by which a block is solved
-BLOCK_START, BLOCK_GROWTH = 40, 1.25  # variables of a block: grown until its tables are too large
+BLOCK_TABLE = 1 << 14  # maximum number of entries of a table in the solution of a block
+BLOCK_START, BLOCK_GROWTH = 40, 1.25  # variables of a block, which grows to the largest table
 LARGEST_BLOCK_SECONDS = 1.0
 
 
 class LocalSearch:
-    """A few configurations of one model, improved as long as one likes.
+    """Local search that improves a few configurations of one model for any length of time.
 
-    Impossible entries count as a finite penalty that nothing outweighs, so that a search may start
-    anywhere. ``best()`` never gets worse.
+    Impossible entries count as a finite penalty that no gain outweighs, so that a search may start
+    at any configuration. ``best()`` never gets worse.
 
     Notes
     -----
-    Rounds (in compiled code): new labels at some variables near a random one, then two random
-    forests of the surroundings relabelled at best, taken back if worse. Blocks: all variables
-    near a random one relabelled at best by elimination. Crossings: two configurations differ in
-    connected parts, each of which takes the better half.
+    Rounds (in compiled code) give new labels to some variables near a random one, then optimally
+    relabel two random forests of the surroundings, and are undone if the score fell. Blocks
+    relabel all variables near a random one optimally by elimination. Crossings compare two
+    configurations, which differ in connected parts, and take the better labels of each part.
 
     References
     ----------
@@ -69,19 +69,19 @@ class LocalSearch:
         return labels.copy(), self._graph.score(labels)
 
     def take(self, labels: IntArray) -> None:
-        """Take a configuration found elsewhere, if it is better than all."""
+        """Add a configuration found elsewhere if it is better than all states."""
         value = self._value(labels)
         if value > self._values.max():
             self._put(int(np.argmin(self._values)), labels.copy(), value)
 
     def compile(self) -> None:
-        """Call each kernel once."""
+        """Call each kernel once so that it is compiled."""
         self._rounds = 1
         self._sweep_forests(0)
         self._disturb(0)
 
     def advance(self, should_stop: StopCallback) -> None:
-        """Work for about a second on one state after the other, and cross it with the best."""
+        """Improve each state in turn for about a second, and cross it with the best."""
         if self._is_fresh:
             self._is_fresh = False
             for k in range(STATES):
@@ -101,7 +101,7 @@ class LocalSearch:
         if best != k:
             self._cross(k, best)
             if self._idle[k] >= IDLE_TURNS:
-                self._start_anew(k)
+                self._restart(k)
 
     def _value(self, labels: IntArray) -> float:
         return float(self._scores[self._layout.places(labels)].sum())
@@ -127,7 +127,7 @@ class LocalSearch:
         self._put(k, labels)
 
     def _disturb(self, k: int) -> None:
-        """Run some rounds, for about as long as a slice."""
+        """Run rounds for about ``SLICE`` seconds."""
         rng, rounds, labels = self._rng, self._rounds, self._states[k].copy()
         started = perf_counter()
         iterate_search(
@@ -148,7 +148,7 @@ class LocalSearch:
             self._put(k, labels, value)
 
     def _solve_block(self, k: int, should_stop: StopCallback) -> bool:
-        """Relabel a block at best; return whether blocks are worth their time."""
+        """Relabel a block optimally; return True if blocks are worth their time."""
         labels = self._states[k]
         region = self._surroundings(int(self._block))
         started = perf_counter()
@@ -204,7 +204,7 @@ class LocalSearch:
         return Elimination(block, memory_limit=8 * BLOCK_TABLE).best(should_stop=should_stop)[0]
 
     def _cross(self, k: int, best: int) -> None:
-        """Give the best state what is better of another, part by part in which they differ."""
+        """Cross another state into the best one, part by part in which they differ."""
         labels, donor = self._states[best].copy(), self._states[k]
         for part in self._parts(np.flatnonzero(labels != donor)):
             before, kept = self._value_around(labels, part), labels[part].copy()
@@ -213,8 +213,8 @@ class LocalSearch:
                 labels[part] = kept
         self._put(best, labels)
 
-    def _start_anew(self, k: int) -> None:
-        """Draw a state that no longer improves again: all of it, or a share of the best one."""
+    def _restart(self, k: int) -> None:
+        """Redraw a stalled state, either all of it or a share of the best state."""
         share = self._rng.choice((0.2, 0.5, 1.0))
         labels = self._states[int(np.argmax(self._values))]
         drawn = self._rng.integers(0, self._graph.cardinalities)

@@ -1,4 +1,4 @@
-"""The best configuration and the best bound that methods side by side have found so far."""
+"""Best configuration and best bound of several methods that run in parallel."""
 
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -20,7 +20,7 @@ PROVEN_SENTENCE = "Optimal: its value meets the bound that another method has pr
 
 @dataclass(slots=True)
 class Incumbent:
-    """The best configuration and the best bound so far, handed on between threads."""
+    """Best configuration and best bound so far, shared between threads."""
 
     form: PairwiseForm
     labels: IntArray | None = None
@@ -32,29 +32,29 @@ class Incumbent:
 
     @property
     def is_proven(self) -> bool:
-        """Whether value and bound meet."""
+        """True if the value equals its bound."""
         return meets_bound(self.value, self.bound)
 
     def offer(self, method: str, labels: IntArray, value: float, guarantee: str = "") -> None:
-        """Take labels of the variables with their score if it is the best."""
+        """Store a configuration if its score is the best so far."""
         with self.lock:
             if value > self.value:
                 self.labels, self.value = read_only(labels.copy()), value
                 self.method, self.guarantee = method, guarantee or BOUND_SENTENCE
 
     def tighten(self, bound: float) -> None:
-        """Take an upper bound of the score of every configuration if it is the smallest."""
+        """Store an upper bound of all scores if it is the smallest so far."""
         with self.lock:
             self.bound = min(self.bound, bound)
 
     def offer_estimate(self, method: str, estimate: MapEstimate) -> None:
-        """Take labelling and bound of the pairwise form."""
+        """Store labelling and bound of the pairwise form."""
         labels = estimate.labels[: self.form.n_variables]
         self.tighten(estimate.upper_bound + self.form.constant)
         self.offer(method, labels, estimate.value + self.form.constant, estimate.guarantee)
 
     def estimate(self, graph: FactorGraph, *, is_cancelled: bool) -> MapEstimate:
-        """Return what there is; raise InfeasibleError if that is no configuration."""
+        """Return the best result; raise InfeasibleError without a configuration."""
         if self.labels is None or self.value == -inf:
             raise nothing_found()
         value = graph.score(self.labels)
@@ -75,7 +75,7 @@ class Incumbent:
 
 
 def nothing_found() -> InfeasibleError:
-    """Return the error of a search that found nothing, or nothing possible."""
+    """Return the error of a search that found no possible configuration."""
     return InfeasibleError(
         "No configuration of probability above zero was found in the time given; there may be none."
     )

@@ -1,8 +1,8 @@
-"""The best configuration of a factor graph: methods that prove and methods that find, side by side.
+"""Best configuration of a factor graph by search methods and proof methods in parallel.
 
-One thread finds (expansion, forests, blocks, crossings), one proves (roof duality, the linear
-programme's dual, elimination of what its bound leaves). Each hands on what it has; the best answer
-and the best bound win, so that the whole is never worse than one of its parts given that time.
+One thread searches (expansion, forests, blocks, crossings), one proves (roof duality, the linear
+programme's dual, elimination of the labels that its bound leaves). They share the best results, so
+that the whole is never worse than one of its parts in the same time.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,14 @@ from typing import Literal, get_args
 import numpy as np
 
 from engine.core.arguments import IntArray, read_only
-from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
+from engine.core.options import (
+    check_callables,
+    check_choice,
+    check_generator,
+    check_seconds,
+    check_whole,
+)
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -31,7 +38,8 @@ from engine.inference.factors.exact_map import map_by_elimination
 from engine.inference.factors.feasible_start import find_feasible
 from engine.inference.factors.local_search import LocalSearch
 from engine.inference.factors.map_incumbent import Incumbent, nothing_found
-from engine.inference.map_estimate import MapEstimate
+from engine.inference.factors.wide_variables import NarrowModel, take_out_wide
+from engine.inference.map_estimate import MAX_ITERATIONS, MapEstimate
 from engine.inference.pairwise.expansion import Expansion, map_by_expansion
 from engine.inference.pairwise.map_linear_programme import (
     FIRST_BETA,
@@ -47,19 +55,31 @@ from engine.kernels.local_polytope import improve_labels
 
 MapMethod = Literal["roof-duality", "lp", "expansion", "exact"]
 MAP_METHODS: tuple[str, ...] = get_args(MapMethod)
-QUICK_COST = 20_000_000  # table entries that elimination visits in a fifth of a second: done first
-SECONDS_PER_ENTRY = 1e-8  # of elimination; what does not fit the time is not begun
-DUAL_SHARE = 0.25  # of the time of "exact" that goes to the bound by which labels are removed
-LOOK = 0.05  # seconds between two questions whether to stop
-REPORT = 0.5  # seconds between two reports
+MAX_SECONDS = 60.0  # default limit of a call
+QUICK_COST = 20_000_000  # table entries that elimination visits in 0.2 s; it then comes first
+SECONDS_PER_ENTRY = 1e-8  # of elimination, which does not start if it would exceed the time
+DUAL_SHARE = 0.25  # of the time of "exact", spent on the bound that removes labels
+LOOK = 0.05  # seconds between two calls of should_stop
+REPORT = 0.5  # seconds between two progress reports
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """Limits, randomness and callbacks of a call."""
+
+    max_seconds: float
+    max_iterations: int
+    rng: np.random.Generator | None
+    on_progress: ProgressCallback
+    should_stop: StopCallback
 
 
 def map_estimate(
     graph: FactorGraph,
     *,
     method: MapMethod | None = None,
-    max_seconds: float = 60.0,
-    max_iterations: int = 2000,
+    max_seconds: float = MAX_SECONDS,
+    max_iterations: int = MAX_ITERATIONS,
     rng: np.random.Generator | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
@@ -70,13 +90,13 @@ def map_estimate(
     ----------
     graph : FactorGraph
     method : str, optional
-        One method alone; None lets all of them share the time until optimality is proven.
+        One method alone; None lets all methods share the time until optimality is proved.
     max_seconds : float
-        What is not proven by then is returned with its bound (status TIME_LIMIT). The time starts
-        when everything is compiled.
+        An unproved result is then returned with its bound (status TIME_LIMIT). The time starts
+        after compilation.
     max_iterations : int, of a single method.
     rng : numpy.random.Generator, optional
-        Of the local search; where time runs out the answer also depends on the machine's speed.
+        For the local search; if time runs out, the result also depends on the machine's speed.
     on_progress : callable taking a Progress, optional
     should_stop : callable returning bool, optional
 
@@ -88,9 +108,10 @@ def map_estimate(
     Raises
     ------
     InfeasibleError
-        If every configuration has probability zero, or none above it was found in time.
+        If every configuration has probability zero, or no possible one was found in time.
     InvalidProblemError
-        If roof duality is asked for more than two labels, or "exact" for too wide a model.
+        If roof duality is requested for more than two labels, "exact" for too wide a model, or an
+        option is unknown or out of range.
     StoppedError
         If the time of "exact" ended.
 
@@ -102,8 +123,55 @@ def map_estimate(
     >>> answer.labels.tolist(), answer.value, answer.is_exact
     ([1, 0], 2.0, True)
     """
+    check_choice("method", method, MAP_METHODS, optional=True)
+    check_seconds("max_seconds", max_seconds, optional=False)
+    check_whole("max_iterations", max_iterations, at_least=1)
+    check_generator("rng", rng)
+    check_callables(on_progress=on_progress, should_stop=should_stop)
+    if method == "roof-duality":
+        _check_roof_duality(graph)
+    options = _Options(max_seconds, max_iterations, rng, on_progress, should_stop)
+    narrow = take_out_wide(graph, is_sum=False)
+    if not narrow.taken:
+        return _estimate(graph, method, options)
+    labels, estimate = np.zeros(0, dtype=np.int64), None
+    if len(narrow.kept):
+        estimate = _estimate(narrow.graph, method, options)
+        labels = estimate.labels
+    return _with_wide(graph, narrow, narrow.labels_of(labels), estimate, method)
+
+
+def _with_wide(
+    graph: FactorGraph,
+    narrow: NarrowModel,
+    labels: IntArray,
+    estimate: MapEstimate | None,
+    method: MapMethod | None,
+) -> MapEstimate:
+    """Return the estimate for the whole model, whose best score is the same up to rounding."""
+    value = graph.score(labels)
+    if value == -inf:
+        raise InfeasibleError("Every configuration of this model has probability zero.")
+    if estimate is None:
+        sentence = "Optimal: each variable has its best label."
+        return MapEstimate(
+            read_only(labels), value, value, Status.CONVERGED, 1, sentence, method or "exact"
+        )
+    bound = max(value, estimate.upper_bound + narrow.rounding)
+    return replace(estimate, labels=read_only(labels), value=value, upper_bound=bound)
+
+
+def _estimate(graph: FactorGraph, method: MapMethod | None, options: _Options) -> MapEstimate:
+    """Find a configuration of a model whose variables have few states."""
     form = to_pairwise(graph)
-    limits = (max_iterations, on_progress, should_stop, rng, Incumbent(form))
+    max_seconds = options.max_seconds
+    limits = (
+        options.max_iterations,
+        options.on_progress,
+        options.should_stop,
+        options.rng,
+        Incumbent(form),
+    )
     if method is not None:
         _compile(method)
         return _single(method, _Task(graph, form, perf_counter() + max_seconds, *limits))
@@ -120,12 +188,28 @@ def map_estimate(
         _compile(None)
         task = replace(task, deadline=perf_counter() + max_seconds)
         _run_together(task)
-    return task.incumbent.estimate(graph, is_cancelled=should_stop())
+    return task.incumbent.estimate(graph, is_cancelled=options.should_stop())
+
+
+def _check_roof_duality(graph: FactorGraph) -> None:
+    """Raise an error that names a variable or factor that roof duality does not support."""
+    wide = np.flatnonzero(graph.cardinalities > 2)
+    if len(wide):
+        raise InvalidProblemError(
+            f"method: roof duality takes variables of one or two labels, and variable {wide[0]} "
+            f"has {graph.cardinalities[wide[0]]}."
+        )
+    for number, factor in enumerate(graph.factors):
+        if len(factor.variables) > 2:
+            raise InvalidProblemError(
+                f"method: roof duality takes factors of one or two variables, and factor {number} "
+                f"has {len(factor.variables)}. Leave the method out, or take another."
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A model with its limits and what has been found."""
+    """Model with its limits and the best results so far."""
 
     graph: FactorGraph
     form: PairwiseForm
@@ -138,21 +222,21 @@ class _Task:
 
     @property
     def seconds_left(self) -> float:
-        """Time until the deadline."""
+        """Seconds until the deadline."""
         return self.deadline - perf_counter()
 
     def is_over(self) -> bool:
-        """Whether time is up, the caller wants no more, or all is proven."""
+        """Return True if time is up, the caller requests a stop, or optimality is proved."""
         return self.seconds_left <= 0.0 or self.incumbent.is_proven or self.should_stop()
 
     def is_late(self) -> bool:
-        """Whether time is up or the caller wants no more."""
+        """Return True if time is up or the caller requests a stop."""
         return self.seconds_left <= 0.0 or self.should_stop()
 
 
 @cache
 def _compile(method: MapMethod | None) -> None:
-    """Compile what a method calls, on a model so small that nothing else takes time."""
+    """Compile a method's kernels by running it on a very small model."""
     tie = Factor((0, 1), np.array([[0.0, -1.0, 1.0], [-np.inf, 0.5, 0.0]]))
     triple = Factor((0, 1, 2), np.arange(12.0).reshape(2, 3, 2) % 5)
     graph = FactorGraph(np.array([2, 3, 2]), (tie, triple))
@@ -169,7 +253,7 @@ def _compile(method: MapMethod | None) -> None:
 
 
 def _one_by_one(graph: FactorGraph) -> IntArray:
-    """Return each variable's best label by itself: an answer for whoever has no time at all."""
+    """Return each variable's best label by itself, a result that takes no time."""
     scores = [np.zeros(int(card)) for card in graph.cardinalities]
     for factor in graph.factors:
         if len(factor.variables) == 1:
@@ -178,7 +262,7 @@ def _one_by_one(graph: FactorGraph) -> IntArray:
 
 
 def _eliminate_quickly(task: _Task) -> None:
-    """Eliminate all variables where that takes a moment, with nothing removed."""
+    """Eliminate all variables without removing labels, if that is quick."""
     try:
         solver = Elimination(task.graph, memory_limit=8 * QUICK_COST)
         if solver.cost > QUICK_COST:
@@ -203,7 +287,7 @@ def _match(task: _Task) -> None:
 
 
 def _run_together(task: _Task) -> None:
-    """Prove and find at the same time, until it is proven or time is up."""
+    """Search and prove in parallel until optimality is proved or time is up."""
     started = reported = perf_counter()
     is_stopped = False
 
@@ -241,7 +325,7 @@ def _report(incumbent: Incumbent, seconds: float) -> Progress:
 
 
 def _prove(task: _Task, over: StopCallback) -> None:
-    """Lower the bound by the dual programme, then eliminate what it leaves if time allows."""
+    """Lower the bound by the dual programme, then eliminate the remaining labels if time allows."""
     incumbent, form = task.incumbent, task.form
     dual = SmoothedDual(form.model, FIRST_BETA)
     search = DualSearch(dual)
@@ -260,7 +344,7 @@ def _prove(task: _Task, over: StopCallback) -> None:
 
 
 def _eliminate(task: _Task, dual: SmoothedDual, tried: float, over: StopCallback) -> float:
-    """Eliminate what the bound leaves; return the cost that was too much, inf if unknown."""
+    """Eliminate the remaining labels; return the cost if it was too large, inf if unknown."""
     incumbent = task.incumbent
     assert incumbent.labels is not None  # noqa: S101  the caller has seen a value
     labels = task.form.extend(incumbent.labels)
@@ -271,7 +355,7 @@ def _eliminate(task: _Task, dual: SmoothedDual, tried: float, over: StopCallback
         best = map_by_elimination(
             task.graph, task.form, estimate, dual, largest_cost=most, should_stop=over
         )
-    except (InvalidProblemError, StoppedError):  # too wide, or it would take too long
+    except (InvalidProblemError, StoppedError):  # the model is too wide, or it would take too long
         return tried
     incumbent.offer("exact", best.labels, best.value, best.guarantee)
     incumbent.tighten(best.value)
@@ -279,7 +363,7 @@ def _eliminate(task: _Task, dual: SmoothedDual, tried: float, over: StopCallback
 
 
 def _find(task: _Task, over: StopCallback) -> None:
-    """Search from what all methods have found: expansion and local search in turn."""
+    """Search from the best results of all methods by expansion and local search in turn."""
     incumbent, form = task.incumbent, task.form
     rng = np.random.default_rng(0) if task.rng is None else task.rng
     search = LocalSearch(task.graph, rng)
@@ -303,7 +387,7 @@ def _find(task: _Task, over: StopCallback) -> None:
 
 
 def _possible(task: _Task, search: LocalSearch, over: StopCallback) -> tuple[IntArray, float]:
-    """Return a possible configuration where the search itself has found none."""
+    """Return a possible configuration; use other methods if the search found none."""
     labels = find_feasible(task.graph, task.form, should_stop=over)
     if labels is None:
         return search.best()
@@ -312,7 +396,7 @@ def _possible(task: _Task, search: LocalSearch, over: StopCallback) -> tuple[Int
 
 
 def _single(method: MapMethod, task: _Task) -> MapEstimate:
-    """Run one method alone; what it ends with is made possible if it is not."""
+    """Run one method alone, and repair its configuration if it is impossible."""
     if method == "exact":
         return _exact(task)
     form = task.form

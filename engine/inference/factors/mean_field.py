@@ -1,4 +1,4 @@
-"""Naive mean field on factor graphs: a lower bound of log Z, with every zero respected."""
+"""Naive mean field on factor graphs, a lower bound of log Z that respects every zero."""
 
 from dataclasses import dataclass
 from math import fsum
@@ -6,6 +6,7 @@ from math import fsum
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.options import check_callables, check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.core.rounding import sum_allowance
 from engine.core.status import Status
@@ -21,14 +22,14 @@ ROUNDINGS = 8  # of a term of the bound, besides one a variable of a factor and 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProductMarginals:
-    """Independent distributions of the variables, and the lower bound of log Z they prove.
+    """Independent distributions of the variables, with their lower bound of log Z.
 
     Parameters
     ----------
     marginals : tuple of ndarray
         One distribution a variable, (cardinality,) each.
     lower_bound : float
-        Nats; -inf where their product meets an impossible entry.
+        Nats; -inf if their product has weight at an impossible entry.
     iterations : int
     status : Status
 
@@ -67,12 +68,12 @@ def mean_field(
     tolerance : float
         Largest change of a probability at convergence.
     should_stop : callable
-        Asked after every sweep; the bound holds wherever it stops.
+        Called after every sweep; the bound holds wherever it stops.
 
     Returns
     -------
     ProductMarginals
-        With the lower bound of log Z, nats.
+        The distributions, with the lower bound of log Z, nats.
 
     References
     ----------
@@ -85,6 +86,9 @@ def mean_field(
     >>> round(float(np.exp(mean_field(graph).lower_bound)), 6)
     4.0
     """
+    check_whole("max_iterations", max_iterations)
+    check_number("tolerance", tolerance, at_least=0.0)
+    check_callables(should_stop=should_stop)
     layout = lay_out_factors(graph)
     constant = float(sum(f.table for f in graph.factors if not f.variables))
     cards = layout.cardinalities
@@ -136,7 +140,7 @@ def _ascend(
 
 
 def _value(layout: FactorLayout, marginals: FloatArray) -> float:
-    """Return the bound that a product proves, less what rounding may have added."""
+    """Return the lower bound of a product, less an allowance for rounding."""
     expected = np.zeros(len(layout.table_start) - 1)
     magnitude = float(expected_scores(layout.arrays, layout.scores, marginals, expected))
     if not np.isfinite(magnitude):

@@ -1,1 +1,1 @@
-"""Marginals, exact references and impossibility of matchings."""
+"""Marginals of matchings, exact reference results, and reasons why no matching exists."""

@@ -1,10 +1,11 @@
-"""Certified Bethe marginals of bipartite matchings: messages first, Newton where they crawl."""
+"""Certified Bethe marginals of bipartite matchings, by messages and by Newton's method."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, as_finite_array, read_only
+from engine.core.options import check_callables, check_number
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.inference.matching.bipartite_newton import (
@@ -24,10 +25,10 @@ from engine.inference.matching.bipartite_propagation import (
 from engine.kernels.simplex_entropy import sum_of_maxima
 
 SWEEPS_PER_CHECK = 20
-"""Sweeps between two looks at the bounds, which cost about as much as five sweeps."""
+"""Sweeps between two evaluations of the bounds; an evaluation costs about five sweeps."""
 
 MAX_SWEEPS = 100
-"""Where messages need more, Newton's method is done sooner."""
+"""Maximum number of sweeps of messages; beyond, Newton's method is faster."""
 
 
 def compute_bethe_marginals(
@@ -39,17 +40,17 @@ def compute_bethe_marginals(
 ) -> tuple[BipartiteSolution, BipartiteBeliefs]:
     """Maximise <W, tau> + H_1(tau) over doubly stochastic tau, by messages and then by Newton.
 
-    Sharp scores are what messages are good at: they find an optimum at a vertex in a few sweeps.
-    Newton's method takes over where the messages have not closed the gap.
+    Messages suit sharp scores: they find an optimum at a vertex in a few sweeps. Newton's method
+    takes over if the messages have not closed the gap.
 
     Parameters
     ----------
     scores : ndarray, shape (n, n), float64, nats, finite
-    tolerance : float, nats, wanted certified gap
+    tolerance : float, nats, target certified gap
     start : pair of ndarray (n, n), optional
-        ``from_rows`` and ``from_columns`` of a call with scores nearby.
+        ``from_rows`` and ``from_columns`` of a call with nearby scores.
     should_stop : callable
-        Asked before every step of Newton's method; True raises StoppedError.
+        Called before every step of Newton's method; True raises StoppedError.
 
     Returns
     -------
@@ -66,6 +67,8 @@ def compute_bethe_marginals(
     >>> round(solution.value, 6), solution.status.is_converged
     (2.0, True)
     """
+    check_number("tolerance", tolerance, at_least=0.0)
+    check_callables(should_stop=should_stop)
     scores = as_finite_array("scores", scores, shape=(None, None))
     beliefs = _sweep(scores, start)
     best, sweeps = certify_beliefs(scores, beliefs, tolerance), beliefs.sweeps
@@ -89,7 +92,7 @@ def _sweep(scores: FloatArray, start: Messages | None) -> BipartiteBeliefs:
 def certify_beliefs(
     scores: FloatArray, beliefs: BipartiteBeliefs, tolerance: float = 1e-9
 ) -> BipartiteSolution:
-    """Bound the Bethe problem from both sides by what the messages of any moment say.
+    """Bound the Bethe problem from both sides by any messages.
 
     From below: the marginals, made doubly stochastic. From above: H_1 is half a sum over rows plus
     half a sum over columns of S(x) = sum (1-x) log(1-x) - x log x, each concave on its simplex; for
@@ -107,6 +110,6 @@ def certify_beliefs(
 
 
 def _better(first: BipartiteSolution, second: BipartiteSolution) -> BipartiteSolution:
-    """Join the better end of both bounds."""
+    """Combine the better lower and the better upper bound."""
     inner = first if first.value >= second.value else second
     return replace(inner, upper_bound=min(first.upper_bound, second.upper_bound))

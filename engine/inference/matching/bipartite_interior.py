@@ -1,9 +1,9 @@
-"""Assignment problems of any sharpness, with fixed scores or with features, from the inside.
+"""Interior-point method for assignment problems with fixed scores or with features.
 
     max over doubly stochastic tau of <W, tau> + sum_ij c (1 - tau) log(1 - tau) - tau log tau
 
-for any c = rho_i + rho_j - 1 up to 1; see ``engine.solvers.barrier_path`` for the way there. Bounds
-are taken from whatever point or multipliers there are, converged or not.
+for any c = rho_i + rho_j - 1 up to 1; ``engine.solvers.barrier_path`` has the steps. Bounds are
+computed from the present point or multipliers, converged or not.
 """
 
 from dataclasses import dataclass, field, replace
@@ -28,30 +28,30 @@ from engine.kernels.simplex_entropy import sum_of_maxima
 from engine.solvers.barrier_path import BarrierPath
 
 MAX_STEPS = 150
-"""Some 25 suffice at deviations of 1,000 nats; more where rounding stands in the way."""
+"""Maximum number of steps: some 25 suffice at deviations of 1,000 nats if rounding allows."""
 
 REFINEMENTS = 3
-"""Of the multipliers of a step, whose sums must vanish beside entries of 1."""
+"""Refinements of a step's multipliers, whose sums must vanish beside entries of 1."""
 
 LAST_BARRIER = 1e-5
-"""Times the wanted gap: a barrier that costs as little has nothing left to gain."""
+"""Cost of the barrier, as a share of the target gap, below which the method stops."""
 
 CENTRALITY = 1e3
-"""Slacks stay within this factor of mu / tau."""
+"""Largest factor between slacks and mu / tau."""
 
 
 @dataclass(slots=True)
 class AssignmentInterior:
-    """One assignment problem and where it stands; see ``BarrierPart``.
+    """One assignment problem with its present point; see ``BarrierPart``.
 
     Parameters
     ----------
-    scores : ndarray, shape (n, n), nats, n at least 2; fixed, what features say is added
+    scores : ndarray, shape (n, n), nats, n at least 2; fixed, those of features are added
     counts : ndarray, shape (n, n), c
-    features : ndarray, shape (n, n, K), counted from those of the row's observed pair
+    features : ndarray, shape (n, n, K), less those of the row's observed pair
 
-    ``closed`` is a doubly stochastic point by tau; ``columns`` (n,) are multipliers of the columns
-    at the theta that the last step was aimed at.
+    ``closed`` is a doubly stochastic point near tau; ``columns`` (n,) are multipliers of columns
+    at the target theta of the last step.
     """
 
     scores: FloatArray
@@ -69,7 +69,7 @@ class AssignmentInterior:
 
     @property
     def n_entries(self) -> int:
-        """n^2."""
+        """Number of entries of the point, n^2."""
         return int(self.tau.size)
 
     def statistics(self) -> FloatArray:
@@ -77,7 +77,7 @@ class AssignmentInterior:
         return self.statistics_of(self.tau)
 
     def statistics_of(self, tau: FloatArray) -> FloatArray:
-        """Return the same of any point."""
+        """Return phi(tau) - phi(Y) of any point, shape (K,)."""
         return np.asarray(np.tensordot(tau, self.features, axes=2))
 
     def scores_at(self, theta: FloatArray) -> FloatArray:
@@ -89,7 +89,7 @@ class AssignmentInterior:
         return max(float(np.std(self.scores_at(theta))), 1.0) / len(self.tau)
 
     def move(self, theta: FloatArray, barrier: float) -> "AssignmentMove | None":
-        """Return Newton's system, None where it is singular in floating point."""
+        """Return the Newton system, None if it is singular in floating point."""
         if not self.slack.any():  # the first step
             self.slack = barrier / self.tau
         try:
@@ -104,11 +104,11 @@ class AssignmentInterior:
         return self.statistics_of(self.closed), entropy
 
     def bound(self, theta: FloatArray) -> float:
-        """Return an upper bound of log Z_rho by the tangent at the point last closed."""
+        """Return an upper bound of log Z_rho by the tangent at the last closed point."""
         return bound_from_point(self.scores_at(theta), self.counts, self.closed)
 
     def bound_by_multipliers(self, theta: FloatArray) -> float:
-        """Return one by the multipliers of columns, inf unless every c is 1.
+        """Return an upper bound by the multipliers of columns, inf unless every c is 1.
 
         log Z <= sum_j z_j + sum_i max over the simplex of <W_i - z, x> + S(x), at any z.
         """
@@ -122,7 +122,7 @@ class AssignmentInterior:
 
 @dataclass(slots=True)
 class AssignmentMove:
-    """Newton's step of one assignment problem; see ``Move``."""
+    """Newton step of one assignment problem; see ``Move``."""
 
     part: AssignmentInterior
     scores: FloatArray
@@ -133,7 +133,7 @@ class AssignmentMove:
     _gradient: FloatArray = field(init=False)
     _margins: Margins = field(init=False)
     _direction: FloatArray = field(init=False)
-    _ways: tuple[FloatArray, FloatArray] = field(init=False)
+    _slack_step: tuple[FloatArray, FloatArray] = field(init=False)
 
     def __post_init__(self) -> None:
         part, tau = self.part, self.part.tau
@@ -167,17 +167,17 @@ class AssignmentMove:
         part.columns = columns
         self._direction = direction
         slack = part.slack
-        way = (self.barrier - part.tau * slack - slack * direction) / part.tau
-        self._ways = slack, way
+        of_slack = (self.barrier - part.tau * slack - slack * direction) / part.tau
+        self._slack_step = slack, of_slack
         rise = float((reduced * direction).sum() - (of_features * direction).sum())
         return rise, _room(part.tau, direction)
 
     def flow(self) -> FloatArray:
-        """Return phi of the step that is fixed, shape (K,)."""
+        """Return phi of the fixed step, shape (K,)."""
         return self.part.statistics_of(self._direction)
 
     def value(self, step: float) -> float:
-        """Return <W, tau> + H + mu sum log tau without what features say, -inf outside."""
+        """Return <W, tau> + H + mu sum log tau without features' scores, -inf outside."""
         tau, part = self.part.tau + step * self._direction, self.part
         rest = complement(tau)
         if tau.min() <= 0.0 or rest.min() <= 0.0:
@@ -190,11 +190,11 @@ class AssignmentMove:
         return self.part.statistics_of(self.part.tau + step * self._direction)
 
     def take(self, step: float) -> None:
-        """Go there; slacks go as far as they may."""
-        part, (slack, way) = self.part, self._ways
+        """Move tau by a share of the step; slacks move as far as they may."""
+        part, (slack, of_slack) = self.part, self._slack_step
         part.tau = part.tau + step * self._direction
         central = self.barrier / part.tau
-        slack = slack + min(1.0, 0.99 * _room(slack, way)) * way
+        slack = slack + min(1.0, 0.99 * _room(slack, of_slack)) * of_slack
         part.slack = np.clip(slack, central / CENTRALITY, central * CENTRALITY)
 
 
@@ -209,12 +209,12 @@ def maximise_inside(
     Parameters
     ----------
     scores, counts : ndarray, shape (n, n), n at least 2
-    tolerance : float, nats, wanted certified gap
+    tolerance : float, nats, target certified gap
 
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----

@@ -1,12 +1,12 @@
-"""Multipliers of the sums over rows and columns, accurate where pairs are nearly sure.
+"""Multipliers of row and column sums that are accurate beside marginals near 1.
 
-    sum_j d_ij (g_ij - y_i - z_j) = what row i lacks, and the same of every column
+    sum_j d_ij (g_ij - y_i - z_j) = shortfall of row i, and the same for every column
 
-A pair with tau near 1 dominates both of its sums, which then say nearly the same: what tells them
-apart, entries of 1e-10 beside one of 1, would be lost. So the column of such a pair is replaced by
-the difference of row and column, from which the pair itself drops out. Rows are eliminated; what is
-left for the columns is positive semidefinite for every counting number, as the entropy is concave
-on the simplex of a row.
+A pair with tau near 1 dominates both of its sums, which are then nearly the same equation: their
+difference, entries of 1e-10 beside one of 1, would be lost. So the column of such a pair is
+replaced by the difference of row and column, which does not contain the pair. Rows are eliminated;
+the remaining matrix of the columns is positive semidefinite for every counting number, since the
+entropy is concave on the simplex of a row.
 """
 
 from dataclasses import dataclass, field
@@ -18,17 +18,17 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.inference.matching.bipartite_points import excess
 
 LIKELY = 0.5
-"""At most one entry of a row, and of a column, is above it."""
+"""Marginal above which a pair is treated as likely: at most one in a row and in a column."""
 
 BOOSTS = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-6)
-"""Added to the scaled diagonal until there is a factor; refinement makes up for them."""
+"""Numbers added to the scaled diagonal in turn until a factor exists; refinement corrects them."""
 
-Sums = tuple[FloatArray, FloatArray]  # of rows, and of differences or minus columns; (n, k) each
+Sums = tuple[FloatArray, FloatArray]  # rows, then differences or negated columns; (n, k) each
 
 
 @dataclass(slots=True)
 class Margins:
-    """The system at one point.
+    """Linear system of the multipliers at one point.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Margins:
     Raises
     ------
     numpy.linalg.LinAlgError
-        If it is singular in floating point.
+        If the system is singular in floating point.
     """
 
     tau: FloatArray
@@ -64,15 +64,15 @@ class Margins:
         matrix = -(moved + moved.T)
         matrix[np.arange(n), np.arange(n)] += of_columns
         matrix[j, j] += of_rows[i]
-        with np.errstate(all="ignore"):  # what is not finite then has no factor
+        with np.errstate(all="ignore"):  # a matrix that is not finite has no factor
             matrix -= (self._cross / self._rows[:, None]).T @ self._cross
-            matrix = matrix[:-1, :-1]  # a constant for all rows and against all columns is free
+            matrix = matrix[:-1, :-1]  # a constant may move from all rows to all columns
             self._scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
             matrix *= self._scale[:, None] * self._scale
         self._factor = _factor(matrix)
 
     def sums(self, entries: FloatArray) -> Sums:
-        """Return the sums of entries (n, n, k)."""
+        """Return the row sums and column equations of entries (n, n, k)."""
         i, j = self._likely
         likely, others = entries[i, j], entries.copy()
         others[i, j] = 0.0
@@ -82,13 +82,13 @@ class Margins:
         return rows, columns
 
     def targets(self, entries: FloatArray) -> Sums:
-        """Return the sums of entries (n, n) and of what tau has too much."""
+        """Return the sums of entries (n, n) plus the excess of tau."""
         rows, columns = self.sums(entries[:, :, None])
         errors, n = excess(self.tau)[:, None], len(self.tau)
-        return rows + errors[:n], columns - errors[n:]  # a likely pair's row has none
+        return rows + errors[:n], columns - errors[n:]  # a likely pair's row has no excess
 
     def solve(self, sums: Sums) -> Sums:
-        """Return the multipliers whose spread has these sums, as ``spread`` takes them."""
+        """Return the multipliers whose spread has these sums, in the form that ``spread`` takes."""
         rows, columns = sums
         right = columns - self._cross.T @ (rows / self._rows[:, None])
         second = np.zeros(columns.shape)
@@ -97,7 +97,7 @@ class Margins:
         return (rows - self._cross @ second) / self._rows[:, None], second
 
     def explained(self, sums: Sums) -> FloatArray:
-        """Return the products of sums with the multipliers that they lead to, shape (k, k)."""
+        """Return the products of sums with their own multipliers, shape (k, k)."""
         return inner_product(sums, self.solve(sums))
 
     def by_node(self, multipliers: Sums) -> FloatArray:
@@ -108,7 +108,7 @@ class Margins:
         return np.concatenate([rows, -second])
 
     def spread(self, multipliers: Sums) -> FloatArray:
-        """Return y_i + z_j of every entry, (n, n); a likely pair's without what cancels."""
+        """Return y_i + z_j of every entry, (n, n), without the cancelling terms of likely pairs."""
         (i, j), n = self._likely, len(self.tau)
         by_node = self.by_node(multipliers)
         total = by_node[:n, None] + by_node[n:]

@@ -1,11 +1,11 @@
-"""Bethe and reweighted marginals of bipartite perfect matchings, by Newton's method.
+"""Newton's method for Bethe and reweighted marginals of bipartite perfect matchings.
 
     max over doubly stochastic tau of <W, tau> + sum_ij c_ij (1 - tau) log(1 - tau) - tau log tau
 
 with c_ij = rho_i + rho_j - 1. The Hessian is diagonal, h = -1/tau + c/(1 - tau), so that a Newton
 step costs one linear system in the multipliers of columns. An h may be positive (tau above
-1/(1 + c)); the objective is concave on the constraints all the same (Tang et al. 2015, theorem
-4.1), which is all that the step needs. An optimum inside takes about ten steps and is proved by one
+1/(1 + c)); the objective is still concave on the constraints (Tang et al. 2015, theorem 4.1), which
+is all that the step needs. An interior optimum takes about ten steps and is proved by one
 assignment. Towards the boundary a step gains at most a factor of 20, so that scores of a deviation
 of 30 nats or more take too many: they are solved with a barrier (``bipartite_interior``).
 """
@@ -18,6 +18,7 @@ from scipy.optimize import linear_sum_assignment
 
 from engine.core.arguments import FloatArray, as_finite_array, check_shape, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_callables, check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.inference.matching.bipartite_interior import maximise_inside
@@ -39,22 +40,22 @@ from engine.inference.matching.newton_path import (
 from engine.kernels.threads import one_blas_thread
 
 MAX_STEPS = 30
-"""Optima well inside the polytope take about ten; others take fewer with a barrier."""
+"""Maximum number of steps: clearly interior optima take ten, others fewer with a barrier."""
 
 MARGIN_ERROR = 1e-9
-"""A Newton step that misses a row or column sum by more comes from a singular system."""
+"""Largest error of a row or column sum in a Newton step; more indicates a singular system."""
 
 PULL = 1e-3
-"""Share of the centre that a warm start is mixed with."""
+"""Share of the centre that is mixed into a warm start."""
 
 
 @dataclass(frozen=True, slots=True)
 class BipartiteSolution:
-    """Pseudomarginals with their certificate.
+    """Pseudomarginals of bipartite matchings with their certificate.
 
     ``marginals`` (n, n), doubly stochastic, read-only; ``value`` <W, tau> + H_rho(tau) in nats, a
     lower bound of log Z_rho, and ``upper_bound`` a certified upper bound; ``iterations`` Newton
-    steps; ``status`` converged if the bounds are as close as asked for.
+    steps; ``status`` converged if the bounds are as close as requested.
     """
 
     marginals: FloatArray
@@ -65,13 +66,13 @@ class BipartiteSolution:
 
     @property
     def gap(self) -> float:
-        """Certified bound of what ``value`` lacks, nats."""
+        """Certified bound on the shortfall of ``value``, nats."""
         return max(self.upper_bound - self.value, 0.0)
 
 
 def compute_bipartite_pseudomarginals(
     scores: Any,
-    rho: Any = 1.0,
+    rho: float | FloatArray = 1.0,
     *,
     tolerance: float = 1e-9,
     start: FloatArray | None = None,
@@ -86,12 +87,12 @@ def compute_bipartite_pseudomarginals(
     ----------
     scores : ndarray, shape (n, n), float64, nats, finite
     rho : float, or ndarray (2n,) with rows before columns; each in [0, 1]
-    tolerance : float, nats, wanted certified gap
-    start : ndarray, shape (n, n), optional, doubly stochastic: a solution for scores nearby
+    tolerance : float, nats, target certified gap
+    start : ndarray, shape (n, n), optional, doubly stochastic: a solution for nearby scores
     max_iterations : int
-        Newton steps before the problem is begun anew with a barrier.
+        Newton steps before the problem is solved again with a barrier.
     should_stop : callable
-        Asked before every step; True raises StoppedError.
+        Called before every step; True raises StoppedError.
 
     Returns
     -------
@@ -117,13 +118,17 @@ def compute_bipartite_pseudomarginals(
     >>> solution.marginals.round(6).tolist(), round(solution.value, 6)
     ([[1.0, 0.0], [0.0, 1.0]], 2.0)
     """
+    check_number("rho", rho, at_least=0.0, at_most=1.0, or_array=True)
+    check_number("tolerance", tolerance, at_least=0.0)
+    check_whole("max_iterations", max_iterations)
+    check_callables(should_stop=should_stop)
     scores = as_finite_array("scores", scores, shape=(None, None))
     n = len(scores)
     check_shape("scores", scores, (n, n))
     if n == 0:
         raise InvalidProblemError("scores: expected at least one row.")
     counts = counting_numbers(rho, n)
-    if n == 1:  # no room for a step: the only matching
+    if n == 1:  # only one matching exists
         only = float(scores[0, 0])
         return BipartiteSolution(read_only(np.ones((1, 1))), only, only, 0, Status.CONVERGED)
     inside = np.full((n, n), 1.0 / n) if start is None else _inside(start, n)
@@ -149,14 +154,14 @@ def _better(first: Ascent, second: Ascent) -> Ascent:
 
 
 def _inside(start: FloatArray, n: int) -> FloatArray:
-    """Return ``start`` pulled a little towards the centre so that no entry is zero."""
+    """Return ``start`` moved a little towards the centre so that no entry is zero."""
     check_shape("start", start, (n, n))
     return np.asarray((1.0 - PULL) * start + PULL / n)
 
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """The objective at fixed scores: ``scores`` W and ``counts`` c, both (n, n)."""
+    """Objective at fixed scores: ``scores`` W and ``counts`` c, both (n, n)."""
 
     scores: FloatArray
     counts: FloatArray
@@ -182,14 +187,14 @@ class _Problem:
         reduced = gradient - margins.spread(multipliers)
         direction = inverse * reduced
         sums = np.concatenate([(tau + direction).sum(axis=1), (tau + direction).sum(axis=0)])
-        is_sound = np.abs(sums - 1.0).max() <= MARGIN_ERROR  # not if singular, NaN included
+        is_sound = np.abs(sums - 1.0).max() <= MARGIN_ERROR  # False if singular, NaN included
         slope = float((inverse * reduced**2).sum()) if is_sound else -np.inf
         return NewtonStep(direction, slope, gradient, margins.by_node(multipliers))
 
     def gap(self, tau: FloatArray, newton: NewtonStep, wanted: float) -> float:
         """Return max over s of <s - tau, gradient>, which bounds the suboptimality, nats.
 
-        It costs an assignment, which a step that still promises more than ``wanted`` is spared.
+        It costs an assignment, which is skipped if the step still promises more than ``wanted``.
         """
         if newton.slope > wanted:
             return np.inf
@@ -197,7 +202,7 @@ class _Problem:
         return max(slope, 0.0) + ROUNDING * self._size(tau, direction)
 
     def _size(self, tau: FloatArray, direction: FloatArray) -> float:
-        """Return the sum of all that value and slope are made of, without signs."""
+        """Return the sum of the absolute terms of value and slope."""
         rest = complement(tau)
         slopes = np.abs(self.scores) + np.abs(self.counts) * (1.0 - np.log(rest)) - np.log(tau)
         return float((slopes * (np.abs(direction) + tau)).sum())
@@ -205,7 +210,7 @@ class _Problem:
     def fallback(self, tau: FloatArray, newton: NewtonStep) -> tuple[FloatArray, float]:
         """Return s - tau for the assignment s that maximises the slope, and the slope.
 
-        This is a Frank-Wolfe step, which needs no system that rounding could spoil.
+        This is a Frank-Wolfe step, which needs no linear system.
         """
         rows, columns = linear_sum_assignment(newton.gradient, maximize=True)
         direction = -tau
@@ -219,5 +224,5 @@ class _Problem:
         return float(np.nanmin(room))
 
     def move(self, tau: FloatArray, step: FloatArray) -> FloatArray:
-        """Keep every entry where its logarithm is finite."""
+        """Return the moved point with every entry clipped so that its logarithm is finite."""
         return np.maximum(tau + step, TINY)

@@ -1,4 +1,4 @@
-"""Points of assignment problems: what they are worth, what rounding hides, what they prove."""
+"""Points of assignment problems with their values, rounding errors and bounds."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from engine.core.arguments import FloatArray
 from engine.entropies.matching import node_weights
 
 TINY = 1e-300
-"""Entries count as no smaller, so that every logarithm is finite."""
+"""Smallest entry, so that every logarithm is finite."""
 
 ROUNDING = 4e-16
-"""Of everything that a value or a bound adds up: what may be rounding in it."""
+"""Rounding error, as a share of the sum of all terms of a value or a bound."""
 
 
 def counting_numbers(rho: Any, n: int) -> FloatArray:
@@ -40,7 +40,7 @@ def round_to_doubly_stochastic(marginals: FloatArray) -> FloatArray:
 
 
 def bracket_value(scores: FloatArray, counts: FloatArray, tau: FloatArray) -> tuple[float, float]:
-    """Return <W, tau> + H(tau), nats, less and more what may be rounding in it."""
+    """Return <W, tau> + H(tau), nats, minus and plus its possible rounding error."""
     rest = complement(tau)
     parts = np.stack([scores * tau, counts * xlogy(rest, rest), -xlogy(tau, tau)])
     value, allowed = float(parts.sum()), ROUNDING * float(np.abs(parts).sum())
@@ -48,7 +48,7 @@ def bracket_value(scores: FloatArray, counts: FloatArray, tau: FloatArray) -> tu
 
 
 def complement(tau: FloatArray) -> FloatArray:
-    """Return 1 - tau, from the sum of the others in the row where tau is near 1."""
+    """Return 1 - tau, computed as the sum of the row's other entries where tau is near 1."""
     rest = 1.0 - tau
     rows, columns = np.nonzero(tau > 0.5)  # at most one a row
     others = tau[rows]
@@ -60,8 +60,8 @@ def complement(tau: FloatArray) -> FloatArray:
 def excess(tau: FloatArray) -> FloatArray:
     """Return row sums minus 1, then column sums minus 1, shape (2n,).
 
-    Where an entry is near 1 its row is exact by definition of ``complement``, and its column
-    compares the small entries alone: 1 + 1e-20 would hide them.
+    If an entry is near 1, its row is exact by definition of ``complement``, and its column
+    compares the small entries alone, because 1 + 1e-20 would lose them.
     """
     rest = complement(tau)
     rows, columns = tau.sum(axis=1) - 1.0, tau.sum(axis=0) - 1.0
@@ -74,9 +74,9 @@ def excess(tau: FloatArray) -> FloatArray:
 
 
 def bound_from_point(scores: FloatArray, counts: FloatArray, tau: FloatArray) -> float:
-    """Return an upper bound of log Z_rho: the tangent at tau, doubly stochastic, at its largest.
+    """Return an upper bound of log Z_rho, the largest value of the tangent at tau.
 
-    The objective is concave over the polytope, so that any point will do; one assignment.
+    The objective is concave, so that any doubly stochastic tau gives a bound, by one assignment.
     """
     tau = np.maximum(tau, TINY)
     rest = np.maximum(complement(tau), TINY)
@@ -84,7 +84,7 @@ def bound_from_point(scores: FloatArray, counts: FloatArray, tau: FloatArray) ->
     rows, columns = linear_sum_assignment(slopes, maximize=True)
     change = -tau
     change[rows, columns] += 1.0
-    # A pair that is there already changes by what is missing, which 1 - tau does not tell.
+    # A present pair changes by its exact complement, which 1 - tau would round.
     change[rows, columns] = np.where(
         tau[rows, columns] > 0.5, rest[rows, columns], change[rows, columns]
     )

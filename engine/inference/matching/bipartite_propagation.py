@@ -5,25 +5,26 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, check_shape, read_only
+from engine.core.arguments import FloatArray, as_float_array, check_shape, read_only
 from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.options import check_number, check_whole
 from engine.core.status import Status
 from engine.kernels.bipartite_messages import propagate
 
 LARGEST = 500.0
-"""Nats that a message may hold beyond what scores put there: exp(-500) is as good as never."""
+"""Largest size of a message beyond the scores' share, nats: exp(-500) counts as 0."""
 
 Messages = tuple[FloatArray, FloatArray]  # log messages from rows and from columns, sender first
 
 
 @dataclass(frozen=True, slots=True)
 class BipartiteBeliefs:
-    """The state of belief propagation when it returned.
+    """Final state of belief propagation.
 
-    ``marginals`` (n, n): the Bethe marginals if ``status`` is converged, and otherwise whatever the
-    messages say, whose rows need not sum to one. ``from_rows`` and ``from_columns`` (n, n) are log
-    messages indexed by sender first, from which another call goes on. ``sweeps`` counts parallel
-    updates of all messages; ``residual`` is the largest change of a marginal in the last one.
+    ``marginals`` (n, n): the Bethe marginals if ``status`` is converged, else those of the last
+    messages, whose rows need not sum to one. ``from_rows`` and ``from_columns`` (n, n) are log
+    messages indexed by sender first, from which another call can start. ``sweeps`` counts parallel
+    updates of all messages; ``residual`` is the largest change of a marginal in the last update.
     """
 
     marginals: FloatArray
@@ -35,7 +36,7 @@ class BipartiteBeliefs:
 
     @property
     def messages(self) -> Messages:
-        """What another call can start from."""
+        """Log messages from which another call can start."""
         return self.from_rows, self.from_columns
 
 
@@ -47,7 +48,7 @@ def propagate_bipartite(
     max_sweeps: int = 1000,
     start: Messages | None = None,
 ) -> BipartiteBeliefs:
-    """Pass messages until the marginals stand still.
+    """Pass messages until the marginals converge.
 
     mu_{i->j} = 1 / sum_{k != j} exp(W_ik) mu_{k->i} and tau_ij = x / (1 + x) with
     x = exp(W_ij) mu_{i->j} mu_{j->i}. A fixed point is the optimum of the Bethe free energy, which
@@ -59,10 +60,10 @@ def propagate_bipartite(
         -inf forbids an edge.
     damping : float in [0, 1)
         Share of the old log message that is kept. Without damping the parallel updates can
-        alternate between two states for ever; 1/2 removes that.
+        alternate between two states forever; 1/2 prevents that.
     tolerance : float
         Largest change of a marginal in one sweep that counts as converged, once rows and columns
-        sum to 1 within 1e-3 and no marginal near 0 or 1 is on its way back.
+        sum to 1 within 1e-3 and no marginal near 0 or 1 is moving back.
     max_sweeps : int
     start : pair of ndarray (n, n), optional
         ``from_rows`` and ``from_columns`` of an earlier call; otherwise all log messages are 0.
@@ -70,12 +71,12 @@ def propagate_bipartite(
     Returns
     -------
     BipartiteBeliefs
-        ``status`` is ITERATION_LIMIT where the marginals still move or are no fixed point.
+        ``status`` is ITERATION_LIMIT if the marginals still change or are no fixed point.
 
     Raises
     ------
     InvalidProblemError
-        If the scores are not square or hold NaN or +inf, or damping lies outside [0, 1).
+        If the scores are not square or contain NaN or +inf, or damping lies outside [0, 1).
     InfeasibleError
         If a row or a column has no allowed edge.
 
@@ -92,6 +93,9 @@ def propagate_bipartite(
     >>> propagate_bipartite(np.zeros((2, 2))).marginals.tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
+    check_number("damping", damping, at_least=0.0, below=1.0)
+    check_number("tolerance", tolerance, at_least=0.0)
+    check_whole("max_sweeps", max_sweeps)
     scores = _check_scores(scores)
     if not 0.0 <= damping < 1.0:
         raise InvalidProblemError(f"damping: expected a number in [0, 1), received {damping}.")
@@ -116,7 +120,7 @@ def propagate_bipartite(
 
 
 def _check_scores(scores: Any) -> FloatArray:
-    array = np.ascontiguousarray(scores, dtype=np.float64)
+    array = as_float_array("scores", scores)
     check_shape("scores", array, (None, None))
     if array.shape[0] != array.shape[1] or not array.size:
         raise InvalidProblemError(f"scores: expected a square array, received {array.shape}.")

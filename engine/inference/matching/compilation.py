@@ -1,7 +1,7 @@
-"""Compile what learning from matchings may need, before a clock runs.
+"""Compilation of the kernels for learning from matchings, before a time limit starts.
 
-Kernels are compiled when they are first called, and most years never call those of odd sets. On a
-busy machine the first year that does would spend its whole time limit on that.
+Kernels are compiled when they are first called, and most past years never call those of odd sets.
+On a busy machine compilation would use up the whole time limit of the first year that does.
 """
 
 from functools import cache
@@ -19,9 +19,9 @@ from engine.oracles.perfect_matching import CompleteGraphMatcher
 
 @cache
 def compile_for_matchings() -> None:
-    """Solve the smallest problem that has everything: two triangles of like students.
+    """Solve the smallest problem that calls every kernel: two triangles of similar students.
 
-    Once a process; a tenth of a second where the kernels were kept on disk, 10 s where not.
+    It runs once a process, in 0.1 s if the kernels are cached on disk, otherwise in 10 s.
     """
     triangles: FloatArray = np.kron(np.eye(2), np.ones((3, 3))).astype(np.float64)
     np.fill_diagonal(triangles, 0.0)

@@ -1,4 +1,4 @@
-"""Odd sets that cross, and what to hold in their place."""
+"""Crossing odd sets and the sets that replace them."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from engine.inference.matching.odd_sets import TOLERANCE, smaller_side
 def uncross(
     tau: FloatArray, held: tuple[IntArray, ...], violated: tuple[IntArray, ...]
 ) -> tuple[IntArray, ...]:
-    """Return violated odd sets of which none crosses another or a held one.
+    """Return violated odd sets that cross neither each other nor an active set.
 
-    Two odd sets that cross can be exchanged for two that do not and that no more leaves in all
-    (submodularity): one of these is violated where one of the two was and the other holds with
-    equality. Crossing sets cannot all hold with equality where every marginal is above 0.
+    Two odd sets that cross can be exchanged for two that do not and whose total cut is no larger
+    (submodularity): one of these is violated if one of the two was violated and the other is tight.
+    Crossing sets cannot all hold with equality if every marginal is above 0.
     """
     n = len(tau)
     kept = [side_of(nodes, n) for nodes in held]
@@ -33,23 +33,23 @@ def uncross(
 
 
 def side_of(nodes: IntArray, n_nodes: int) -> BoolArray:
-    """Return which nodes a set holds, shape (n,)."""
+    """Return a mask of the set's nodes, shape (n,)."""
     side = np.zeros(n_nodes, dtype=np.bool_)
     side[nodes] = True
     return side
 
 
 def crosses(first: BoolArray, second: BoolArray) -> bool:
-    """Whether all four parts that two sets make hold somebody."""
+    """Return True if two sets cross: all four parts that they form contain a node."""
     parts = (first & second, first & ~second, ~first & second, ~(first | second))
     return all(bool(part.any()) for part in parts)
 
 
 def _cut(tau: FloatArray, side: BoolArray) -> float:
-    """Return what leaves a set."""
+    """Return the weight of the cut around a set."""
     return float(tau[np.ix_(side, ~side)].sum())
 
 
 def _is_same(first: BoolArray, second: BoolArray) -> bool:
-    """Whether two sets are the two sides of one cut, or the same."""
+    """Return True if two sets are equal or the two sides of one cut."""
     return bool((first == second).all() or (first != second).all())

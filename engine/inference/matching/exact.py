@@ -1,14 +1,15 @@
 """Exact partition functions, edge marginals and samples of small matching distributions."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from engine.core.arguments import FloatArray, IntArray, check_shape, read_only
+from engine.core.arguments import FloatArray, IntArray, as_float_array, check_shape, read_only
 from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.options import check_choice
 from engine.kernels.hafnian import match_subsets, matching_marginals
 from engine.kernels.permanent import (
     bipartite_marginals,
@@ -18,22 +19,25 @@ from engine.kernels.permanent import (
     sample_permutations,
 )
 
+BipartiteMethod = Literal["subsets", "ryser"]
+MatchingKind = Literal["perfect", "any"]
+
 MAX_EXACT_NODES = 22
-"""Tables have 2^n entries: 34 MB and about a second at 22."""
+"""Maximum number of nodes: tables have 2^n entries, 34 MB and about a second at 22."""
 
 SCALED = 1e-3
-"""Error of row sums at which scaling ends; any scaling is exact, a good one loses fewer digits."""
+"""Error of row sums at which scaling ends; any scaling is exact, better ones lose fewer digits."""
 
 SCALING_SWEEPS = 10_000
-"""Of rows and columns at most; sharp scores take thousands, a third of a second."""
+"""Maximum number of scaling sweeps; sharp scores take thousands, a third of a second."""
 
 DIGITS_KEPT = 1e4
-"""Least ratio of a permanent to the rounding of Ryser's terms: four digits at worst."""
+"""Least ratio of a permanent to the rounding error of Ryser's terms, four digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactMarginals:
-    """An exactly summed distribution over matchings.
+    """Exact log Z and marginals of a distribution over matchings.
 
     ``log_partition`` in nats; ``marginals`` has the shape of the scores and is read-only.
     """
@@ -43,7 +47,7 @@ class ExactMarginals:
 
 
 def compute_bipartite_marginals(
-    scores: Any, *, method: Literal["subsets", "ryser"] = "subsets"
+    scores: Any, *, method: BipartiteMethod = "subsets"
 ) -> ExactMarginals:
     """Sum over all perfect matchings of a complete bipartite graph.
 
@@ -67,7 +71,7 @@ def compute_bipartite_marginals(
         If the scores are not a square array of at most 22 rows without NaN or +inf, or Ryser's
         formula would lose too many digits.
     InfeasibleError
-        If the allowed edges hold no perfect matching.
+        If the allowed edges contain no perfect matching.
 
     Notes
     -----
@@ -83,6 +87,7 @@ def compute_bipartite_marginals(
     >>> float(np.exp(result.log_partition)), result.marginals.tolist()
     (2.0, [[0.5, 0.5], [0.5, 0.5]])
     """
+    check_choice("method", method, get_args(BipartiteMethod))
     scores = _check_scores(scores)
     if method == "ryser":
         return _sum_by_ryser(scores)
@@ -120,9 +125,7 @@ def sample_bipartite_matchings(scores: Any, size: int, *, rng: np.random.Generat
     return partners
 
 
-def compute_matching_marginals(
-    scores: Any, *, kind: Literal["perfect", "any"] = "perfect"
-) -> ExactMarginals:
+def compute_matching_marginals(scores: Any, *, kind: MatchingKind = "perfect") -> ExactMarginals:
     """Sum over all matchings of a general graph.
 
     Z = sum over matchings M of exp(sum of W_ij over ij in M); exact. With ``kind="perfect"``
@@ -145,7 +148,7 @@ def compute_matching_marginals(
     InvalidProblemError
         If the scores are not a symmetric square array of at most 22 rows without NaN or +inf.
     InfeasibleError
-        If a perfect matching is asked for and there is none.
+        If a perfect matching is requested and there is none.
 
     Notes
     -----
@@ -157,6 +160,7 @@ def compute_matching_marginals(
     >>> round(float(np.exp(result.log_partition)), 9), round(float(result.marginals[0, 1]), 9)
     (3.0, 0.333333333)
     """
+    check_choice("kind", kind, get_args(MatchingKind))
     scores = _check_scores(scores)
     off_diagonal = ~np.eye(scores.shape[0], dtype=np.bool_)
     if not np.array_equal(scores[off_diagonal], scores.T[off_diagonal]):
@@ -169,7 +173,7 @@ def compute_matching_marginals(
 
 def _check_scores(scores: Any) -> FloatArray:
     """Return ``scores`` as a float64 square array of at most 22 rows; -inf entries are allowed."""
-    array = np.ascontiguousarray(scores, dtype=np.float64)
+    array = as_float_array("scores", scores)
     check_shape("scores", array, (None, None))
     n = array.shape[0]
     if array.shape[1] != n or not 1 <= n <= MAX_EXACT_NODES:
@@ -188,7 +192,7 @@ def _check_feasible(log_partition: float) -> None:
 
 
 def _sum_by_ryser(scores: FloatArray) -> ExactMarginals:
-    """Ryser's formula on exp(scores) after scaling rows and columns towards sums of one."""
+    """Apply Ryser's formula to exp(scores) after scaling rows and columns towards sums of one."""
     if maximum_bipartite_matching(csr_array(scores > -np.inf)).min() < 0:
         _check_feasible(-np.inf)
     scaled, offset = _scale(scores)
@@ -212,6 +216,6 @@ def _scale(scores: FloatArray) -> tuple[FloatArray, float]:
         columns = np.logaddexp.reduce(scaled, axis=0, keepdims=True)
         scaled -= columns
         offset += float(rows.sum() + columns.sum())
-        if np.abs(columns).max() <= SCALED:  # what columns missed, rows miss now at most
+        if np.abs(columns).max() <= SCALED:  # row errors are now at most these
             break
     return scaled, offset

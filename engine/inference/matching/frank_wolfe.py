@@ -1,13 +1,14 @@
-"""Pseudomarginals of matchings by Frank-Wolfe, from nothing but a MAP oracle."""
+"""Frank-Wolfe pseudomarginals of matchings, which need only a MAP oracle."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, check_shape, read_only
+from engine.core.arguments import FloatArray, as_float_array, check_shape, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_callables, check_choice, check_flag, check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.entropies.matching import (
@@ -22,10 +23,12 @@ from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.step_rules import LineSearch, OpenLoop, StepRule
 
+StepSizes = Literal["line-search", "open-loop"]
+
 
 @dataclass(frozen=True, slots=True)
 class FrankWolfeMarginals:
-    """Pseudomarginals with their certificate.
+    """Pseudomarginals by Frank-Wolfe with their certificate.
 
     Parameters
     ----------
@@ -33,7 +36,7 @@ class FrankWolfeMarginals:
     value : float
         <W, tau> + H_rho(tau), nats.
     upper_bound : float
-        Of log Z_rho, certified by the oracle's own bounds, nats.
+        Upper bound of log Z_rho, certified by the oracle's own bounds, nats.
     oracle_calls : int
     status : Status
 
@@ -56,10 +59,10 @@ def compute_frank_wolfe_marginals(
     scores: Any,
     oracle: LinearMinimizationOracle,
     *,
-    rho: Any = 1.0,
+    rho: float | FloatArray = 1.0,
     is_bipartite: bool = True,
     is_perfect: bool = True,
-    steps: Literal["line-search", "open-loop"] = "line-search",
+    steps: StepSizes = "line-search",
     tolerance: float = 1e-4,
     max_iterations: int = 1000,
     start: FloatArray | None = None,
@@ -75,16 +78,16 @@ def compute_frank_wolfe_marginals(
     ----------
     scores : ndarray, shape (n, m), nats; symmetric unless ``is_bipartite``; -inf excludes an edge
     oracle : LinearMinimizationOracle
-        Its vertices are of points (n, m).
+        An oracle whose points have shape (n, m).
     rho : float or ndarray, in [0, 1]
     is_bipartite, is_perfect : bool
     steps : "line-search", never beyond 2 / (t + 2), or "open-loop" for g = 2 / (t + 2)
-    tolerance : float, nats, wanted certified gap
+    tolerance : float, nats, target certified gap
     max_iterations : int, oracle calls
     start : ndarray, shape (n, m), optional
-        A point with every usable edge above 0; needed where edges are excluded. Otherwise the
+        A point with every usable edge above 0, needed if edges are excluded; by default the
         uniform point.
-    note : callable, given every new tau (not to be kept) and the oracle calls so far
+    note : callable, receives every new tau (must not keep it) and the oracle calls so far
     should_stop : callable
 
     Returns
@@ -94,11 +97,11 @@ def compute_frank_wolfe_marginals(
     Raises
     ------
     InvalidProblemError
-        If the scores are not a two-dimensional array, hold NaN or +inf, or need a start.
+        If the scores are not a two-dimensional array, contain NaN or +inf, or need a start.
 
     Notes
     -----
-    O(1 / t): cheap to a few per cent, slow to many digits.
+    The gap falls as O(1 / t): a few per cent are cheap, many digits are slow.
 
     References
     ----------
@@ -111,6 +114,13 @@ def compute_frank_wolfe_marginals(
     >>> found.marginals.round(3)[0].tolist(), found.status.value
     ([0.333, 0.333, 0.333], 'converged')
     """
+    check_number("rho", rho, at_least=0.0, at_most=1.0, or_array=True)
+    check_flag("is_bipartite", is_bipartite)
+    check_flag("is_perfect", is_perfect)
+    check_choice("steps", steps, get_args(StepSizes))
+    check_number("tolerance", tolerance, at_least=0.0)
+    check_whole("max_iterations", max_iterations)
+    check_callables(note=note, should_stop=should_stop)
     scores = _check_scores(scores, is_bipartite)
     n, m = scores.shape
     layout = bipartite_layout(n, m) if is_bipartite else complete_layout(n)
@@ -138,7 +148,7 @@ def compute_frank_wolfe_marginals(
 
 
 def _check_scores(scores: Any, is_bipartite: bool) -> FloatArray:
-    array = np.array(scores, dtype=np.float64)
+    array = as_float_array("scores", scores).copy()
     check_shape("scores", array, (None, None))
     if not is_bipartite:
         check_shape("scores", array, (len(array), len(array)))

@@ -1,8 +1,8 @@
-"""Exact sums over perfect matchings of groups whose sets of pairs are few enough to be kept.
+"""Exact sums over perfect matchings of groups with few enough sets of taken nodes.
 
-Nodes are taken in an order, each with every neighbour that is left; what came before matters only
-through which later nodes are taken. A complete graph of n nodes has some 1.6^n such sets, far below
-2^n; where pairs are forbidden fewer, and parts that hardly meet add up instead of multiplying.
+Nodes are paired in an order, each with every remaining neighbour; earlier pairs matter only by the
+set of later nodes that they took. A complete graph of n nodes has some 1.6^n such sets, far below
+2^n; forbidden pairs reduce them, and numbers of nearly separate parts add instead of multiplying.
 """
 
 import numpy as np
@@ -16,16 +16,16 @@ from engine.inference.matching.exact import ExactMarginals
 from engine.kernels.matching_frontier import collect_node, take_node
 
 MOST_SETS = 3_000_000
-"""Sets kept at most: 50 MB, as much again for tables, and some three seconds."""
+"""Maximum number of sets kept: 50 MB, the same again for tables, and some three seconds."""
 
 WIDEST = 63
-"""Places between two neighbours in the order: sets are kept as bits of one word."""
+"""Largest distance of two neighbours in the order, since sets are bits of one word."""
 
 CROWDED = 0.4
-"""Share of pairs allowed above which next to every set can be reached."""
+"""Share of allowed pairs above which nearly every set can occur."""
 
 COMPLETE_UP_TO = 30
-"""Students of crowded groups whose sets are fewer than ``MOST_SETS``."""
+"""Maximum number of students of such groups that have fewer than ``MOST_SETS`` sets."""
 
 
 def sum_perfect_matchings(
@@ -34,14 +34,14 @@ def sum_perfect_matchings(
     most_sets: int = MOST_SETS,
     should_stop: StopCallback = never_stop,
 ) -> ExactMarginals | None:
-    """Sum over all perfect matchings of a connected graph, or None where that takes too much.
+    """Sum over all perfect matchings of a connected graph; return None if too many sets occur.
 
     Parameters
     ----------
     scores : ndarray, shape (n, n), symmetric, nats; -inf marks a missing pair, the diagonal is not
         read.
-    most_sets : int, sets of taken nodes kept at most; each takes 16 bytes, its table 16 more.
-    should_stop : asked at every node.
+    most_sets : int, most sets of taken nodes kept; each takes 16 bytes, its table 16 more.
+    should_stop : called at every node.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def sum_perfect_matchings(
     InfeasibleError
         If there is no perfect matching.
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def _go_forward(
     most_sets: int,
     should_stop: StopCallback,
 ) -> list[tuple[IntArray, FloatArray]] | None:
-    """Return keys and log weights of every layer, that behind the last node included."""
+    """Return keys and log weights of every layer, including the one after the last node."""
     layers = [(np.zeros(1, dtype=np.int64), np.zeros(1))]
     left = most_sets
     for offsets, scores in zip(neighbours, values, strict=True):
@@ -131,5 +131,5 @@ def _go_forward(
 
 
 def _table(n_keys: int) -> IntArray:
-    """Return room for a table of open addresses, at most half full."""
+    """Return an empty open-address table that will be at most half full."""
     return np.empty(1 << (2 * n_keys).bit_length(), dtype=np.int32)

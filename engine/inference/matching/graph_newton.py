@@ -1,10 +1,10 @@
-"""Pseudomarginals of matchings of any graph under its degree constraints, by Newton's method.
+"""Newton's method for pseudomarginals of matchings of any graph under its degree constraints.
 
     max <W, tau> + H_rho(tau)   with   d_i + f_i = 1,   f_i = 0 if perfect, f_i >= 0 if not
 
 A step is one linear system in a multiplier per node (``graph_problem``). An edge's second
-derivative may be positive (tau above 1 / (1 + c)); on the constraints the objective is concave all
-the same (Tang 2015, theorem 1), which is all that the step needs.
+derivative may be positive (tau above 1 / (1 + c)); on the constraints the objective is still
+concave (Tang 2015, theorem 1), which is all that the step needs.
 
 Odd-set inequalities are not part of the problem: the value is a bound from above over the matching
 polytope (``graph_polytope``).
@@ -22,20 +22,21 @@ from engine.core.arguments import (
     read_only,
 )
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_flag, check_number
 from engine.core.status import Status
 from engine.inference.matching.graph_problem import GraphProblem, free_parts
 from engine.inference.matching.newton_path import maximise
 from engine.kernels.threads import one_blas_thread
 
 MAX_STEPS = 200
-PULL = 1e-3  # share of the interior start that a warm start is mixed with
+PULL = 1e-3  # share of the interior start that is mixed into a warm start
 
 
 @dataclass(frozen=True, slots=True)
 class GraphSolution:
-    """Pseudomarginals with their certificate.
+    """Pseudomarginals of a graph's matchings with their certificate.
 
-    ``marginals`` (e,) and ``singles`` (n,), the chance of every node to stay single, read-only;
+    ``marginals`` (e,) and ``singles`` (n,), each node's probability of staying single, read-only;
     ``value`` <W, tau> + H_rho(tau), nats; ``upper_bound``, certified, of its maximum under the
     degree constraints; ``iterations`` Newton steps; ``status`` converged if both are close enough.
     """
@@ -68,8 +69,8 @@ def compute_graph_pseudomarginals(
     interior : ndarray, shape (e,)
         A feasible point; edges at exactly 0 or 1 stay there, the others lie strictly between.
     is_perfect : bool
-    tolerance : float, nats, wanted certified gap
-    start : ndarray, shape (e,), optional, a solution for scores nearby
+    tolerance : float, nats, target certified gap
+    start : ndarray, shape (e,), optional, a solution for nearby scores
 
     Returns
     -------
@@ -83,7 +84,7 @@ def compute_graph_pseudomarginals(
 
     Notes
     -----
-    O(n^3 + e) a step and O(n^2) memory; about ten steps, more where the optimum is near a vertex.
+    O(n^3 + e) a step and O(n^2) memory; about ten steps, more if the optimum is near a vertex.
 
     Examples
     --------
@@ -92,6 +93,8 @@ def compute_graph_pseudomarginals(
     >>> found.marginals.round(6).tolist(), round(found.value, 6)
     ([0.5, 0.5, 0.5, 0.5], 0.0)
     """
+    check_flag("is_perfect", is_perfect)
+    check_number("tolerance", tolerance, at_least=0.0)
     scores = as_finite_array("scores", scores, shape=(len(edges),))
     check_shape("interior", interior, (len(edges),))
     if not is_perfect and not (rho > 0.0).all():

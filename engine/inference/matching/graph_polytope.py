@@ -3,18 +3,18 @@
     max <W, tau> + H_rho(tau)   with   d_i + f_i = 1   and   tau(E(U)) <= (|U| - 1) / 2, U odd
 
 The optimum under the degree constraints comes first (``graph_newton``). Odd sets that it violates
-join one round after the other, and from then on points stay inside of all that have joined:
+are added round by round, and points stay in the interior of all added sets:
 
     max <W, tau> + H_mu(tau) + mu sum_U log r_U    r_U = (|U| - 1) / 2 - tau(E(U)),   mu -> 0
 
-with H_mu >= H of counting numbers smaller by mu, whose optimum keeps off the vertices. A step is
-one linear system in a multiplier y_U per set beside those of the nodes, and has to rise. Some sets
-leave nobody a choice: exactly one pair leaves them in every matching. They are told from others
-by one matching each and hold with equality. For every s of the polytope and any y >= 0
+with H_mu >= H of counting numbers smaller by mu, whose optimum stays away from the vertices. A step
+is one linear system in a multiplier y_U per set and those of the nodes, and must raise the value.
+Some sets are tight: exactly one pair leaves them in every matching. One matching each identifies
+them, and they hold with equality. For every s of the polytope and any y >= 0
 
     value(s) <= value(tau) + max_s <s - tau, R> + sum_U y_U r_U,
 
-R the gradient less all multipliers: what is returned is a bound wherever the search ends.
+R the gradient less all multipliers, so that the bound holds wherever the search ends.
 
 References
 ----------
@@ -38,32 +38,32 @@ from engine.inference.matching.odd_sets import MOST_FOUND, TOLERANCE, examine_od
 from engine.kernels.threads import one_blas_thread
 from engine.oracles.sparse_matching import MatchingKind, max_weight_matching
 
-MAX_ROUNDS = 60  # of odd sets found and joined
-STEPS_INSIDE = 40  # of one problem without odd sets: ten are usual off all boundaries
-STEPS_A_ROUND = 200  # 15 to 60 are usual
-FIRST_MU = 0.1  # of the largest score in size, at least as many nats
-JOINING_MU = 1e-3  # nats, at most, where sets join what is nearly solved
-VERTEX_MU = 1e-6  # nats: from here on a best matching may prove more than multipliers
-LAST_MU = 1e-14  # nats: below, what a set leaves is a rounding error
-SHRINK = 0.1  # of mu where it is solved
-LOOSE = 1e-4  # nats a node: gap at which odd sets are looked at for the first time
-AWAY = 0.1  # share of the room at the centre that a set which joins is given
-TIGHT = 1e-9  # room at the centre below which a set may leave no choice
-LARGEST_EASE = 0.5  # of the counting numbers
-SPREAD = 1e6  # a multiplier stays within this factor of mu / room
+MAX_ROUNDS = 60  # maximum number of rounds of finding and adding odd sets
+STEPS_INSIDE = 40  # maximum number of steps without odd sets: ten are usual away from boundaries
+STEPS_A_ROUND = 200  # maximum number of steps a round: 15 to 60 are usual
+FIRST_MU = 0.1  # share of the largest score in size, at least this many nats
+JOINING_MU = 1e-3  # largest mu, nats, at which sets are added to a nearly solved problem
+VERTEX_MU = 1e-6  # nats: below, a best matching may prove more than multipliers
+LAST_MU = 1e-14  # nats: below, the room of a set is a rounding error
+SHRINK = 0.1  # factor of mu once its problem is solved
+LOOSE = 1e-4  # nats a node: gap at which odd sets are first examined
+AWAY = 0.1  # share of the room at the centre that an added set gets
+TIGHT = 1e-9  # room at the centre below which a set may be tight
+LARGEST_EASE = 0.5  # largest reduction of the counting numbers
+SPREAD = 1e6  # largest factor between a multiplier and mu / room
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPolytopeSolution:
-    """Pseudomarginals of the polytope with both bounds.
+    """Pseudomarginals over the matching polytope with both bounds.
 
     Parameters
     ----------
     marginals : ndarray, shape (e,), read-only
     value : float, <W, tau> + H_rho(tau), nats
     upper_bound : float, certified, of its maximum over the matching polytope.
-    sets : HeldSets, to start warm from.
-    is_feasible : bool, whether every odd set is proved to hold.
+    sets : HeldSets, active odd sets for a warm start.
+    is_feasible : bool, whether every odd-set constraint is proved.
     steps : int, linear systems solved.
     """
 
@@ -94,9 +94,9 @@ def solve_over_graph_polytope(
     ----------
     scores, edges, rho, interior, is_perfect, tolerance : see ``compute_graph_pseudomarginals``;
         the interior point is a mean of matchings.
-    has_odd_sets : bool, False where the graph has two sides: nothing is looked at then.
-    start, held : marginals (e,) and odd sets of a solution for scores nearby.
-    should_stop : asked before every step.
+    has_odd_sets : bool, False if the graph is bipartite: no odd set is then examined.
+    start, held : marginals (e,) and odd sets of a solution for nearby scores.
+    should_stop : called before every step.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def solve_over_graph_polytope(
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Examples
     --------
@@ -142,10 +142,10 @@ def solve_over_graph_polytope(
 def find_violated_sets(
     problem: GraphProblem, x: FloatArray, should_stop: StopCallback = never_stop
 ) -> tuple[tuple[IntArray, ...], bool]:
-    """Return disjoint odd sets of the part's nodes that x violates, and whether there are none.
+    """Return disjoint odd sets of the part that x violates, and True if there are provably none.
 
-    Neither where nothing was found or proved. Where nodes may stay single, the chance of each joins
-    it to one more node, which is on the other side of every set.
+    The result is empty and False if nothing was found or proved. If nodes may stay single, each is
+    joined by that probability to an extra node on the other side of every set.
     """
     count = len(problem.nodes)
     first, second = problem.edges.T
@@ -167,12 +167,12 @@ def find_violated_sets(
         if len(nodes) >= 3 and not is_taken[nodes].any():
             is_taken[nodes] = True
             chosen.append(nodes)
-    return tuple(chosen), not chosen  # one node alone: its sum falls short, no more
+    return tuple(chosen), not chosen  # a set of one node only means that its sum falls short
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """How far one part was solved."""
+    """Result of the search on one part."""
 
     x: FloatArray
     value: float
@@ -182,7 +182,7 @@ class _Found:
 
 
 class _Search:
-    """One part, the odd sets that have joined, and the steps towards the optimum inside of them."""
+    """Search on one part: its active odd sets, and interior-point steps towards the optimum."""
 
     def __init__(
         self,
@@ -200,19 +200,19 @@ class _Search:
         self.steps, self.bound = 0, np.inf
 
     def renumber(self, held: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
-        """Return those of the graph's sets that lie in this part, by the part's own numbers."""
+        """Return the graph's sets that lie in this part, in the part's own node numbers."""
         nodes = self.problem.nodes
         own = [one for one in held if np.isin(one, nodes).all()]
         return tuple(np.searchsorted(nodes, one) for one in own)
 
     def held(self) -> HeldSets:
-        """Return the sets that matter at the solution, by the graph's numbers."""
+        """Return the active sets at the solution, in the graph's node numbers."""
         kept = np.flatnonzero(self.is_tight | (self.multipliers > IDLE))
         nodes = tuple(self.problem.nodes[self.sets[k]] for k in kept)
         return HeldSets(nodes, self.multipliers[kept], self.rooms[kept])
 
     def solve(self, x: FloatArray, held: tuple[IntArray, ...], has_odd_sets: bool) -> _Found:
-        """Solve under the degree constraints, and inside of odd sets where they bind."""
+        """Solve under the degree constraints, then within odd sets that bind."""
         violated, is_feasible, mu = held, False, self.first_mu()
         if not held:
             x, value = self.solve_by_degrees(x)
@@ -239,7 +239,7 @@ class _Search:
         return _Found(x, value, max(self.bound, value), is_feasible, self.steps)
 
     def first_mu(self) -> float:
-        """Return a mu whose optimum is not far from the centre."""
+        """Return a mu whose optimum is near the centre."""
         return FIRST_MU * max(float(np.abs(self.problem.scores).max(initial=0.0)), 1.0)
 
     def solve_by_degrees(self, x: FloatArray) -> tuple[FloatArray, float]:
@@ -252,12 +252,12 @@ class _Search:
         return found.point, found.value
 
     def loose_rooms(self, x: FloatArray) -> FloatArray:
-        """Return the room in every set, 1 in those that hold with equality."""
+        """Return the room of every set, 1 for sets that hold with equality."""
         room = self.limits - self.inside @ x[: self.inside.shape[1]]
         return np.where(self.is_tight, 1.0, room)
 
     def join(self, x: FloatArray, violated: tuple[IntArray, ...]) -> FloatArray:
-        """Let sets join; return a point with room in all of them."""
+        """Add sets; return a point with room in all of them."""
         for nodes in violated:
             member = np.zeros(len(self.problem.nodes), dtype=np.bool_)
             member[nodes] = True
@@ -279,7 +279,7 @@ class _Search:
         return np.asarray((1.0 - share) * x + share * self.centre)
 
     def leaves_no_choice(self, member: BoolArray) -> bool:
-        """Whether one pair leaves a set in every matching; if not, move the centre inside."""
+        """Return True if one pair leaves a set in every matching; else move the centre inside."""
         problem = self.problem
         leaves = member[problem.edges].sum(axis=1) == 1
         best = max_weight_matching(
@@ -318,7 +318,7 @@ class _Search:
         return x, mu
 
     def step(self, eased: GraphProblem, x: FloatArray, mu: float) -> tuple[FloatArray | None, bool]:
-        """Return the next point, None if rounding allows no rise; and whether this mu is solved."""
+        """Return the next point, None if rounding allows no rise, and True if this mu is solved."""
         count, n_edges = len(self.problem.nodes), len(self.problem.edges)
         gradient, inverse = eased.gradient(x), eased.inverse_curvature(x)
         room = self.loose_rooms(x)
@@ -354,11 +354,11 @@ class _Search:
     def rise(
         self, eased: GraphProblem, x: FloatArray, direction: FloatArray, slope: float, mu: float
     ) -> FloatArray | None:
-        """Return a point along the direction that is better with the barrier, None without one."""
+        """Return a point along the direction with a higher barrier value, None without one."""
         fall = self.inside @ direction[: self.inside.shape[1]]
         is_loose = ~self.is_tight & (fall > 0.0)
-        way = float((self.loose_rooms(x)[is_loose] / fall[is_loose]).min(initial=np.inf))
-        step = min(1.0, TO_THE_BOUNDARY * min(eased.room(x, direction), way))
+        of_rooms = float((self.loose_rooms(x)[is_loose] / fall[is_loose]).min(initial=np.inf))
+        step = min(1.0, TO_THE_BOUNDARY * min(eased.room(x, direction), of_rooms))
         before = eased.value(x) + mu * float(np.log(self.loose_rooms(x)).sum())
         noise = NOISE * max(abs(before), 1.0)
         for _ in range(40):
@@ -372,7 +372,7 @@ class _Search:
         return None
 
     def note_vertex(self, x: FloatArray, eased: GraphProblem) -> None:
-        """Keep the bound of the best matching: beside a vertex, multipliers lose their digits."""
+        """Record the best matching's bound; near a vertex multipliers lose their digits."""
         constant, rewards = eased.tangent(x)
         n_edges = len(self.problem.edges)
         weights, alone = np.split(rewards, [n_edges])
@@ -389,7 +389,7 @@ class _Search:
         nodes: FloatArray,
         sets: FloatArray,
     ) -> None:
-        """Keep the best bound that is proved at a point by any multipliers."""
+        """Record the bound of a point and any multipliers if it is the best."""
         kept = np.where(self.is_tight, sets, np.maximum(sets, 0.0))
         bound = eased.bound(x, nodes, kept @ self.inside) + float(kept @ self.limits)
         self.bound = min(self.bound, bound)

@@ -1,8 +1,8 @@
-"""One connected part of a graph: edges and singles under its degree constraints.
+"""Matching problem of one connected part of a graph under its degree constraints.
 
     max <W, tau> + H_rho(tau)   with   d_i + f_i = 1,   f_i = 0 if perfect, f_i >= 0 if not
 
-The chance f_i of staying single enters as a variable of its own, which makes the entropy a sum over
+The probability f_i of staying single is a variable of its own, which makes the entropy a sum over
 variables and its Hessian diagonal.
 """
 
@@ -15,20 +15,20 @@ from scipy.sparse.csgraph import connected_components
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.inference.matching.newton_path import NewtonStep, inverse_curvature
 
-TINY = 1e-40  # least entry: beside a vertex, far below what any sum can see
-LIKELY = 0.6  # at most one at a node, also where the sums are not exact yet
-FAR_OFF = 1e-3  # error of a sum at a node beyond which nothing is proved
-UNSEEN = 1e-10  # entries that hardly any sum sees
-SMALL = 1e-14  # entries that no sum sees: their logarithms take steps
-LONGEST_FALL = 40.0  # of a logarithm in one step
-ROUNDING = 2e-16  # of what a bound adds up: multipliers of a singular system may be huge
-SINGULAR = 1e-13  # of the largest: what a scaled system cannot tell from nothing
+TINY = 1e-40  # smallest entry, far below the rounding of any sum
+LIKELY = 0.6  # at most one at a node, even while sums are inexact
+FAR_OFF = 1e-3  # error of a node's sum beyond which nothing is proved
+UNSEEN = 1e-10  # entries near the rounding of the sums
+SMALL = 1e-14  # entries below the rounding of the sums: steps change their logarithms
+LONGEST_FALL = 40.0  # largest fall of a logarithm in one step
+ROUNDING = 2e-16  # share of a bound's terms: multipliers of a singular system may be huge
+SINGULAR = 1e-13  # share of the largest entry that a scaled system cannot tell from 0
 
 
 def free_parts(edges: IntArray, interior: FloatArray, n_nodes: int) -> list[IntArray]:
-    """Return the indices of the edges with a choice, one array a connected part.
+    """Return the indices of the free edges, one array a connected part.
 
-    Parts are solved apart: one whose optimum is a vertex would keep the others from their steps.
+    Parts are solved separately: one whose optimum is a vertex would shorten the others' steps.
     """
     free = np.flatnonzero((interior > 0.0) & (interior < 1.0))
     shape = (n_nodes, n_nodes)
@@ -39,9 +39,9 @@ def free_parts(edges: IntArray, interior: FloatArray, n_nodes: int) -> list[IntA
 
 @dataclass(frozen=True, slots=True)
 class GraphProblem:
-    """The free edges of one part and, unless perfect, a single at every node.
+    """Free edges of one part and, unless matchings are perfect, a single at every node.
 
-    ``nodes`` (m,) are the graph's names of the part's nodes 0 .. m - 1.
+    ``nodes`` (m,) are the graph's numbers of the part's nodes 0 .. m - 1.
     """
 
     scores: FloatArray
@@ -54,7 +54,7 @@ class GraphProblem:
     def build(
         scores: FloatArray, edges: IntArray, rho: FloatArray, is_perfect: bool
     ) -> "GraphProblem":
-        """Number the nodes anew."""
+        """Build the problem of some edges with renumbered nodes."""
         nodes, own = np.unique(edges, return_inverse=True)
         weights = np.empty(0) if is_perfect else rho[nodes]
         return GraphProblem(
@@ -62,7 +62,7 @@ class GraphProblem:
         )
 
     def complete(self, tau: FloatArray) -> FloatArray:
-        """Return the edges' marginals followed by those of the singles."""
+        """Return the edges' marginals followed by those of the singles, which complete the sums."""
         missing = 1.0 - self.sums(np.concatenate([tau, np.zeros(len(self.rho))]))
         return np.concatenate([tau, np.maximum(missing, TINY)[: len(self.rho)]])
 
@@ -80,11 +80,11 @@ class GraphProblem:
         multipliers = self.solve(inverse, right[:, None])[:, 0]
         reduced = gradient - self.spread(multipliers)
         direction = inverse * reduced
-        # gradient @ direction would add multipliers times rounding: enough to end the steps early
+        # gradient @ direction would add multipliers times rounding, which may end the steps early
         return NewtonStep(direction, float(reduced @ direction), gradient, multipliers)
 
     def gap(self, x: FloatArray, newton: NewtonStep, wanted: float) -> float:
-        """Return what ``bound`` leaves above the value, nats."""
+        """Return the difference of ``bound`` and value, nats."""
         return self.bound(x, newton.multipliers) - self.value(x)
 
     def bound(
@@ -92,10 +92,10 @@ class GraphProblem:
     ) -> float:
         """Return a bound of the maximum from any multipliers of the nodes and prices of edges.
 
-        ``multipliers`` (m,); ``prices`` (e,) are taken off the scores: the caller adds what he
-        knows of <prices, s> for feasible s. A node gives its whole to what promises most, where an
-        edge counts half at both of its nodes. Any point will do for the tangent: entries that steps
-        do not see are first put where the multipliers want them.
+        ``multipliers`` (m,); ``prices`` (e,) are taken off the scores: the caller adds a bound of
+        <prices, s> for feasible s. A node gives its whole unit to its best entry, an edge counting
+        half at both of its nodes. The tangent holds at any point: entries too small for steps are
+        first set to the values that the multipliers imply.
         """
         paid = self.spread(multipliers)
         paid[: len(self.edges)] += prices
@@ -108,7 +108,7 @@ class GraphProblem:
         return min(first, self._bound_at(moved, multipliers, paid))
 
     def _bound_at(self, x: FloatArray, multipliers: FloatArray, paid: FloatArray) -> float:
-        """Return the bound by the tangent at x, less what is ``paid`` (of x's shape)."""
+        """Return the bound by the tangent at x, with ``paid`` (of x's shape) subtracted."""
         constant, rewards = self.tangent(x)
         rewards -= paid
         on_edges = rewards[: len(self.edges)]
@@ -121,12 +121,12 @@ class GraphProblem:
         return constant + float(multipliers.sum() + tops.sum() + ROUNDING * summed)
 
     def tangent(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return a number and rewards (of x's shape): value(s) is at most their sum with <s, .>.
+        """Return a constant c and rewards r (of x's shape) such that value(s) <= c + <s, r>.
 
         ``x`` is positive; its sums need not be exact. A node's half of its edges' terms is concave
-        where the node's own sum is one (Tang 2015, theorem 1): so every node is read by itself, at
-        its entries scaled to that sum. Beside a vertex log(1 - tau) sees the smallest entries, and
-        what the two nodes of an edge differ by would count.
+        if the node's own sum is one (Tang 2015, theorem 1): so every node is evaluated by itself,
+        its entries scaled to that sum. Near a vertex log(1 - tau) depends on the smallest entries,
+        and the difference between an edge's two nodes would count.
         """
         tau, singles = np.split(x, [len(self.edges)])
         likely, others = self._others(x)
@@ -144,12 +144,12 @@ class GraphProblem:
         return constant, np.concatenate([rewards, -self.rho * (1.0 + np.log(own))])
 
     def fallback(self, x: FloatArray, newton: NewtonStep) -> None:
-        """Return none: a vertex would cost a matching, for the sake of the last digits."""
+        """Return None: a vertex would cost a matching and improve only the last digits."""
 
     def room(self, x: FloatArray, direction: FloatArray) -> float:
-        """Return the largest step that keeps every entry between 0 and 1; the smallest have room.
+        """Return the largest step that keeps all but the smallest entries between 0 and 1.
 
-        Were they asked, a hundred that fall would keep one that matters from its step.
+        Otherwise the many falling small entries would shorten the step of a larger one.
         """
         rest = np.concatenate([self._rest(x), np.full(len(self.rho), np.inf)])
         room = np.where(direction < 0.0, x, rest) / np.maximum(np.abs(direction), TINY)
@@ -157,9 +157,9 @@ class GraphProblem:
         return float(room.min())
 
     def move(self, x: FloatArray, step: FloatArray) -> FloatArray:
-        """Take a step, the smallest entries by their logarithms.
+        """Take a step, in which the smallest entries move by their logarithms.
 
-        Every likely edge gets what the others leave it, so that no rounding adds up in it.
+        Every likely edge gets the remainder of its node, so that no rounding accumulates in it.
         """
         factor = np.exp(np.clip(step / x, -LONGEST_FALL, LONGEST_FALL))
         x = np.where(x <= SMALL, np.clip(x * factor, TINY, 2.0 * SMALL), x + step)
@@ -169,7 +169,7 @@ class GraphProblem:
         return x
 
     def eased(self, cut: float) -> "GraphProblem":
-        """Return the problem with smaller counting numbers."""
+        """Return the problem with counting numbers smaller by ``cut``."""
         return replace(self, node_counts=self.node_counts - cut)
 
     @property
@@ -203,7 +203,7 @@ class GraphProblem:
         return np.concatenate([on_edges, -self.rho * (1.0 + np.log(singles))])
 
     def _rest(self, x: FloatArray) -> FloatArray:
-        """Return 1 - tau, from what else its first node has where tau is near 1."""
+        """Return 1 - tau, computed as the sum of the first node's others where tau is near 1."""
         likely, others = self._others(x)
         rest = np.maximum(others[self.edges[:, 0]], TINY)
         return np.where(likely, rest, 1.0 - x[: len(self.edges)])
@@ -212,7 +212,7 @@ class GraphProblem:
         """Return the sums at nodes minus 1.
 
         The first node of a likely edge is exact by definition of ``_rest``, and the second compares
-        the small entries alone: 1 + 1e-20 would hide them.
+        the small entries alone, because 1 + 1e-20 would lose them.
         """
         likely, others = self._others(x)
         out = self.sums(x) - 1.0
@@ -221,13 +221,13 @@ class GraphProblem:
         return out
 
     def _others(self, x: FloatArray) -> tuple[BoolArray, FloatArray]:
-        """Return which edges are likely, and the sums without them."""
+        """Return a mask of the likely edges, and the sums without them."""
         tau, singles = np.split(x, [len(self.edges)])
         likely = tau > LIKELY
         return likely, self.sums(np.concatenate([np.where(likely, 0.0, tau), singles]))
 
     def sums(self, x: FloatArray) -> FloatArray:
-        """Return A x: what every node has in all."""
+        """Return A x, the sum at every node."""
         tau, singles = np.split(x, [len(self.edges)])
         count = len(self.nodes)
         total = np.bincount(self.edges[:, 0], tau, count) + np.bincount(
@@ -244,7 +244,7 @@ class GraphProblem:
 def solve_scaled(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """Solve a symmetric system, scaled first; ``right`` (m, k).
 
-    Singular where a component has two sides, whose multipliers may trade: in the least squares.
+    A bipartite component makes the system singular; it is then solved by least squares.
     """
     scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1, initial=0.0), TINY))
     scaled = matrix * scale[:, None] * scale

@@ -1,4 +1,4 @@
-"""Odd sets beside the degree constraints of a graph: what a solution holds, and its curvature."""
+"""Active odd sets of a graph's matching problem, and the curvature at a solution."""
 
 from dataclasses import dataclass, field
 
@@ -8,18 +8,18 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.inference.matching.graph_problem import TINY, GraphProblem, free_parts, solve_scaled
 from engine.inference.matching.newton_path import as_semidefinite
 
-IDLE = 1e-9  # nats: sets of smaller multipliers are not remembered
+IDLE = 1e-9  # nats: sets of smaller multipliers are not stored
 
 
 @dataclass(frozen=True, slots=True)
 class HeldSets:
-    """Odd sets that a solution holds.
+    """Active odd sets of a solution.
 
     Parameters
     ----------
     nodes : tuple of ndarray
-    multipliers : ndarray, shape (k,), nats; of any sign where the room is 0.
-    rooms : ndarray, shape (k,), (|U| - 1) / 2 less what the pairs inside have.
+    multipliers : ndarray, shape (k,), nats; of any sign if the room is 0.
+    rooms : ndarray, shape (k,), (|U| - 1) / 2 less the marginals of the pairs inside.
     """
 
     nodes: tuple[IntArray, ...] = ()
@@ -29,7 +29,7 @@ class HeldSets:
 
 @dataclass(frozen=True, slots=True)
 class GraphCurvature:
-    """The Hessian of log Z_rho in the scores, read at a solution.
+    """Hessian of log Z_rho in the scores, evaluated at a solution.
 
     ``edges``, ``rho`` and ``interior`` as in ``solve_over_graph_polytope``.
     """
@@ -45,7 +45,7 @@ class GraphCurvature:
         """Return F^T (D - D B^T (B D B^T + S)^-1 B D) F, shape (K, K), positive semidefinite.
 
         D: minus the inverse of the entropy's Hessian; B: the sums at nodes and in the sets; S: room
-        over multiplier of the sets; F (e, K). Zeros, which say nothing, where numbers overflow.
+        over multiplier of the sets; F (e, K). Zeros, which carry no information, on overflow.
         """
         hessian = np.zeros((features.shape[1],) * 2)
         sets = HeldSets() if sets is None else sets

@@ -1,11 +1,11 @@
 """Marginals of the joint matching within one group of students.
 
-What the allowed pairs do not connect is solved apart. Parts whose sets of pairs are few enough are
-summed exactly. The others get the optimum of the Bethe free energy, found over the degree
-constraints; it is the one over the matching polytope if it satisfies every odd set, which is
-checked. Odd sets that bind are held by multipliers. Pairs that are in no perfect matching are
-clamped to 0 (Tang 2015, D.3). Where all that fails, up to 400 students Frank-Wolfe, whose oracle
-knows the whole polytope, takes over.
+Parts that allowed pairs do not connect are solved separately. Parts with few enough sets of pairs
+are summed exactly. The others get the optimum of the Bethe free energy, found over the degree
+constraints; it is the optimum over the matching polytope if it satisfies every odd set, which is
+checked. Odd sets that bind become active constraints with multipliers. Pairs that are in no perfect
+matching are clamped to 0 (Tang 2015, D.3). If all that fails, for up to 400 students Frank-Wolfe
+takes over, whose oracle covers the whole polytope.
 """
 
 from dataclasses import dataclass, replace
@@ -27,29 +27,29 @@ from engine.inference.matching.potentials import DenseScores, solve_potentials
 from engine.objectives.interior_start import find_interior_start
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 
-TOLERANCE = 1e-9  # largest error of a row sum, far below what is ever printed
-GUIDE_TOLERANCE = 1e-4  # of marginals that a Markov chain is held against, and corrects
-PENALTY = 40.0  # nats off a forbidden pair on the way to forbidding it: nothing is left of it
-PATH_END = 1e-8  # residual at the end of that way, nats
-REPAIRED_UP_TO = 400  # students up to whom Frank-Wolfe comes near
-CLAMPED_UP_TO = 500  # students whose unusable pairs are found in about five seconds
+TOLERANCE = 1e-9  # largest error of a row sum, far below printed digits
+GUIDE_TOLERANCE = 1e-4  # of marginals that a Markov chain is compared with, and corrects
+PENALTY = 40.0  # nats taken off a forbidden pair, whose marginal is then negligible
+PATH_END = 1e-8  # residual at the end of that continuation, nats
+REPAIRED_UP_TO = 400  # maximum number of students for whom Frank-Wolfe comes near the optimum
+CLAMPED_UP_TO = 500  # maximum number of students whose unusable pairs are found in about 5 s
 NEGLIGIBLE_GAP = 1e-6  # nats: rounding of the bound
-MAX_CALLS = 1_000  # of Frank-Wolfe's oracle: within 0.01 of the optimum where that was known
+MAX_CALLS = 1_000  # of Frank-Wolfe's oracle: within 0.01 of known optima
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMarginals:
-    """Probabilities of the pairs of a group, and what they are.
+    """Probabilities of the pairs of a group, with their accuracy.
 
     Parameters
     ----------
     tau : ndarray, shape (m, m), symmetric, rows summing to 1, read-only.
     is_exact : ndarray, shape (m,), bool, read-only
-        Whose probabilities are summed over all perfect matchings. Those of the others are the
-        optimum of the Bethe free energy over the matching polytope, which approximates them.
+        True for students whose probabilities are summed over all perfect matchings. Those of the
+        others are approximate: the optimum of the Bethe free energy over the matching polytope.
     gap : float, nats
-        What the free energy lacks of that optimum at most, certified; 0 where it is known to the
-        last digits, inf where no bound could be worked out.
+        Certified bound on the shortfall of the free energy from that optimum; 0 if the optimum is
+        known to the last digits, inf if no bound could be computed.
     """
 
     tau: FloatArray
@@ -58,7 +58,7 @@ class GroupMarginals:
 
     @property
     def accuracy(self) -> Literal["exact", "bethe"]:
-        """Whether all of the group is exact."""
+        """Accuracy of the whole group: "exact" if all probabilities are, else "bethe"."""
         return "exact" if bool(self.is_exact.all()) else "bethe"
 
 
@@ -76,26 +76,25 @@ def compute_group_marginals(
     ----------
     scores : ndarray, shape (m, m), symmetric up to rounding, nats; the diagonal is ignored.
     rho : float, reweighting; groups that are summed exactly need none.
-    forbidden : ndarray, shape (f, 2), positions.
+    forbidden : ndarray, shape (f, 2), indices of the students.
     is_guide : bool
-        Whether what is not summed exactly only guides a Markov chain: it is then good to 1e-4
-        under the degree constraints, and its gap is inf, for no odd set is looked at. Only where
-        everybody may live with half of the group; else some pairs might have to be clamped.
-    should_stop : asked before every sweep and every call of an oracle.
+        Whether approximate marginals only guide a Markov chain: they are then accurate to 1e-4
+        under the degree constraints, and the gap is inf, since no odd set is examined. Only if
+        every student may live with half of the group; else some pairs might have to be clamped.
+    should_stop : called before every sweep and every call of an oracle.
 
     Raises
     ------
     InfeasibleError
-        If the forbidden pairs leave no perfect matching, where that is noticed.
+        If the forbidden pairs leave no perfect matching and that is detected.
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
-    By sums over all sets of pairs, of up to 30 students who may all live together and of more where
-    most may not; by potentials, in a few sweeps; by messages where a pair is likelier than all
-    others together; by Newton's method where an odd set binds. Frank-Wolfe repairs what fails, up
-    to 400 students.
+    Methods: exact sums for up to 30 students who may all live together, and for more if most may
+    not; potentials, in a few sweeps; messages if a pair is likelier than all others together;
+    Newton's method if an odd set binds. Frank-Wolfe repairs failures, up to 400 students.
     """
     values = exclude_pairs(scores, forbidden)
     tau, is_exact, gap = np.zeros(values.shape), np.zeros(len(values), dtype=np.bool_), 0.0
@@ -110,9 +109,9 @@ def compute_group_marginals(
 def _solve_part(
     values: FloatArray, rho: float, should_stop: StopCallback, is_guide: bool
 ) -> GroupMarginals:
-    """Return the marginals of students whom allowed pairs connect."""
+    """Return the marginals of students who are connected by allowed pairs."""
     summed = sum_perfect_matchings(values, should_stop=should_stop)
-    # lost only where scores of 1e6 nats drown in rounding
+    # fails only if scores are 1e6 nats, where rounding dominates
     if summed is not None and _row_error(summed.marginals) <= TOLERANCE:
         return GroupMarginals(summed.marginals, np.ones(len(values), dtype=np.bool_))
     if is_guide and _is_every_pair_usable(values):
@@ -143,7 +142,7 @@ def _bethe(tau: FloatArray, gap: float = 0.0) -> GroupMarginals:
 
 
 def _allowed(values: FloatArray) -> BoolArray:
-    """Return which pairs may share, (m, m), nobody with themselves."""
+    """Return a mask of the allowed pairs, (m, m), False on the diagonal."""
     allowed = values > -np.inf
     np.fill_diagonal(allowed, val=False)
     return allowed
@@ -152,7 +151,7 @@ def _allowed(values: FloatArray) -> BoolArray:
 def _hold_odd_sets(
     values: FloatArray, rho: float, should_stop: StopCallback
 ) -> GroupMarginals | None:
-    """Solve over the matching polytope by multipliers of the odd sets that bind, if that ends."""
+    """Solve over the matching polytope with active odd sets; return None on failure."""
     weights = np.full(len(values), rho)
     scores = values.copy()
     np.fill_diagonal(scores, 0.0)
@@ -169,9 +168,9 @@ def _hold_odd_sets(
 def _equal_scores(
     allowed: BoolArray, weights: FloatArray, should_stop: StopCallback
 ) -> NewtonPoint | None:
-    """Return the solution where all allowed pairs score alike, None where it is not found.
+    """Return the solution for equal scores of all allowed pairs, None if it is not found.
 
-    The forbidden ones lose ``PENALTY`` first, and are excluded when nothing is left of them.
+    Forbidden pairs first lose ``PENALTY``, and are excluded once their marginals are negligible.
     """
     point = uniform_point(len(weights), weights)
     apart = ~(allowed | np.eye(len(weights), dtype=np.bool_))
@@ -188,7 +187,7 @@ def _equal_scores(
 
 def exclude_pairs(scores: FloatArray, forbidden: IntArray) -> FloatArray:
     """Return symmetric scores (m, m) with -inf for the forbidden pairs (f, 2)."""
-    values = np.minimum(scores, scores.T)  # products of matrices are symmetric up to rounding only
+    values = np.minimum(scores, scores.T)  # matrix products are symmetric only up to rounding
     values[forbidden[:, 0], forbidden[:, 1]] = -np.inf
     values[forbidden[:, 1], forbidden[:, 0]] = -np.inf
     return values
@@ -212,12 +211,12 @@ def _row_error(tau: FloatArray) -> float:
 
 
 def _is_feasible(tau: FloatArray, should_stop: StopCallback) -> bool:
-    """Whether rows sum to 1 and every odd set is proved."""
+    """Return True if rows sum to 1 and every odd-set constraint is proved."""
     return _row_error(tau) <= TOLERANCE and is_in_matching_polytope(tau, should_stop)
 
 
 def _is_every_pair_usable(values: FloatArray) -> bool:
-    """Whether everybody may live with half of the group and one more.
+    """Return True if every student may live with half of the group and one more.
 
     Dirac's condition then holds without any two, so that every allowed pair is in a matching.
     """
@@ -228,7 +227,7 @@ def _is_every_pair_usable(values: FloatArray) -> bool:
 def _repair(
     values: FloatArray, rho: float, start: FloatArray | None, should_stop: StopCallback
 ) -> GroupMarginals:
-    """Come near the optimum by Frank-Wolfe, from a point above 0 on every usable pair."""
+    """Approximate the optimum by Frank-Wolfe, from a point above 0 on every usable pair."""
     if start is None and (values == -np.inf).any():
         start = _interior_point(values, should_stop)
     result = compute_frank_wolfe_marginals(
@@ -246,7 +245,7 @@ def _repair(
 
 
 def _interior_point(values: FloatArray, should_stop: StopCallback) -> FloatArray:
-    """Return an average of matchings (m, m) above 0 on every pair that is in one."""
+    """Return an average of matchings (m, m), above 0 on every pair of a perfect matching."""
     matcher = CompleteGraphMatcher()
     first, second = np.nonzero(np.triu(values > -np.inf, 1))
     place = np.zeros(values.shape, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What makes a set of pairs impossible, said by name."""
+"""Named reasons why no set of pairs can follow the rules."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from engine.oracles.sparse_matching import max_weight_matching
 
 @dataclass(frozen=True, slots=True)
 class RuleConflict:
-    """One reason for which no set of pairs can follow the rules.
+    """One reason why no set of pairs can follow the rules.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class RuleConflict:
         unknown_student, unknown_column, self_lock, locked_twice, locked_and_forbidden,
         lock_differs, locked_and_single, odd_total, odd_group, nobody_left or too_many_forbids.
     sentence : str, for people, naming ids.
-    students : tuple of student indices that take part
+    students : tuple of indices of the students concerned
     rules : tuple of (rule, detail): ("lock", (i, j)), ("forbid", (i, j)), ("same", column), ...
 
     Examples
@@ -39,10 +39,10 @@ class RuleConflict:
 
 
 def check_rules(survey: Survey, rules: Rules) -> tuple[RuleConflict, ...]:
-    """Return every conflict that can be named; an empty tuple when pairs exist.
+    """Return every conflict that can be named, or an empty tuple if pairs exist.
 
-    Contradictions among the rules come first; odd groups and blocking sets of forbids are looked
-    at only when there are none, since they would be consequences.
+    Contradictions among the rules come first; odd groups and blocking sets of forbids are checked
+    only if there are none, since they would be consequences.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def check_rules(survey: Survey, rules: Rules) -> tuple[RuleConflict, ...]:
 
     Notes
     -----
-    Forbids are checked by Dirac's condition where it suffices (everyone may live with half of the
+    Forbids are checked by Dirac's condition if it suffices (every student may live with half of the
     group), else by a maximum matching.
 
     References
     ----------
-    Dirac 1952, theorem 3; Tutte 1947 and Berge 1958 (what a maximum matching leaves out).
+    Dirac 1952, theorem 3; Tutte 1947 and Berge 1958 (unmatched nodes of a maximum matching).
 
     Examples
     --------
@@ -215,7 +215,7 @@ def _blocked(survey: Survey, group: StudentGroup) -> list[RuleConflict]:
 
 
 def _unmatched(m: int, forbidden: IntArray) -> list[int]:
-    """Return the nodes that a maximum matching of the allowed pairs leaves over."""
+    """Return the nodes that a maximum matching of the allowed pairs leaves unmatched."""
     allowed = np.triu(np.ones((m, m), dtype=bool), 1)
     allowed[forbidden[:, 0], forbidden[:, 1]] = False
     edges = np.argwhere(allowed).astype(np.int64)

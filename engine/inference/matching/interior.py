@@ -1,14 +1,14 @@
-"""Pseudomarginals over the matching polytope from its inside: slower, and never at a standstill.
+"""Interior-point method for pseudomarginals over the matching polytope: slower, but never stalls.
 
-Takes over where the path of ``newton`` stands still: where two odd sets are left by next to nothing
-but each other's pairs, or a marginal is nearer 0 than numbers go, the conditions that hold with
-equality leave multipliers free. Here no set is held at equality and no marginal reaches 0:
+It takes over where the continuation of ``newton`` stalls: if almost only each other's pairs leave
+two odd sets, or a marginal is below the smallest number, the tight conditions do not determine the
+multipliers. Here no set is an equality constraint and no marginal reaches 0:
 
     max <W, tau> + H_rho(tau) + mu sum_ij log tau_ij + mu sum_U log r_U     sum_j tau_ij = 1
     r_U = (|U| - 1) / 2 - tau(E(U)),   mu -> 0
 
-A primal-dual step is one linear system in as many unknowns as nodes and sets. Odd sets that the
-point violates join on the way. Points lie inside the polytope, and what mu costs is known.
+A primal-dual step is one linear system with one unknown for each node and set. Violated odd sets
+are added during the search. Points lie inside the polytope, and the cost of mu is known.
 
 References
 ----------
@@ -28,24 +28,24 @@ from engine.inference.matching.newton_point import NewtonPoint
 from engine.inference.matching.odd_sets import EXACT_SOON, OddSetProof, examine_odd_sets
 from engine.inference.matching.polytope_bound import bound_value
 
-MAX_STEPS = 400  # linear systems: 30 to 120 where the path stood still
-TO_THE_BOUNDARY = 0.9  # largest share of the way there that a step takes
+MAX_STEPS = 400  # linear systems: 30 to 120 where continuation stalled
+TO_THE_BOUNDARY = 0.9  # largest share of the distance that a step takes
 FLATTEST = 1e-9  # |curvature| of a pair is kept above this; only steps are affected
-SHRINK = 0.2  # of mu after a step that went nearly all of its way
-LAST_MU = 1e-14  # nats: below, rooms are rounding errors
-PATIENCE = 15  # steps at the last mu that bring nothing
-LOOK_EVERY = 5.0  # factor of mu after which odd sets are looked at again
-ROOM = 0.05  # of a set that joins where it has none
-RARE = 1e-3  # entries below are raised before a point is judged
-MOST_RAISED = 2.3  # nats that one is raised by: tenfold
+SHRINK = 0.2  # factor of mu after a nearly full step
+LAST_MU = 1e-14  # nats: below, rooms of sets are rounding errors
+PATIENCE = 15  # steps without gain at the last mu
+LOOK_EVERY = 5.0  # factor of mu after which odd sets are examined again
+ROOM = 0.05  # room given to an added set that has none
+RARE = 1e-3  # entries below are raised before a point is evaluated
+MOST_RAISED = 2.3  # nats by which an entry is raised at most: tenfold
 TINY = 1e-40
-NEARLY = 10.0  # times the gap wanted: all odd cuts are looked at from there
-SURE = 0.75  # of pairs whose 1 - tau is summed: at most one at a node, also on the way
+NEARLY = 10.0  # times the target gap: below, all odd cuts are examined
+SURE = 0.75  # of pairs whose 1 - tau is summed: at most one at a node, even during the search
 
 
 @dataclass(frozen=True, slots=True)
 class InteriorSolution:
-    """A point inside the polytope and the closest bound.
+    """Interior point of the polytope with the closest bound.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class InteriorSolution:
     value : float, <W, tau> + H_rho(tau), nats.
     upper_bound : float, certified, of the maximum over the matching polytope.
     proof : OddSetProof, of tau.
-    point : NewtonPoint, potentials and multipliers where the point was.
+    point : NewtonPoint, potentials and multipliers at the point.
     steps : int, linear systems solved.
     """
 
@@ -66,7 +66,7 @@ class InteriorSolution:
 
     @property
     def gap(self) -> float:
-        """Return how far the bounds are apart, relative to values above 1."""
+        """Return the difference of the bounds, relative to values above 1."""
         return (self.upper_bound - self.value) / max(1.0, abs(self.value))
 
 
@@ -97,15 +97,15 @@ def solve_from_inside(
     ----------
     scores : ndarray, shape (n, n), symmetric, nats; -inf excludes a pair.
     rho : ndarray, shape (n,), reweighting in [0, 1].
-    accuracy : float, wanted gap, relative to values above 1.
-    known : tuple of ndarray, odd sets that may bind: every one found on the way costs steps.
-    exact_up_to : int, nodes up to which all odd cuts are looked at if nothing else proves them.
-    should_stop : asked before every step.
+    accuracy : float, target gap, relative to values above 1.
+    known : tuple of ndarray, odd sets that may bind: sets found during the search cost steps.
+    exact_up_to : int, most nodes for which all odd cuts are examined if nothing else proves them.
+    should_stop : called before every step.
 
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
@@ -148,14 +148,14 @@ def solve_from_inside(
 
 
 def _better(one: InteriorSolution, other: InteriorSolution) -> InteriorSolution:
-    """Return the point that is proved, the better of two such, with the closer of both bounds."""
+    """Return the proved point, the better one if both are, with the closer of both bounds."""
     bound = min(one.upper_bound, other.upper_bound)
     kept = max(one, other, key=lambda found: (found.proof.holds, found.value))
     return replace(kept, upper_bound=max(bound, kept.value), steps=other.steps)
 
 
 class _Interior:
-    """One problem, and the primal-dual steps towards its optimum."""
+    """Primal-dual steps towards the optimum of one problem."""
 
     def __init__(self, scores: FloatArray, rho: FloatArray) -> None:
         n = len(rho)
@@ -165,7 +165,7 @@ class _Interior:
         self.counts = rho[:, None] + rho[None, :] - 1.0
 
     def start(self) -> tuple[_Point, float]:
-        """Return a point well inside and a first mu."""
+        """Return a clearly interior point and a first mu."""
         n = len(self.scores)
         tau, _ = scale_to_rows(np.where(self.allowed, 1.0 / (n - 1), 0.0))
         tau = np.where(self.allowed, np.maximum(tau, 1e-6), 0.0)
@@ -177,10 +177,10 @@ class _Interior:
     def go_back(
         self, trail: list[tuple[_Point, float]], member: FloatArray
     ) -> tuple[_Point, float]:
-        """Return the last point of the trail, with its mu, that has room for all these sets.
+        """Return the trail's last point, with its mu, that has room for all these sets.
 
-        Room above mu: they join with multipliers below one nat, so that the point stays near the
-        centre. From a point that violates them by however little it is a long way back there.
+        The room is above mu, so that the added sets' multipliers are below one nat and the point
+        stays near the centre. From a point that violates them even slightly, many steps lead back.
         """
         while True:
             point, mu = trail[-1]
@@ -191,7 +191,7 @@ class _Interior:
             trail.pop()
 
     def join(self, point: _Point, new: FloatArray, mu: float) -> _Point:
-        """Return the point with further sets (m, n)."""
+        """Return the point with added sets (m, n)."""
         room = self._room(point.tau, new)
         room = np.where(room > mu, room, ROOM)
         return replace(
@@ -202,7 +202,7 @@ class _Interior:
         )
 
     def _room(self, tau: FloatArray, member: FloatArray) -> FloatArray:
-        """Return what the pairs inside every set leave, shape (m,)."""
+        """Return the room that the pairs inside leave in every set, shape (m,)."""
         return np.asarray((member.sum(axis=1) - 1.0) / 2.0 - _inside(member, tau))
 
     def judge(
@@ -213,10 +213,10 @@ class _Interior:
         should_stop: StopCallback,
         wanted: float = np.inf,
     ) -> InteriorSolution:
-        """Return what is proved at a point.
+        """Return the solution that a point proves.
 
-        All odd cuts of many nodes, which take longer than all the rest, are looked at only where
-        the gap is ``wanted`` or nearly so.
+        All odd cuts of many nodes, which take longer than everything else, are examined only if the
+        gap is ``wanted`` or nearly so.
         """
         tau, residual = scale_to_rows(point.tau, should_stop)
         dual = NewtonPoint(
@@ -235,7 +235,7 @@ class _Interior:
         return InteriorSolution(tau, value, bound, proof, dual, steps)
 
     def step(self, point: _Point, mu: float) -> tuple[_Point, float] | None:
-        """Take one step; return the next point and the share of the step taken, None at the end."""
+        """Return the next point and the share of the step taken, None if no step is possible."""
         tau, member, n = point.tau, point.member, len(point.tau)
         safe = np.where(self.allowed, tau, 1.0)
         rest = self._rest(tau)
@@ -273,11 +273,11 @@ class _Interior:
             1.0,
             TO_THE_BOUNDARY
             * min(
-                _way(safe, np.where(self.allowed, move, 0.0)),
-                _way(rest, -move),
-                _way(np.where(self.allowed, point.z, 1.0), of_z),
-                _way(point.room, of_room),
-                _way(point.multipliers, of_multipliers),
+                _largest_step(safe, np.where(self.allowed, move, 0.0)),
+                _largest_step(rest, -move),
+                _largest_step(np.where(self.allowed, point.z, 1.0), of_z),
+                _largest_step(point.room, of_room),
+                _largest_step(point.multipliers, of_multipliers),
             ),
         )
         following = _Point(
@@ -291,11 +291,11 @@ class _Interior:
         return following, length
 
     def _raise_rare(self, point: _Point) -> FloatArray:
-        """Return tau with small entries raised to where their duals say they are.
+        """Return tau with small entries raised to the values that their duals imply.
 
-        A step that takes most of a small entry away takes too much: its logarithm falls by more
-        than the step counts with. What that adds up to is nothing, but one pair's gradient that
-        is above 0 costs the bound as much as a likely pair's.
+        A step that removes most of a small entry removes too much: its logarithm falls by more than
+        the linear model predicts. The sum of such entries is negligible, but one pair's gradient
+        above 0 costs the bound as much as a likely pair's.
         """
         tau, prices = point.tau, (point.member.T * point.multipliers) @ point.member
         safe = np.where(self.allowed, tau, 1.0)
@@ -304,21 +304,21 @@ class _Interior:
         return np.asarray(tau * np.exp(np.where(rises, np.minimum(excess, MOST_RAISED), 0.0)))
 
     def _gradient(self, safe: FloatArray, rest: FloatArray) -> FloatArray:
-        """Return W + grad H where tau is ``safe``, 1 of no pair, and 1 - tau is ``rest``."""
+        """Return W + grad H at tau = ``safe``, below 1 for every pair, and 1 - tau = ``rest``."""
         return np.asarray(self.scores - self.counts * (1.0 + np.log(rest)) - 1.0 - np.log(safe))
 
     def _crowding(self, point: _Point) -> FloatArray:
-        """Return how far the sets' room is from what their pairs leave."""
+        """Return the difference of the sets' room and the room that their pairs leave."""
         return np.asarray(point.room - self._room(point.tau, point.member))
 
     def _rest(self, tau: FloatArray) -> FloatArray:
-        """Return 1 - tau, of sure pairs by what else their first node has."""
+        """Return 1 - tau, for pairs near 1 as the sum of their first node's other entries."""
         spare = np.where(tau > SURE, 0.0, tau).sum(axis=1)
         first = np.minimum(np.arange(len(tau))[:, None], np.arange(len(tau)))
         return np.where(tau > SURE, np.maximum(spare[first], TINY), 1.0 - tau)
 
     def _missing(self, tau: FloatArray) -> FloatArray:
-        """Return 1 less the row sums; beside a sure pair, what its small entries tell."""
+        """Return 1 less the row sums, from the small entries alone beside a pair near 1."""
         likely = tau > SURE
         missing = 1.0 - tau.sum(axis=1)
         spare = np.where(likely, 0.0, tau).sum(axis=1)
@@ -328,7 +328,7 @@ class _Interior:
         return np.asarray(missing)
 
     def _settle(self, tau: FloatArray) -> FloatArray:
-        """Give every sure pair what the others of its first node leave it."""
+        """Set every pair near 1 to the remainder of its first node's sum."""
         tau = np.where(self.allowed, np.maximum((tau + tau.T) / 2.0, TINY), 0.0)
         spare = np.where(tau > SURE, 0.0, tau).sum(axis=1)
         first, second = np.nonzero(np.triu(tau > SURE))
@@ -337,7 +337,7 @@ class _Interior:
 
 
 def _rows(sets: tuple[IntArray, ...], n_nodes: int) -> FloatArray:
-    """Return which nodes sets hold, shape (m, n), 0 or 1."""
+    """Return membership of nodes in sets, shape (m, n), 0 or 1."""
     member = np.zeros((len(sets), n_nodes))
     for row, nodes in zip(member, sets, strict=True):
         row[nodes] = 1.0
@@ -355,14 +355,14 @@ def _inside(member: FloatArray, values: FloatArray) -> FloatArray:
     return np.asarray(((member @ values) * member).sum(axis=1) / 2.0)
 
 
-def _way(value: FloatArray, move: FloatArray) -> float:
-    """Return how often ``move`` can be taken before some value is 0."""
+def _largest_step(value: FloatArray, move: FloatArray) -> float:
+    """Return the largest multiple of ``move`` that keeps every value at 0 or above."""
     falls = move < 0.0
     return float((value[falls] / -move[falls]).min(initial=np.inf))
 
 
 def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
-    """Solve a symmetric system, scaled first; in the least squares where it is singular."""
+    """Solve a symmetric system, scaled first; use least squares if it is singular."""
     scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1), TINY))
     scaled = matrix * scale[:, None] * scale
     wanted = right * scale

@@ -1,10 +1,10 @@
-"""Pseudomarginals of perfect matchings by belief propagation: slower, and not bound to tau <= 1/2.
+"""Belief propagation for perfect matchings: slower than potentials, but valid above tau = 1/2.
 
-Takes over where one potential per node does not describe the optimum (``potentials``):
-when some pair is likelier than all others together. Messages are damped by half, which converged on
+It takes over where one potential per node does not describe the optimum (``potentials``), because
+some pair is likelier than all others together. Messages are damped by half, which converged on
 every dense graph tried (to 1e-9 in 30 sweeps for weights of deviation 0.5, in 200 for 10).
 
-Newton's method (``newton``) finds the same optimum, and holds odd sets besides, in O(n^3) a step:
+Newton's method (``newton``) finds the same optimum, and supports odd sets, in O(n^3) a step:
 at 400 nodes and weights of deviation 5 it takes ten times the processor time of messages.
 """
 
@@ -21,18 +21,18 @@ from engine.kernels.threads import for_row_ranges
 
 DAMPING = 0.5
 MAX_SWEEPS = 1_000
-SCALINGS = 200  # rounds of scaling to exact row sums; a few suffice near a fixed point
-LARGEST = 600.0  # nats above the scores themselves: messages are held within this
+SCALINGS = 200  # maximum rounds of scaling to exact row sums; near a fixed point a few suffice
+LARGEST = 600.0  # largest size of messages above the scores, nats
 
 
 @dataclass(frozen=True, slots=True)
 class MessageSolution:
-    """Marginals and how far they came.
+    """Marginals by messages with their residual.
 
     Parameters
     ----------
     tau : ndarray, shape (n, n), symmetric, rows summing to 1 up to ``residual``.
-    messages : ndarray, shape (n, n), to start warm from.
+    messages : ndarray, shape (n, n), for a warm start.
     residual : float, largest |row sum - 1| of tau.
     sweeps : int
     """
@@ -59,16 +59,16 @@ def solve_messages(
     rho : ndarray, shape (n,)
     messages : ndarray, shape (n, n) or None, a warm start; by default from the potentials.
     tolerance : float
-    should_stop : asked before every sweep and every scaling.
+    should_stop : called before every sweep and every scaling.
 
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
-    O(n^2) a sweep, four (n, n) arrays. No bound is worked out: `polytope_bound` proves one.
+    O(n^2) a sweep, four (n, n) arrays. No bound is computed: `polytope_bound` proves one.
     """
     n = len(scores)
     scores = np.array(scores)
@@ -105,7 +105,7 @@ def solve_messages(
 def scale_to_rows(
     tau: FloatArray, should_stop: StopCallback = never_stop
 ) -> tuple[FloatArray, float]:
-    """Scale a symmetric array D tau D to row sums 1; return it and the largest error left."""
+    """Scale a symmetric array D tau D to row sums 1; return it and the largest remaining error."""
     scaled = (tau + tau.T) / 2
     for _ in range(SCALINGS):
         if should_stop():

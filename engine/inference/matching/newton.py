@@ -1,13 +1,13 @@
-"""Pseudomarginals of perfect matchings on dense graphs by Newton's method on potentials.
+"""Newton's method on potentials for pseudomarginals of perfect matchings on dense graphs.
 
 The maximum of <W, tau> + H_rho(tau) over the degree constraints and chosen odd sets U satisfies
 
-    log tau_ij + c log(1 - tau_ij) = W_ij - u_i - u_j - sum_{U holds i and j} m_U
+    log tau_ij + c log(1 - tau_ij) = W_ij - u_i - u_j - sum_{U contains i, j} m_U
     sum_j tau_ij = 1,   tau(E(U)) = (|U| - 1) / 2, that is cut(U) = 1,   c = rho_i + rho_j - 1
 
-Newton's method (``newton_steps``) converges from nearby; from further off the scores are changed in
-steps along a line (predictor and corrector), and the logarithm of what leaves a newly added set
-likewise.
+Newton's method (``newton_steps``) converges from nearby. From further away, continuation changes
+the scores in steps along a line (predictor and corrector), and likewise the logarithm of a newly
+added set's cut.
 
 References
 ----------
@@ -23,9 +23,9 @@ from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.newton_point import NewtonPoint
 from engine.inference.matching.newton_steps import NewtonSteps
 
-ON_THE_WAY = 0.05  # residual at which a point of the path is good enough to go on from
-SHORTEST = 1e-4  # share of the path below which it has come to a standstill
-MAX_POINTS = 400  # of one path
+ON_THE_WAY = 0.05  # residual at which an intermediate point allows the next continuation step
+SHORTEST = 1e-4  # share of the continuation below which a step counts as stalled
+MAX_POINTS = 400  # of one continuation
 
 
 def follow_path(
@@ -37,30 +37,30 @@ def follow_path(
     new_sets: tuple[IntArray, ...] = (),
     should_stop: StopCallback = never_stop,
 ) -> NewtonPoint:
-    """Go from one solution to that of other scores, with further odd sets held at equality.
+    """Continue a solution to other scores, with further odd sets active (held at equality).
 
     Parameters
     ----------
     start : NewtonPoint, a solution.
     scores : ndarray, shape (n, n), symmetric, excluding the pairs that the start's exclude.
     rho : ndarray, shape (n,)
-    tolerance : float, residual wanted at the end, nats.
-    new_sets : tuple of ndarray, odd sets to be held at equality besides the start's.
-    should_stop : asked before every step.
+    tolerance : float, target residual at the end, nats.
+    new_sets : tuple of ndarray, odd sets to be made active besides the start's.
+    should_stop : called before every step.
 
     Returns
     -------
     NewtonPoint
-        Of the scores asked for if its residual says so; else of those where the path stood still.
+        At the requested scores if the residual is small enough, else where continuation stalled.
 
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
-    O(n^3) a step, three arrays (n, n). Multipliers may come out negative: see ``drop_slack_sets``.
+    O(n^3) a step, three arrays (n, n). Multipliers may become negative: see ``drop_slack_sets``.
     """
     work = NewtonSteps(rho, should_stop)
     point = work.add_sets(start, new_sets)
@@ -76,7 +76,7 @@ def follow_path(
             scores=scores if is_last else first + here * change,
             targets=before ** (1.0 - here),
         )
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # steps that lead away
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # divergent steps
             reached = work.converge(asked, tolerance if is_last else max(tolerance, ON_THE_WAY))
         steps += reached.steps
         if reached.residual <= (tolerance if is_last else ON_THE_WAY):

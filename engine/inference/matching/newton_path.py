@@ -1,11 +1,11 @@
-"""Newton's method for matching pseudomarginals, and its path to optima at the boundary.
+"""Newton's method for matching pseudomarginals, with continuation to optima at the boundary.
 
     max <W, x> + H(x)   over 0 <= x <= 1 with sums of one at the nodes
 
-An optimum inside takes about ten steps. The Bethe entropy has no barrier at a vertex, so that steps
-towards an optimum there may crawl; it is then approached through problems of smaller counting
-numbers, whose optimum is inside. The kind of graph supplies the value, the linear solve and the
-certificate; where steps end, how they are damped and what the path proves stands here.
+An interior optimum takes about ten steps. The Bethe entropy has no barrier at a vertex, so that
+steps towards an optimum there may be slow; it is then approached through problems of smaller
+counting numbers, whose optimum is interior. The kind of graph supplies the value, the linear solve
+and the certificate; this module has step lengths, damping and the bounds of the continuation.
 """
 
 from dataclasses import dataclass, replace
@@ -20,33 +20,33 @@ from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 
 TO_THE_BOUNDARY = 0.95
-"""Largest share of the way to the boundary that one step takes: iterates stay inside."""
+"""Largest share of the distance to the boundary that one step takes: iterates stay interior."""
 
 ARMIJO = 1e-4
 """Share of the promised rise that a step must deliver."""
 
 MAX_HALVINGS = 40
-"""Of one step: what is left of it then is below rounding."""
+"""Maximum number of halvings of one step; the step that remains is below rounding."""
 
 NOISE = 1e-14
-"""Relative rounding of a value, which a step is forgiven."""
+"""Relative fall of the value that a step may cause by rounding."""
 
 SMALLEST_CURVATURE = 1e-8
-"""|1 - (1 + c) tau| is kept above this; only the step is affected, never the certificate."""
+"""Smallest |1 - (1 + c) tau|, which affects only the step, never the certificate."""
 
 FEW_FEATURES = 300
-"""Up to so many, the eigenvalues of a Hessian take no time."""
+"""Maximum number of features for which the eigenvalues of a Hessian take negligible time."""
 
 NOT_NEGATIVE = 1e-10
-"""Of the largest diagonal entry: eigenvalues of large Hessians below zero by less are let stand."""
+"""Largest negative eigenvalue kept in a large Hessian, as a share of its largest diagonal entry."""
 
 PATH = tuple(float(d) for d in np.geomspace(0.5, 1e-6, 20))
-"""Reductions of the counting numbers on the way to an optimum at the boundary."""
+"""Reductions of the counting numbers in the continuation to an optimum at the boundary."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewtonStep:
-    """The step at a point, with what led to it.
+    """Newton step at a point, with its gradient and multipliers.
 
     ``direction``, shaped like the point, also repairs the sums at nodes; ``slope``, nats, is the
     rise that it promises, -inf if rounding spoiled the system; ``gradient``, shaped like the point;
@@ -60,7 +60,7 @@ class NewtonStep:
 
 
 class InteriorProblem(Protocol):
-    """A concave objective, to be maximised over points strictly inside its constraints."""
+    """Concave objective to be maximised over the strict interior of its constraints."""
 
     def value(self, x: FloatArray) -> float:
         """Return the objective, nats."""
@@ -69,34 +69,34 @@ class InteriorProblem(Protocol):
         """Return the Newton step."""
 
     def gap(self, x: FloatArray, newton: NewtonStep, wanted: float) -> float:
-        """Return a certified bound of what ``value`` lacks of the maximum, nats.
+        """Return a certified bound on the maximum less ``value``, nats.
 
-        May be inf, to save work, where the step shows that ``wanted`` is not met yet.
+        May be inf, to save work, if the step shows that ``wanted`` is not met yet.
         """
 
     def fallback(self, x: FloatArray, newton: NewtonStep) -> tuple[FloatArray, float] | None:
-        """Return a direction and its slope for when the Newton step fails, None without one."""
+        """Return a direction and its slope to use if the Newton step fails, None without one."""
 
     def room(self, x: FloatArray, direction: FloatArray) -> float:
         """Return the largest step that keeps every entry between 0 and 1."""
 
     def move(self, x: FloatArray, step: FloatArray) -> FloatArray:
-        """Return the point a step away, without the rounding that matters."""
+        """Return the point after a step, computed without harmful rounding."""
 
 
 class EasedProblem(InteriorProblem, Protocol):
-    """One whose entropy can be made larger."""
+    """Interior problem whose entropy can be increased."""
 
     def eased(self, cut: float) -> Self:
-        """Return the problem with counting numbers smaller by ``cut``, hence a larger value."""
+        """Return the problem with counting numbers smaller by ``cut``, whose value is larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ascent:
-    """Where an ascent ended.
+    """Result of an ascent.
 
     ``point`` and its ``value``, nats; ``upper_bound``, certified, of the maximum; ``steps`` taken;
-    ``status`` converged if the bounds are as close as asked for.
+    ``status`` converged if the bounds are as close as requested.
     """
 
     point: FloatArray
@@ -115,14 +115,14 @@ def maximise(
     *,
     should_stop: StopCallback = never_stop,
 ) -> Ascent:
-    """Take Newton steps from ``start``, and follow the path from ``centre`` if they fail.
+    """Take Newton steps from ``start``, and use continuation from ``centre`` if they fail.
 
     Parameters
     ----------
     problem : EasedProblem
     start, centre : ndarray, points strictly inside the constraints
-    tolerance : float, nats, wanted certified gap
-    max_steps : int, Newton steps before the boundary is approached more carefully
+    tolerance : float, nats, target certified gap
+    max_steps : int, Newton steps before continuation approaches the boundary
 
     Returns
     -------
@@ -131,7 +131,7 @@ def maximise(
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
     """
     best = ascend(problem, start, tolerance, max_steps, should_stop)
     if best.status.is_converged:
@@ -172,7 +172,7 @@ def ascend(
 def _advance(
     problem: InteriorProblem, x: FloatArray, before: float, direction: FloatArray, slope: float
 ) -> tuple[FloatArray, float] | None:
-    """Return the next point inside and its value, None if rounding allows no rise."""
+    """Return the next interior point and its value, None if rounding allows no rise."""
     if not slope > 0.0:
         return None
     step = min(1.0, TO_THE_BOUNDARY * problem.room(x, direction))
@@ -194,7 +194,7 @@ def _follow_path(
     max_steps: int,
     should_stop: StopCallback,
 ) -> Ascent:
-    """Approach an optimum at the boundary through problems whose optimum is inside.
+    """Approach an optimum at the boundary through problems whose optimum is interior.
 
     Smaller counting numbers c - cut only raise the entropy, so each of their upper bounds holds for
     the problem itself. At distance q from a vertex that is better by the slope s, the optimum has
@@ -217,7 +217,7 @@ def inverse_curvature(tau: FloatArray, rest: FloatArray, counts: FloatArray) -> 
     """Return tau (1 - tau) / (1 - (1 + c) tau), kept finite; shaped like ``tau``.
 
     This is minus the inverse of the second derivative of c (1 - tau) log(1 - tau) - tau log tau;
-    ``rest`` is 1 - tau, known better than by subtraction.
+    ``rest`` is 1 - tau, computed more accurately than by subtraction.
     """
     slack = rest - counts * tau
     sign = np.where(slack < 0.0, -1.0, 1.0)
@@ -225,10 +225,10 @@ def inverse_curvature(tau: FloatArray, rest: FloatArray, counts: FloatArray) -> 
 
 
 def as_semidefinite(hessian: FloatArray) -> FloatArray:
-    """Return the nearest positive semidefinite matrix; zeros, which say nothing, on overflow.
+    """Return the nearest positive semidefinite matrix, or zeros on overflow.
 
-    A large one that is so up to rounding stays as it is: a factor tells that in a twentieth of the
-    time that its eigenvalues take.
+    A large matrix that is semidefinite up to rounding is returned unchanged: a factor shows that in
+    a twentieth of the time of its eigenvalues.
     """
     if not np.isfinite(hessian).all():
         return np.zeros(hessian.shape)
@@ -240,7 +240,7 @@ def as_semidefinite(hessian: FloatArray) -> FloatArray:
 
 
 def _has_factor(symmetric: FloatArray) -> bool:
-    """Whether no eigenvalue is below zero by more than what systems with sure pairs may leave."""
+    """Return True if no eigenvalue is below 0 by more than the rounding beside pairs near 1."""
     size = len(symmetric)
     rounding = NOT_NEGATIVE * float(np.abs(np.diag(symmetric)).max(initial=0.0))
     try:

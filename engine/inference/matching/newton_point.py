@@ -1,4 +1,4 @@
-"""A solution of the dense matching problem in its potentials, and what is kept of it."""
+"""Solution of the dense matching problem in its potentials, and its stored form."""
 
 from dataclasses import dataclass, field, replace
 
@@ -10,15 +10,15 @@ from engine.core.checkpoint import State
 
 @dataclass(frozen=True, slots=True)
 class NewtonPoint:
-    """A solution, or how far one came.
+    """Solution in potentials and multipliers, or the last point of an unfinished search.
 
     Parameters
     ----------
-    scores : ndarray, shape (n, n), what it solves; -inf excludes a pair.
+    scores : ndarray, shape (n, n), of the solved problem; -inf excludes a pair.
     potentials : ndarray, shape (n,), u.
     likely : ndarray, shape (k, 2), pairs with their own log-odds; ``logits`` (k,).
     sets : tuple of ndarray, odd sets that hold with equality; ``multipliers`` (m,).
-    targets : ndarray, shape (m,), how overfull a set is, 1 in the end: then one unit leaves it.
+    targets : ndarray, shape (m,), excess of each set, 1 at the end: then one unit leaves it.
     residual : float, largest error of any condition above, nats.
     steps : int, linear systems solved.
     """
@@ -34,7 +34,7 @@ class NewtonPoint:
     steps: int = 0
 
     def reduced_scores(self) -> FloatArray:
-        """Return the scores less the multipliers of the sets that hold a pair, (n, n)."""
+        """Return the scores less the multipliers of the sets that contain a pair, (n, n)."""
         return reduce_scores(self.scores, self.sets, self.multipliers)
 
 
@@ -48,11 +48,11 @@ def uniform_point(n_nodes: int, rho: FloatArray) -> NewtonPoint:
 def drop_slack_sets(
     point: NewtonPoint, tolerance: float, before: FloatArray | None = None
 ) -> NewtonPoint:
-    """Return the solution without the sets of negative multipliers, at scores that say the same.
+    """Return the solution without sets of negative multipliers, at equivalent scores.
 
-    ``follow_path`` then leads back to the scores wanted. With ``before`` (m,), multipliers at the
-    start of the way here, only the set is let go whose multiplier passed 0 first: without it, the
-    others may be needed (Goldfarb and Idnani 1983).
+    ``follow_path`` then continues it to the requested scores. With ``before`` (m,), the multipliers
+    at the start of the continuation, only the set whose multiplier passed 0 first is dropped:
+    without it, the others may be needed (Goldfarb and Idnani 1983).
     """
     slack = point.multipliers < -tolerance
     if not slack.any():
@@ -103,7 +103,7 @@ def unpack_point(state: State, scores: FloatArray) -> NewtonPoint:
 def reduce_scores(
     scores: FloatArray, sets: tuple[IntArray, ...], multipliers: FloatArray
 ) -> FloatArray:
-    """Return scores (n, n) less the multipliers of the sets that hold a pair."""
+    """Return scores (n, n) less the multipliers of the sets that contain a pair."""
     if not sets:
         return scores
     reduced = scores.copy()

@@ -1,10 +1,10 @@
-"""Newton's method for pseudomarginals of perfect matchings, at fixed scores: see ``newton``.
+"""Newton steps for pseudomarginals of perfect matchings at fixed scores: see ``newton``.
 
-One potential a node gives every small tau. A pair above ``LIKELY`` carries its own log-odds beside
-them, so that no step sees the turn at tau = 1 / (1 + c), where two tau have one potential; and a
-node that one pair dominates balances what is left, log sum of the others = log(1 - tau), which
-keeps its digits however near 1 tau comes; likewise a set whose pairs are. A step is one linear
-system in as many unknowns as nodes and sets.
+One potential a node gives every small tau. A pair above ``LIKELY`` has its own log-odds as well, so
+that steps avoid the turn at tau = 1 / (1 + c), where two tau have one potential. A node that one
+pair dominates balances the remainder, log sum of the others = log(1 - tau), which keeps its digits
+however near 1 tau is; likewise a set whose pairs are near 1. A step is one linear system with one
+unknown for each node and set.
 """
 
 from dataclasses import dataclass, replace
@@ -19,19 +19,19 @@ from engine.inference.matching.newton_point import NewtonPoint
 from engine.kernels.matching_newton import fill_rows
 from engine.kernels.threads import for_row_ranges
 
-LIKELY = 0.2  # pairs above carry their own log-odds, at most four a node
-UNLIKELY = 0.1  # and give them up below this
-CAP = 0.45  # of a pair without its own log-odds, for the sweep in which it gets them
+LIKELY = 0.2  # pairs above get their own log-odds, at most four a node
+UNLIKELY = 0.1  # pairs below lose their own log-odds
+CAP = 0.45  # largest marginal without its own log-odds, in the sweep in which the pair gets them
 FLATTEST = 1e-7  # |1 - (1 + c) tau| is kept above this; only steps are affected
-LONGEST_STEP = 30.0  # nats of a potential: a longer one has left the neighbourhood
-SOFTENED = 1e-9  # added to a singular diagonal: two sets that only each other's pairs leave
+LONGEST_STEP = 30.0  # nats of a potential: a longer step leaves the neighbourhood
+SOFTENED = 1e-9  # added to a singular diagonal, as of two sets that only each other's pairs leave
 LONGEST_TURN = 4.0  # nats of a pair's log-odds in one step
-STEPS = 8  # of Newton's method at one point of a path
+STEPS = 8  # of Newton's method at one point of a continuation
 
 
 @dataclass(frozen=True, slots=True)
 class _Excess:
-    """What an odd set holds, has room for and lets leave, see ``NewtonSteps._excess_of``."""
+    """Inner sum, room and cut of an odd set; see ``NewtonSteps._excess_of``."""
 
     small: float
     large: float
@@ -39,14 +39,15 @@ class _Excess:
 
     @property
     def ratio(self) -> float:
-        """1 where one unit leaves, infinity where nothing does."""
+        """Excess of the set: 1 if one unit leaves it, infinity if nothing does."""
         return self.small / self.large / self.cut
 
 
 @dataclass(frozen=True, slots=True)
 class _System:
-    """One linearised step: ``matrix`` (n + m, n + m) and ``right``, the likely pairs' ``error``
-    and ``slope`` (k,), and the largest ``residual``, nats.
+    """One linearised step with ``matrix`` (n + m, n + m), ``right`` and the largest residual, nats.
+
+    ``error`` and ``slope`` (k,) are those of likely pairs.
     """
 
     matrix: FloatArray
@@ -57,7 +58,7 @@ class _System:
 
 
 class NewtonSteps:
-    """Newton's method at one point after another, in buffers that it keeps: ``tau``, ``rate``."""
+    """Newton's method at one point after another, with reused buffers ``tau`` and ``rate``."""
 
     def __init__(self, rho: FloatArray, should_stop: StopCallback = never_stop) -> None:
         n = len(rho)
@@ -95,7 +96,7 @@ class NewtonSteps:
         return t, slope
 
     def add_sets(self, start: NewtonPoint, new_sets: tuple[IntArray, ...]) -> NewtonPoint:
-        """Return the start with further sets, whose targets are what they hold now."""
+        """Return the start with further sets, whose targets are their present excess."""
         if not new_sets:
             return start
         self._fill(start.reduced_scores(), start)
@@ -114,7 +115,7 @@ class NewtonSteps:
         )
 
     def converge(self, point: NewtonPoint, tolerance: float) -> NewtonPoint:
-        """Take Newton steps; the residual is inf where they lead away."""
+        """Take Newton steps; return the point, of residual inf if the steps diverge."""
         best = np.inf
         for step in range(STEPS + 1):
             if self.should_stop():
@@ -138,7 +139,7 @@ class NewtonSteps:
         return replace(point, residual=np.inf)
 
     def _promote(self, point: NewtonPoint) -> NewtonPoint:
-        """Give pairs that became likely their own log-odds; take all of these out of ``tau``."""
+        """Give likely pairs their own log-odds; remove all such pairs from ``tau``."""
         first, second = point.likely.T
         self.tau[first, second] = self.tau[second, first] = 0.0
         rows, columns = np.nonzero(self.tau > LIKELY)
@@ -190,7 +191,7 @@ class NewtonSteps:
         t: FloatArray,
         error: FloatArray,
     ) -> FloatArray:
-        """Write the rows and columns of the sets; return how far off they are, in logs."""
+        """Write the rows and columns of the sets; return their logarithmic errors."""
         n, (first, second) = len(self.rho), point.likely.T
         balance = np.zeros(len(point.sets))
         member = _members(point.sets, n)
@@ -208,7 +209,7 @@ class NewtonSteps:
             weight[place[1, top], place[0, top]] *= excess.small / excess.large
             right[n + k] = balance[k] + float(weight[place[0], place[1]] @ error[own])
             matrix[n + k, nodes] = weight.sum(axis=1)
-            # what leaves the set counts with the other sign
+            # the cut of the set counts with the other sign
             leaving = self.rate[nodes] / -excess.cut
             leaving[:, nodes] = 0.0
             matrix[n + k, :n] += leaving.sum(axis=0)
@@ -229,11 +230,10 @@ class NewtonSteps:
         point: NewtonPoint,
         t: FloatArray,
     ) -> _Excess:
-        """Return how far a set is from letting one unit leave, by sums that keep their digits.
+        """Return the excess of a set over one leaving unit, by sums that keep their digits.
 
-        ``small`` is what the pairs inside hold, those above 1/2 aside, and ``large`` what those
-        leave it room for: equal where one unit leaves, however near 1 the pairs are. ``cut`` is
-        what leaves it, which tells next to nothing apart from very little.
+        ``small`` is the sum of pairs inside up to 1/2, ``large`` the room that the others leave:
+        equal if one unit leaves. ``cut`` is the amount that leaves, accurate even if tiny.
         """
         own, out = has_first & has_second, has_first != has_second
         inside = t[own]
@@ -247,7 +247,7 @@ class NewtonSteps:
         return _Excess(*(max(part, 1e-300) for part in (small, large, cut)))
 
     def _step(self, point: NewtonPoint, system: _System) -> NewtonPoint | None:
-        """Return the next point; None where the system is singular or the step too long."""
+        """Return the next point, None if the system is singular or the step too long."""
         n = len(self.rho)
         move = _solve(system, n)
         if move is None:
@@ -272,7 +272,7 @@ class NewtonSteps:
 
 
 def _solve(system: _System, n_nodes: int) -> FloatArray | None:
-    """Return the step; None where the system is singular or the step too long."""
+    """Return the step, None if the system is singular or the step too long."""
     factor, pivots, failure = dgetrf(system.matrix.T)
     move, _ = dgetrs(factor, pivots, system.right, trans=1)
     if failure or not np.isfinite(move).all() or np.abs(move[:n_nodes]).max() > LONGEST_STEP:
@@ -281,12 +281,12 @@ def _solve(system: _System, n_nodes: int) -> FloatArray | None:
 
 
 def _steepen(slope: FloatArray) -> FloatArray:
-    """Keep 1 - (1 + c) tau away from 0."""
+    """Return 1 - (1 + c) tau with its size raised to ``FLATTEST`` at least."""
     return np.asarray(np.where(slope < 0.0, -1.0, 1.0) * np.maximum(np.abs(slope), FLATTEST))
 
 
 def _members(sets: tuple[IntArray, ...], n_nodes: int) -> BoolArray:
-    """Return which nodes each set holds, shape (m, n)."""
+    """Return membership of nodes in sets, shape (m, n)."""
     member = np.zeros((len(sets), n_nodes), dtype=np.bool_)
     for k, nodes in enumerate(sets):
         member[k, nodes] = True
@@ -296,9 +296,9 @@ def _members(sets: tuple[IntArray, ...], n_nodes: int) -> BoolArray:
 def _tops(
     t: FloatArray, first: IntArray, second: IntArray, n_nodes: int
 ) -> tuple[BoolArray, BoolArray]:
-    """Return which pairs dominate their first and their second node, at most one each.
+    """Return masks of the pairs that dominate their first and second node, at most one a node.
 
-    Two above 1/2 on the way are both too many: were both left out of the sum, it could balance.
+    If two pairs of a node exceed 1/2 during the search, only the larger one dominates.
     """
     order = np.argsort(t, kind="stable")
     own = np.full(n_nodes, -1, dtype=np.int64)

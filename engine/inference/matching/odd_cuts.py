@@ -1,4 +1,4 @@
-"""Odd cuts of a graph below a value, exactly (Padberg and Rao 1982).
+"""Exact search for odd cuts of a graph below a value (Padberg and Rao 1982).
 
 A smallest odd cut is among the cuts of a cut tree (Gomory and Hu 1961): the graph is split along
 minimum cuts until every part is merged into one node, by scans that need no flow where that is
@@ -15,7 +15,7 @@ from engine.core.progress import StopCallback, never_stop
 from engine.kernels.odd_cuts import contract, merge_or_cut
 
 WORK_AT_ONCE = 3e7
-"""Entries looked at by flows between two questions whether to stop: a tenth of a second."""
+"""Entries that flows visit between two calls of should_stop: a tenth of a second."""
 
 
 def find_odd_cuts(
@@ -31,24 +31,24 @@ def find_odd_cuts(
     ----------
     weights : ndarray, shape (n, n), symmetric, non-negative, zero diagonal.
     is_odd : ndarray, shape (n,), True an even number of times: all nodes, or those that stand for
-        an odd number of them.
-    most : int, cuts returned at most, the lightest.
+        an odd number of nodes.
+    most : int, largest number of cuts returned, the lightest.
 
     Returns
     -------
     tuple of ndarray
-        Sides (m, n) and what they weigh (m,). None means that every odd cut weighs ``enough`` up
+        Sides (m, n) and weights (m,). No cut (m = 0) means that every odd cut weighs ``enough`` up
         to rounding.
 
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
-    O(n^3) where scans merge nodes, O(n^2) or so for each of up to n flows: with a thousand students
-    two seconds.
+    O(n^3) if scans merge nodes, about O(n^2) for each of up to n flows: two seconds for a thousand
+    students.
     """
     n = len(weights)
     found: list[tuple[float, BoolArray]] = []
@@ -78,10 +78,10 @@ def find_odd_cuts(
 
 @dataclass(slots=True)
 class _Part:
-    """What is left to be cut: the first ``count`` nodes of the arrays.
+    """Part that remains to be cut: the first ``count`` nodes of the arrays.
 
-    ``weights`` among them, which of them are ``is_odd`` and which ``terminal``; ``group`` (n,) is
-    the node that each of the whole graph's is in.
+    ``weights`` are those among the nodes, ``is_odd`` and ``terminal`` masks of them; ``group`` (n,)
+    is the node that contains each node of the whole graph.
     """
 
     weights: FloatArray
@@ -91,9 +91,9 @@ class _Part:
     count: int
 
     def split(self, side: BoolArray) -> tuple["_Part", "_Part"]:
-        """Return both sides of a cut; in each, the other side is one node, and no terminal.
+        """Return both sides of a cut, each with the other side merged into one non-terminal node.
 
-        The larger one takes these very arrays: a cut costs what the smaller side does.
+        The larger side reuses these arrays, so that a cut costs as much as its smaller side.
         """
         few = side if 2 * side.sum() <= self.count else ~side
         own, others = np.flatnonzero(few), np.flatnonzero(~few)

@@ -1,18 +1,18 @@
-"""Do degree-feasible pseudomarginals satisfy every odd-set inequality?
+"""Proofs that degree-feasible pseudomarginals satisfy every odd-set inequality.
 
-The matching polytope of a graph that is not bipartite asks, beyond sum_j tau_ij = 1, that at
-least one unit leaves every odd set U of nodes: cut(U) >= 1. What proves it without looking at
+The matching polytope of a graph that is not bipartite requires, besides sum_j tau_ij = 1, that
+at least one unit leaves every odd set U of nodes: cut(U) >= 1. Three proofs avoid examining
 every U, cheapest first:
 
 - Rows: a member of U keeps at most the |U| - 1 largest entries of its row inside.
 - Spectral: cut(U) >= (1 - mu) |U| (n - |U|) / n with mu any bound of the second largest eigenvalue
   of tau (the Laplacian's algebraic connectivity). ||tau||_F^2 - 1 >= mu^2 costs nothing; a Lanczos
   estimate, proved by a Cholesky factor of mu I - tau + 1 1^T / n, is closer.
-- Exact: every small set by branch and bound; the parts that all but tiny entries fall into by
-  themselves; the smallest odd cut of all (Padberg and Rao 1982).
+- Exact: every small set by branch and bound; each part that the entries above a threshold
+  connect; the smallest odd cut of all (Padberg and Rao 1982).
 
-Rows settle small sets and the spectrum large ones. What is left is bounded all the same, so that a
-tau that is not proved can be mixed with an interior point until it is (``share_of_interior``).
+Rows prove small sets and the spectrum large ones. The other sets are bounded too, so that a tau
+that is not proved can be mixed with an interior point until it is (``share_of_interior``).
 """
 
 from dataclasses import dataclass, replace
@@ -28,30 +28,30 @@ from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.odd_cuts import find_odd_cuts
 from engine.kernels.small_odd_sets import find_small_odd_sets
 
-EXACT_UP_TO = 4_000  # nodes whose odd cuts are all looked at: two seconds for 1,000
-EXACT_IN_PASSING = 400  # nodes for which that is worth its while where no proof is needed yet
-EXACT_SOON = 300  # nodes up to which that takes less than other proofs of large sets
+EXACT_UP_TO = 4_000  # maximum number of nodes whose odd cuts are all examined: 2 s for 1,000
+EARLY_EXACT_MAX_NODES = 400  # maximum number of nodes for which that pays before a proof is needed
+EXACT_SOON = 300  # maximum number of nodes for which that is faster than other proofs of large sets
 TOLERANCE = 1e-9  # a cut this little below one is a rounding error, not a violation
-LONGEST_ROW = 63  # largest entries of a row that are sorted: sets up to one more get a row bound
-SMALL_SETS = 25  # members up to which sets are searched one by one
-BUDGET = 100_000  # branchings of that search, a second at most
-MOST_FOUND = 64  # sets returned at once
-MARGIN = 0.05  # of 1 - mu, added to a Lanczos estimate before it is proved
+LONGEST_ROW = 63  # number of sorted entries of a row: sets up to one more get a row bound
+SMALL_SETS = 25  # maximum number of members of sets that are searched one by one
+BUDGET = 100_000  # maximum number of branchings of that search, at most a second
+MOST_FOUND = 64  # maximum number of sets returned at once
+MARGIN = 0.05  # share of 1 - mu added to a Lanczos estimate before its proof
 THRESHOLDS = (0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-10)
-"""Entries below are left out when the graph is taken apart."""
+"""Thresholds below which entries are ignored when the graph is split into parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class OddSetProof:
-    """What is known of the odd cuts of one tau.
+    """Lower bounds and violations of the odd cuts of one tau.
 
     Parameters
     ----------
     size_bounds : ndarray, shape (n // 4,) or so, at most 1
-        Proved: at least so much leaves every set of 3, 5, ... up to n / 2 nodes.
+        Proved lower bounds of the cuts of all sets of 3, 5, ... up to n / 2 nodes.
     violated : tuple of ndarray
-        Nodes of odd sets that less than one unit leaves, most violated first; empty where there is
-        none or none was found.
+        Nodes of odd sets that less than one unit leaves, most violated first; empty if no such set
+        exists or was found.
     """
 
     size_bounds: FloatArray
@@ -59,22 +59,22 @@ class OddSetProof:
 
     @property
     def least(self) -> float:
-        """What leaves every odd set at least, 1 at most."""
+        """Lower bound of every odd cut, at most 1."""
         return float(self.size_bounds.min(initial=1.0))
 
     def with_bounds(self, bounds: FloatArray) -> "OddSetProof":
-        """Return the proof with these bounds of sets of 3, 5, ... nodes where they are better."""
+        """Return the proof with the better of its and these bounds of sets of 3, 5, ... nodes."""
         return replace(self, size_bounds=np.minimum(np.maximum(self.size_bounds, bounds), 1.0))
 
     @property
     def holds(self) -> bool:
-        """Whether every odd-set inequality is proved up to ``TOLERANCE``."""
+        """True if every odd-set inequality is proved up to ``TOLERANCE``."""
         return self.least >= 1.0 - TOLERANCE
 
     def share_of_interior(self, n_nodes: int) -> float:
-        """Return how much of tau = 1/(n - 1) makes a mixture satisfy every odd set, at most 1.
+        """Return the share of tau = 1/(n - 1) in a mixture that satisfies every odd set.
 
-        |U| (n - |U|) / (n - 1) of it leave U, at least 1.8: a share e of it adds that much.
+        Its cut of U is |U| (n - |U|) / (n - 1), at least 1.8: a share e of it adds e times that.
         """
         sizes = 3.0 + 2.0 * np.arange(len(self.size_bounds))
         missing = 1.0 - self.size_bounds
@@ -86,26 +86,25 @@ class OddSetProof:
 def examine_odd_sets(
     tau: FloatArray, *, exact_up_to: int = EXACT_UP_TO, should_stop: StopCallback = never_stop
 ) -> OddSetProof:
-    """Prove, for degree-feasible marginals (n, n), what leaves every odd set, or find violations.
+    """Bound every odd cut of degree-feasible marginals (n, n) from below, or find violations.
 
-    Row sums may fall short of 1 by a known little; what is missing counts as staying inside.
+    Row sums may fall slightly short of 1; the shortfall counts as staying inside a set.
 
     Parameters
     ----------
     tau : ndarray, shape (n, n), symmetric.
-    exact_up_to : int, nodes up to which all odd cuts are looked at where nothing else proves them.
-    should_stop : asked on the way of that.
+    exact_up_to : int, most nodes for which all odd cuts are examined if nothing else proves them.
+    should_stop : called during that search.
 
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
-    O(n^2) where marginals are small; O(n^3), as an eigenvalue bound and a Cholesky factor, and a
-    search of a second at most, where some are large; a maximum flow a node where that leaves sets
-    open.
+    O(n^2) if marginals are small; O(n^3), for an eigenvalue bound and a Cholesky factor, and a
+    search of at most a second, if some are large; a maximum flow a node if that proves too little.
     """
     n, sums = len(tau), tau.sum(axis=1)
     proof = examine_cheaply(
@@ -128,14 +127,14 @@ def examine_odd_sets(
 def examine_cheaply(
     n_nodes: int, sum_of_squares: float, largest: float, least_sum: float = 1.0
 ) -> OddSetProof:
-    """Return what ||tau||_F^2 over the full array and the largest marginal prove by themselves."""
+    """Return the proof by ||tau||_F^2 over the full array and the largest marginal alone."""
     proof = OddSetProof(np.zeros(len(_sizes(n_nodes))))
     proof = proof.with_bounds(bound_by_rows(n_nodes, largest, least_sum))
     return proof.with_bounds(bound_by_spectrum(n_nodes, _frobenius(sum_of_squares), least_sum))
 
 
 def is_in_matching_polytope(tau: FloatArray, should_stop: StopCallback = never_stop) -> bool:
-    """Return whether degree-feasible marginals (n, n) are proved to satisfy every odd set."""
+    """Return True if degree-feasible marginals (n, n) provably satisfy every odd set."""
     return examine_odd_sets(tau, should_stop=should_stop).holds
 
 
@@ -154,8 +153,8 @@ def bound_by_spectrum(n_nodes: int, second: float, least_sum: float = 1.0) -> Fl
 def prove_second_eigenvalue(tau: FloatArray) -> float:
     """Return a proved upper bound of the second largest eigenvalue of tau with row sums 1.
 
-    Lanczos says where it is, and a Cholesky factor of mu I - tau + 1 1^T / n that nothing on the
-    complement of the constant vector lies above mu: it exists for no smaller mu.
+    Lanczos estimates it, and a Cholesky factor of mu I - tau + 1 1^T / n, which exists for no
+    smaller mu, proves that no eigenvalue besides that of the constant vector lies above mu.
     """
     n = len(tau)
 
@@ -163,7 +162,7 @@ def prove_second_eigenvalue(tau: FloatArray) -> float:
         return np.asarray(tau @ vector - vector.mean())
 
     operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
-    start = np.random.default_rng(0).normal(size=n)  # a fixed one: the same answer every time
+    start = np.random.default_rng(0).normal(size=n)  # a fixed seed gives the same result every time
     try:
         found = eigsh(operator, k=1, which="LA", tol=1e-2, v0=start, return_eigenvectors=False)
     except ArpackError:
@@ -186,12 +185,12 @@ def _sizes(n_nodes: int) -> FloatArray:
 
 
 def _frobenius(squares: float) -> float:
-    """Bound the second eigenvalue by what the first leaves of the sum of squares."""
+    """Bound the second eigenvalue by the sum of squares without the first eigenvalue's."""
     return float(np.sqrt(max(squares - 1.0, 0.0)))
 
 
 def _largest_first(tau: FloatArray) -> IntArray:
-    """Return the places of the largest entries of every row, largest first."""
+    """Return the columns of the largest entries of every row, largest first."""
     count = min(LONGEST_ROW, len(tau) - 1)
     top = np.argpartition(-tau, count - 1, axis=1)[:, :count]
     order = np.argsort(-np.take_along_axis(tau, top, axis=1), axis=1, kind="stable")
@@ -199,7 +198,7 @@ def _largest_first(tau: FloatArray) -> IntArray:
 
 
 def _bound_by_sorted_rows(tau: FloatArray, ordered: IntArray, sums: FloatArray) -> FloatArray:
-    """Bound the cuts of sets of 3, 5, ... nodes by what their members cannot keep inside."""
+    """Bound the cuts of sets of 3, 5, ... nodes by the amounts that cannot stay inside."""
     kept = np.cumsum(np.take_along_axis(tau, ordered, axis=1), axis=1)
     last = np.take_along_axis(tau, ordered[:, -1:], axis=1)[:, 0]
     bounds = np.zeros(len(_sizes(len(tau))))
@@ -209,7 +208,7 @@ def _bound_by_sorted_rows(tau: FloatArray, ordered: IntArray, sums: FloatArray) 
         inside = kept[:, min(size - 2, kept.shape[1] - 1)] + max(beyond, 0) * last
         leaving = np.maximum(sums - inside, 0.0)
         bounds[k] = np.partition(leaving, size - 1)[:size].sum()
-        if beyond > LONGEST_ROW:  # hopeless from here on, and the spectrum's part
+        if beyond > LONGEST_ROW:  # larger sets are left to the spectrum
             break
     return bounds
 
@@ -217,7 +216,7 @@ def _bound_by_sorted_rows(tau: FloatArray, ordered: IntArray, sums: FloatArray) 
 def _search_small_sets(
     tau: FloatArray, ordered: IntArray, sums: FloatArray, proof: OddSetProof
 ) -> OddSetProof:
-    """Look at every set of up to ``SMALL_SETS`` nodes that might be violated."""
+    """Search all sets of up to ``SMALL_SETS`` nodes that might be violated."""
     open_sizes = _sizes(len(tau))[proof.size_bounds < 1.0 - TOLERANCE]
     found = np.zeros((MOST_FOUND, len(tau)), dtype=np.bool_)
     partner = _units(tau, ordered)
@@ -240,20 +239,20 @@ def _search_small_sets(
 
 
 def _units(tau: FloatArray, ordered: IntArray) -> IntArray:
-    """Return the other node of every pair above 1/2, -1 without one, shape (n,)."""
+    """Return each node's partner in a pair above 1/2, -1 without one, shape (n,)."""
     likeliest = ordered[:, 0]
     is_likely = tau[np.arange(len(tau)), likeliest] > 0.5
     partner = np.where(is_likely, likeliest, -1)
-    mutual = partner[np.maximum(partner, 0)] == np.arange(len(tau))  # row sums of 1 + 1e-10 aside
+    mutual = partner[np.maximum(partner, 0)] == np.arange(len(tau))  # but for row sums of 1 + 1e-10
     return np.where(mutual, partner, -1)
 
 
 def _spare_of_units(
     tau: FloatArray, sums: FloatArray, partner: IntArray, largest: int
 ) -> FloatArray:
-    """Return what leaves every unit among r nodes at most, its own included, whichever those are.
+    """Return the least amount that each unit sends out of any set of at most r nodes with it.
 
-    Shape (largest, n), by r and the unit's first node; the others' entries mean nothing.
+    Shape (largest, n), by r and the unit's first node; entries of other nodes are undefined.
     """
     n = len(tau)
     spare = np.zeros((largest, n))
@@ -278,10 +277,10 @@ def _take_apart(
     exact_up_to: int,
     should_stop: StopCallback,
 ) -> OddSetProof:
-    """Find violated sets among the parts that large entries connect, and prove parts by themselves.
+    """Find violated sets among the parts that large entries connect, and prove each part.
 
-    Leaving entries out only lowers cuts, and an odd set has an odd share of some part: what is
-    proved of the parts holds for the whole.
+    Ignoring entries only lowers cuts, and an odd set has an odd share of some part, so that bounds
+    of the parts hold for the whole.
     """
     n = len(tau)
     for threshold in THRESHOLDS:
@@ -298,9 +297,9 @@ def _take_apart(
     if n <= EXACT_SOON or (n <= exact_up_to and not is_apart):
         found, values = _violated_cuts(tau, np.ones(n, dtype=np.bool_), should_stop)
         few = np.minimum(found.sum(axis=1), n - found.sum(axis=1))
-        if (few >= 3).any():  # one node alone: its row sum falls short, no more
+        if (few >= 3).any():  # a set of one node only means that its row sum falls short
             return replace(proof, violated=_most_violated(tau, sums, found[few >= 3]))
-        least = float(values.min(initial=1.0 - TOLERANCE))  # no more was looked for
+        least = float(values.min(initial=1.0 - TOLERANCE))  # the search stops at 1
         return proof.with_bounds(np.full(len(proof.size_bounds), least))
     if not is_apart:
         return proof
@@ -321,15 +320,15 @@ def _take_apart(
 def _violated_cuts(
     weights: FloatArray, is_odd: BoolArray, should_stop: StopCallback
 ) -> tuple[BoolArray, FloatArray]:
-    """Return sides (m, n) of odd cuts below 1 and what they weigh (m,), a smallest among them."""
+    """Return sides (m, n) and weights (m,) of odd cuts below 1, including a smallest one."""
     return find_odd_cuts(weights, is_odd, 1.0 - TOLERANCE, MOST_FOUND, should_stop)
 
 
 def _cuts_between_parts(
     tau: FloatArray, sums: FloatArray, labels: IntArray, count: int, should_stop: StopCallback
 ) -> tuple[IntArray, ...]:
-    """Return violated unions of parts; none if there are too many parts."""
-    if count > EXACT_IN_PASSING or count < 2:
+    """Return violated unions of parts; the tuple is empty if there are too many parts."""
+    if count > EARLY_EXACT_MAX_NODES or count < 2:
         return ()
     member = np.zeros((count, len(tau)))
     member[labels, np.arange(len(tau))] = 1.0
@@ -345,14 +344,14 @@ def _cuts_between_parts(
 
 
 def smaller_side(side: BoolArray) -> IntArray:
-    """Return the nodes of the smaller side of a cut, of equal ones that without node 0."""
+    """Return the nodes of the smaller side of a cut; of equal sides, the one without node 0."""
     inside, n = int(side.sum()), len(side)
     is_other = 2 * inside > n or (2 * inside == n and bool(side[0]))
     return np.flatnonzero(~side if is_other else side)
 
 
 def _most_violated(tau: FloatArray, sums: FloatArray, found: BoolArray) -> tuple[IntArray, ...]:
-    """Return disjoint sets, most violated first; others may be repaired with them."""
+    """Return disjoint violated sets, most violated first, which may repair the others too."""
     sets = found.astype(np.float64)
     cuts = sets @ sums - np.einsum("ki,ki->k", sets @ tau, sets)
     chosen: list[IntArray] = []

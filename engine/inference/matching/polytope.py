@@ -1,10 +1,10 @@
-"""Pseudomarginals of perfect matchings over the matching polytope itself, with both bounds.
+"""Active-set method for pseudomarginals of perfect matchings over the matching polytope.
 
-The optimum under the degree constraints comes first (``newton``). Odd sets that it
-violates are held at equality by a multiplier m_U >= 0 each, which lowers the scores of the pairs
-inside; sets whose multiplier turns negative are let go; so on until every odd set is proved. Where
-the way there is too long, scores in between come first, with their sets. Where the way ends, the
-optimum is approached from inside the polytope (``interior``), which needs no way.
+The optimum under the degree constraints comes first (``newton``). Odd sets that it violates are
+added to the active set, each held at equality by a multiplier m_U >= 0, which lowers the scores of
+the pairs inside; sets whose multiplier turns negative are dropped; and so on until every odd set is
+proved. If the continuation step is too long, intermediate scores come first, with their sets. If
+continuation stalls, an interior-point method takes over (``interior``), which needs none.
 
     value(s) <= value(tau) + max_s <s - tau, R> + sum_U m_U ((|U| - 1) / 2 - tau(U))
 
@@ -24,36 +24,36 @@ from engine.inference.matching.messages import scale_to_rows
 from engine.inference.matching.newton import follow_path, read_marginals
 from engine.inference.matching.newton_point import NewtonPoint, drop_slack_sets
 from engine.inference.matching.odd_sets import (
-    EXACT_IN_PASSING,
+    EARLY_EXACT_MAX_NODES,
     EXACT_UP_TO,
     OddSetProof,
     examine_odd_sets,
 )
 from engine.inference.matching.polytope_bound import bound_value
 
-RESIDUAL = 1e-10  # of potentials, nats: Newton's last step passes it by far
-MAX_ROUNDS = 40  # of odd sets found, held and let go
-SHORTEST_LEG = 1.0 / 16.0  # share of the way to the scores below which none is tried
-NO_LEGS = 300  # nodes up to which the way from inside costs less than legs do
-UNBOUNDED = 1e-7  # gap beyond which potentials have lost their digits, relative
-GAP = 1e-9  # wanted from inside, relative to values above 1
-BINDS = 1e-6  # nats: a set of a smaller multiplier at the end does not bind
+RESIDUAL = 1e-10  # of potentials, nats: Newton's last step is far more accurate
+MAX_ROUNDS = 40  # maximum number of rounds of adding and dropping odd sets
+SHORTEST_LEG = 1.0 / 16.0  # shortest continuation step, as a share of the change of scores
+NO_LEGS = 300  # number of nodes up to which the interior-point method is cheaper
+UNBOUNDED = 1e-7  # relative gap beyond which potentials have lost their digits
+GAP = 1e-9  # target of the interior-point method, relative to values above 1
+BINDS = 1e-6  # nats: a set with a smaller multiplier at the end does not bind
 
 
 @dataclass(frozen=True, slots=True)
 class PolytopeSolution:
-    """The optimum over the matching polytope, or what is proved of it.
+    """Optimum over the matching polytope, or a point with proved bounds.
 
     Parameters
     ----------
     tau : ndarray, shape (n, n), symmetric with row sums 1.
     point : NewtonPoint, potentials, and the sets that bind with their multipliers.
-    value : float, <W, tau> + H_rho(tau), nats, less what rounding and held sets may have added: no
-        more than the maximum, but for what odd sets that tau misses by ``TOLERANCE`` are worth.
+    value : float, <W, tau> + H_rho(tau), nats, less allowances for rounding and active sets: at
+        most the maximum, apart from the effect of violations up to ``TOLERANCE``.
     upper_bound : float, certified, of the maximum over the matching polytope.
     proof : OddSetProof, of tau.
     steps : int, linear systems solved and sweeps.
-    is_from_inside : bool, whether the way ended: ``point`` is near a solution, and no start of one.
+    is_from_inside : bool, True if continuation stalled: ``point`` is near a solution, but no start.
     """
 
     tau: FloatArray
@@ -78,18 +78,18 @@ def solve_over_polytope(
 
     Parameters
     ----------
-    start : NewtonPoint, the solution at other scores that exclude the same pairs.
+    start : NewtonPoint, a solution at other scores that exclude the same pairs.
     scores : ndarray, shape (n, n), symmetric, nats; -inf excludes a pair.
     rho : ndarray, shape (n,), reweighting in [0, 1].
-    exact_up_to : int, nodes up to which all odd cuts are looked at if nothing else proves them.
-    holds_new : bool, False if sets that the start does not hold need not be satisfied yet: the
+    exact_up_to : int, most nodes for which all odd cuts are examined if nothing else proves them.
+    holds_new : bool, False if sets that are not active at the start need not be satisfied yet: the
         value and its bound are then those of a larger set of marginals.
-    should_stop : asked before every step.
+    should_stop : called before every step.
 
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
     """
     found = _follow_legs(start, scores, rho, exact_up_to, holds_new, should_stop)
     solution = _proved(found, scores, rho)
@@ -109,7 +109,7 @@ def solve_inside_polytope(
     exact_up_to: int = EXACT_UP_TO,
     should_stop: StopCallback = never_stop,
 ) -> PolytopeSolution:
-    """Maximise as ``solve_over_polytope`` does, from inside; ``known`` odd sets may bind."""
+    """Maximise over the polytope by an interior-point method; ``known`` odd sets may bind."""
     found = solve_from_inside(
         scores, rho, GAP, exact_up_to=exact_up_to, known=known, should_stop=should_stop
     )
@@ -124,7 +124,7 @@ def solve_inside_polytope(
 
 @dataclass(frozen=True, slots=True)
 class _Leg:
-    """How far one set of scores was solved: ``is_solved`` if no odd set is left to hold or let go.
+    """Result at one set of scores, ``is_solved`` if no odd set remains to be added or dropped.
 
     ``tau`` (n, n) with row sums within ``residual`` of 1, and the ``proof`` of its odd sets.
     """
@@ -138,7 +138,7 @@ class _Leg:
 
 
 def _proved(found: _Leg, scores: FloatArray, rho: FloatArray) -> PolytopeSolution | None:
-    """Return what was solved; None where it was not, or the bound says that digits were lost."""
+    """Return the solution; None if it is unsolved, or the bound shows that digits were lost."""
     if not found.is_solved or found.point.scores is not scores:
         return None
     value, bound = bound_value(scores, rho, found.tau, found.residual, found.point)
@@ -155,13 +155,13 @@ def _follow_legs(
     holds_new: bool,
     should_stop: StopCallback,
 ) -> _Leg:
-    """Hold sets at the scores asked for, or first at some in between."""
+    """Solve at the requested scores, by continuation through intermediate scores if necessary."""
     point, steps, done, share = start, 0, 0.0, 1.0
     while True:
         here = min(done + share, 1.0)
         is_last = here == 1.0
         asked = scores if is_last else _between(start.scores, scores, here)
-        looked_at = exact_up_to if is_last else min(exact_up_to, EXACT_IN_PASSING)
+        looked_at = exact_up_to if is_last else min(exact_up_to, EARLY_EXACT_MAX_NODES)
         found = _hold_sets(point, asked, rho, looked_at, holds_new, should_stop)
         steps += found.steps
         if found.is_solved:
@@ -182,7 +182,7 @@ def _hold_sets(
     holds_new: bool,
     should_stop: StopCallback,
 ) -> _Leg:
-    """Solve under the degree constraints; hold what is violated, and let go what is slack."""
+    """Solve under the degree constraints; add violated sets, and drop slack ones."""
     point = follow_path(start, scores, rho, RESIDUAL, should_stop=should_stop)
     before = start.multipliers
     steps, is_solved, is_careful = 0, False, False
@@ -191,7 +191,7 @@ def _hold_sets(
         steps += point.steps
         tau, residual = scale_to_rows(read_marginals(point, rho), should_stop)
         free = drop_slack_sets(point, RESIDUAL, before if is_careful else None)
-        looked_at = exact_up_to if free is point else min(exact_up_to, EXACT_IN_PASSING)
+        looked_at = exact_up_to if free is point else min(exact_up_to, EARLY_EXACT_MAX_NODES)
         proof = examine_odd_sets(tau, exact_up_to=looked_at, should_stop=should_stop)
         is_there = point.scores is scores
         violated = proof.violated if holds_new else ()
@@ -200,7 +200,7 @@ def _hold_sets(
             break
         new = uncross(tau, free.sets, violated)
         held = frozenset(tuple(nodes.tolist()) for nodes in (*free.sets, *new))
-        if held in tried:  # two let go at once, of which one was needed without the other
+        if held in tried:  # dropped two sets at once, but one was needed
             if is_careful:
                 break
             is_careful = True
@@ -215,7 +215,7 @@ def _hold_sets(
 
 
 def _between(first: FloatArray, last: FloatArray, share: float) -> FloatArray:
-    """Return scores on the way; pairs that one of them excludes stay excluded."""
+    """Return intermediate scores; pairs that either of them excludes stay excluded."""
     with np.errstate(invalid="ignore"):
         between = (1.0 - share) * first + share * last
     return np.where(np.isnan(between), -np.inf, between)

@@ -1,4 +1,4 @@
-"""What a point and multipliers prove of the maximum over the matching polytope."""
+"""Bounds of the maximum over the matching polytope from a point and its multipliers."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from engine.kernels.matching_newton import SURE, bound_rows
 from engine.kernels.threads import for_row_ranges
 
 TINY = 1e-290  # marginals below this are zero for the certificate's logarithms
-ROUNDING = 4e-16  # of everything that is added up: what may be rounding in it
+ROUNDING = 4e-16  # rounding error, as a share of the sum of all terms
 
 
 def bound_value(
@@ -18,10 +18,10 @@ def bound_value(
 ) -> tuple[float, float]:
     """Return <W, tau> + H(tau) and a certified bound of its maximum over the matching polytope.
 
-    ``tau`` (n, n) with row sums within ``residual`` of 1; any potentials and multipliers will do.
-    From the value is taken what rounding may have added, and what row sums and held sets that are
-    off by little are worth at their prices, twice: it is no more than the maximum where the odd
-    sets of tau are proved and the prices are fair.
+    ``tau`` (n, n) has row sums within ``residual`` of 1; any potentials and multipliers give a
+    bound. The value is reduced by its possible rounding error, and by twice the errors of row sums
+    and active sets times their multipliers: it is at most the maximum if the odd sets of tau are
+    proved and the multipliers are nearly optimal.
     """
     kept = np.maximum(point.multipliers, 0.0)
     reduced = replace(point, scores=scores, multipliers=kept).reduced_scores()

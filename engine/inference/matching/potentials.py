@@ -1,4 +1,4 @@
-"""Pseudomarginals of perfect matchings on dense graphs from one number per node.
+"""Pseudomarginals of perfect matchings on dense graphs from one potential per node.
 
 The maximum of <W, tau> + H_rho(tau) under the degree constraints satisfies, for every pair,
 
@@ -8,10 +8,10 @@ so n potentials u determine n (n - 1) / 2 pseudomarginals, and a sweep is one pa
 that sums the rows. It moves u by the logarithm of the row sums (its mean halved: all rows share
 that direction twice), with Anderson mixing; the state is u, so a nearby theta starts warm.
 
-Valid while every tau stays on the branch below 1 / (1 + c); above it, see ``messages``.
+This is valid while every tau stays on the branch below 1 / (1 + c); above it, see ``messages``.
 
 Certificates. At such a tau the gradient of the objective is nu_i + nu_j on every pair, with
-nu = u - (1 + c) / 2, whatever the row sums are. The objective is concave over the degree polytope
+nu = u - (1 + c) / 2, for any row sums. The objective is concave over the degree polytope
 (Tang 2015, theorem 1), hence for every feasible tau' there: value(tau') <= value(tau) up to the row
 error, and log Z <= value + sum_i |nu_i| |1 - r_i|: that slack is added to the bound, twice.
 """
@@ -32,16 +32,16 @@ from engine.kernels.matching_potentials import (
 )
 from engine.kernels.threads import for_row_ranges
 
-PANEL = 256  # rows at a time where marginals are written out: 5 MB at n = 2,500
-MEMORY = 6  # earlier sweeps that Anderson mixing looks back on
+PANEL = 256  # rows of marginals written at a time: 5 MB at n = 2,500
+MEMORY = 6  # earlier sweeps that Anderson mixing uses
 MAX_SWEEPS = 500
-PATIENCE = 25  # sweeps after which a pair without a marginal below 1/2 is taken at its word
-LARGEST_EXPONENT = 700.0  # exp of more overflows
+PATIENCE = 25  # sweeps after which a pair without a marginal below 1/2 stops the solve
+LARGEST_EXPONENT = 700.0  # exp of larger numbers overflows
 BRANCH_LIMIT = 0.25  # x above this has no marginal below 1/2 (c = 1)
 
 
 class PairScores(Protocol):
-    """Scores of all pairs, written out a panel of rows at a time."""
+    """Scores of all pairs that are written a panel of rows at a time."""
 
     @property
     def n_nodes(self) -> int:
@@ -53,7 +53,7 @@ class PairScores(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DenseScores:
-    """Scores held as one symmetric array (n, n); -inf excludes a pair."""
+    """Scores in one symmetric array (n, n); -inf excludes a pair."""
 
     values: FloatArray
 
@@ -63,13 +63,13 @@ class DenseScores:
         return len(self.values)
 
     def write_rows(self, first: int, last: int, out: FloatArray) -> None:
-        """Copy the rows."""
+        """Copy W[first:last] into ``out``."""
         out[:] = self.values[first:last]
 
 
 @dataclass(slots=True)
 class PotentialSolution:
-    """Potentials at the end of a solve, and what is needed to write marginals out.
+    """Potentials at the end of a solve, from which marginals can be written.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class PotentialSolution:
     def summarise(
         self, take_panel: Callable[[int, int, FloatArray], None]
     ) -> tuple[float, float, float]:
-        """Write the marginals panel by panel and hand each to ``take_panel(first, last, tau)``.
+        """Write the marginals panel by panel and pass each to ``take_panel(first, last, tau)``.
 
         Returns
         -------
@@ -138,18 +138,18 @@ def solve_potentials(
     rho : ndarray, shape (n,), reweighting per node in [0, 1].
     potentials : ndarray, shape (n,) or None, a warm start.
     tolerance : float
-    buffer : ndarray, shape (n, n), optional memory to work in; the solution keeps it.
-    should_stop : asked before every sweep.
+    buffer : ndarray, shape (n, n), optional work space; the solution keeps it.
+    should_stop : called before every sweep.
 
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
-    O(n^2) a sweep; one (n, n) array of memory. Stops early, with ``is_on_branch`` False or the
-    residual above the tolerance, where the fixed point leaves the lower branch.
+    O(n^2) a sweep; one (n, n) array of memory. It stops early, with ``is_on_branch`` False or the
+    residual above the tolerance, if the fixed point leaves the lower branch.
     """
     n = scores.n_nodes
     x = np.empty((n, n)) if buffer is None else buffer
@@ -176,7 +176,7 @@ def solve_potentials(
         sweeps += 1
         residual = float(np.abs(sums - 1.0).max())
         is_off_branch = sweeps >= PATIENCE and tops.max() >= limit
-        # Sums that overflow, or become NaN in turn, are of pairs far above the lower branch.
+        # Sums overflow, or then become NaN, if pairs are far above the lower branch.
         is_lost = not np.isfinite(residual)
         if residual <= tolerance or sweeps >= MAX_SWEEPS or is_off_branch or is_lost:
             break
@@ -186,9 +186,9 @@ def solve_potentials(
 
 
 def _cold_start(scores: PairScores) -> FloatArray:
-    """Half the logarithm of the row sums of exp(W): right when all students are alike.
+    """Return half the logarithm of the row sums of exp(W), exact if all students are alike.
 
-    Where they are not, at least half the row's largest score, so that no exp(W - u - u) is above 1.
+    It is at least half the row's largest score, so that no exp(W - u - u) is above 1.
     """
     n = scores.n_nodes
     start, tops = np.empty(n), np.empty(n)
@@ -232,7 +232,7 @@ class _Mixer:
         self._best = np.inf
 
     def step(self, point: FloatArray, log_sums: FloatArray) -> FloatArray:
-        """Return the next point; restarts with half a plain step when the residual grew."""
+        """Return the next point; restart with half a plain step if the residual grew."""
         move = log_sums - 0.5 * float(log_sums.mean())
         size = float(np.abs(log_sums).max())
         if size > 2.0 * self._best or size > 1.0:

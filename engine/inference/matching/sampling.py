@@ -1,21 +1,21 @@
-"""Probabilities of pairs to a stated error: a Markov chain beside approximate marginals.
+"""Probabilities of pairs with a known error, by Markov chains and approximate marginals.
 
 The chain draws perfect matchings from P ~ exp(total score). It re-pairs along worms: a pair is
 opened, and one end takes partner after partner from others until it takes the other end. No step is
-refused (``engine.kernels.matching_worms``). Eight chains run apart, from draws that begin at a best
-and at random matchings; where they agree, their frequencies f are unbiased with a known error s.
-B, the approximate marginals, is what f is held against: among pairs of like B, the variance of
-f - B beyond s^2 tells how far B is off, v, and the answer is
+rejected (``engine.kernels.matching_worms``). Eight chains run independently, from a best and from
+random matchings; if they agree, their frequencies f are unbiased with a known error s. They are
+compared with the approximate marginals B: among pairs of similar B, the variance of f - B beyond
+s^2 estimates the error of B, v, and the result is
 
     B + mean(f - B) + v / (v + s^2) (f - B - mean(f - B)),     standard error s sqrt(v / (v + s^2))
 
-so that small probabilities, which a chain would take forever to tell apart, keep the order and the
-digits of B, and large ones come from the chain: wholly, where they are far from B.
+so that small probabilities, which a chain would take very long to distinguish, keep the order and
+the digits of B, and large ones come from the chain, entirely so if they are far from B.
 
 References
 ----------
-Sandvik and Moessner 2006 (worms that are never refused); Gelman and Rubin 1992 (chains apart);
-Efron and Morris 1975 (shrinkage); Walker 1977 (drawing by tables).
+Sandvik and Moessner 2006 (worms that are never rejected); Gelman and Rubin 1992 (independent
+chains); Efron and Morris 1975 (shrinkage); Walker 1977 (drawing by tables).
 """
 
 import time
@@ -34,30 +34,30 @@ from engine.kernels.threads import count_threads, for_row_ranges
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 
 CHAINS = 8
-WANTED = 0.003  # standard error of a pair at which sampling ends: .01 is then three of them
-LONGEST = 20.0  # seconds of it: with the approximate marginals, 30 for 2,500 students
-BATCH = 64  # sweeps of one step a student between two looks at the clock
-BURN_IN = 128  # sweeps that are not counted, and as many more as long as chains disagree
-LEAST_GROWTH = 1.2  # times as many sweeps from one look at the frequencies to the next, at least
-MOST_GROWTH = 4.0  # and at most, as the first looks hardly know the error
-STARTS = 4  # matchings that they begin at, which takes longer than to forget them
-LARGE = 0.02  # likelier pairs are followed in time, for what their successive matchings share
-BATCHES = 16  # means over stretches of a chain, and up to twice as many
-MOST_MOVED = 0.5  # standard errors that a likely pair is moved towards B, else not at all
-BINS = 24  # of like probability, in which B is compared with the chain
+WANTED = 0.003  # standard error of a pair at which sampling ends: 0.01 is then about three of them
+LONGEST = 20.0  # processor seconds of sampling: 30 with approximate marginals of 2,500 students
+BATCH = 64  # sweeps of one step a student between two readings of the clock
+BURN_IN = 128  # uncounted sweeps, repeated as long as chains disagree
+LEAST_GROWTH = 1.2  # least factor of sweeps between two evaluations of the frequencies
+MOST_GROWTH = 4.0  # largest factor, since the first evaluations hardly know the error
+STARTS = 4  # starting matchings, which take longer to find than to forget
+LARGE = 0.02  # likelier pairs are recorded over time, because successive matchings are correlated
+BATCHES = 16  # number of batch means of a chain in a long run, up to twice this number
+MOST_MOVED = 0.5  # maximum move of a likely pair towards B, standard errors, else none
+BINS = 24  # of similar probability, in which B is compared with the chain
 
 
 @dataclass(frozen=True, slots=True)
 class SampledMarginals:
-    """Probabilities of pairs with their error.
+    """Sampled probabilities of pairs with their error.
 
     Parameters
     ----------
     tau : ndarray, shape (n, n), symmetric, rows summing to 1, read-only.
     error : float, the largest standard error of a pair's probability.
-    n_matchings : int, counted; successive ones are correlated, which the error allows for.
+    n_matchings : int, number counted; successive ones are correlated, which the error allows for.
     has_mixed : bool
-        Whether the chains agree but for what correlation over a small part of the run explains.
+        Whether chains agree up to differences that short-range correlation explains.
     """
 
     tau: FloatArray
@@ -82,22 +82,24 @@ def sample_marginals(
     scores : ndarray, shape (n, n), symmetric, nats; -inf excludes a pair.
     tau : ndarray, shape (n, n), symmetric, approximate marginals: any above 0 where scores allow.
     rng : Generator
-    wanted : float, standard error at which to end.
-    max_seconds : float, after which to end all the same.
-    should_stop : asked about every tenth of a second.
+    wanted : float, standard error at which sampling ends.
+    max_seconds : float
+        Limit of processor time of each of the threads that share rows: on a busy machine the same
+        sampling takes longer and gives the same answer.
+    should_stop : called about every tenth of a second.
 
     Raises
     ------
     InfeasibleError
-        If the allowed pairs hold no perfect matching.
+        If the allowed pairs contain no perfect matching.
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
     O(1) a step, n steps a sweep; 8 n^2 bytes of tables, 4 ``CHAINS`` n^2 of counts.
     """
-    started = time.perf_counter()
+    started = _seconds()
     chains = _Chains.start(scores, tau, rng)
     sweeps, look_seconds, look_at = 0, 0.0, 2 * BURN_IN
     while True:
@@ -105,7 +107,7 @@ def sample_marginals(
             raise StoppedError("Cancelled.")
         chains.run(BATCH)
         sweeps += BATCH
-        now = time.perf_counter()
+        now = _seconds()
         is_late = now + look_seconds >= started + max_seconds
         if sweeps == BURN_IN:
             chains.begin_to_count(tau)
@@ -113,20 +115,25 @@ def sample_marginals(
             continue
         found = _combine(chains, tau)
         if sweeps <= BURN_IN:
-            found = replace(found, has_mixed=False)  # they know where they began
+            found = replace(found, has_mixed=False)  # the chains still depend on their starts
         if is_late or (found.has_mixed and found.error <= wanted):
             return _balance(found)
-        look_seconds = time.perf_counter() - now
+        look_seconds = _seconds() - now
         growth = (found.error / wanted) ** 2 if found.has_mixed else 2.0
         look_at = int(sweeps * np.clip(growth, LEAST_GROWTH, MOST_GROWTH))
         if not found.has_mixed and sweeps >= 2 * chains.since:
-            chains.begin_to_count(tau)  # the first half may still remember its start
+            chains.begin_to_count(tau)  # the first half may still depend on its start
             chains.since = sweeps
+
+
+def _seconds() -> float:
+    """Return the processor time of this process, divided by its threads."""
+    return time.process_time() / count_threads()
 
 
 @dataclass(slots=True)
 class _Followed:
-    """How often likely pairs (m,) had been seen from time to time: ``seen`` (c, m) at ``times``."""
+    """Counts of likely pairs (m,) over time: ``seen`` (c, m) at ``times``."""
 
     first: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     second: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -136,7 +143,7 @@ class _Followed:
     runs: int = 0
 
     def mark(self, counts: NDArray[np.int32], counted: IntArray) -> None:
-        """Note where the counts are, at equal distances that double when there are many."""
+        """Record the counts at equal distances, which double when there are many records."""
         self.runs += 1
         if self.runs % self.apart:
             return
@@ -146,7 +153,7 @@ class _Followed:
             self.times, self.seen, self.apart = self.times[1::2], self.seen[1::2], 2 * self.apart
 
     def variance(self) -> FloatArray | None:
-        """Return the variance of each pair's mean by batches, None of too few or without pairs."""
+        """Return the variance of each pair's batch means, None for too few batches or no pairs."""
         if not len(self.first) or len(self.times) < BATCHES // 2:
             return None
         lengths = np.diff(np.array(self.times), axis=0, prepend=0)
@@ -159,7 +166,7 @@ class _Followed:
 
 @dataclass(slots=True)
 class _Chains:
-    """Matchings that move, and how often each pair was seen in each chain (c, n, n)."""
+    """Markov chains of matchings, with the counts of each pair in each chain (c, n, n)."""
 
     cells: CellArray
     partner: IntArray
@@ -174,7 +181,7 @@ class _Chains:
 
     @staticmethod
     def start(scores: FloatArray, tau: FloatArray, rng: np.random.Generator) -> "_Chains":
-        """Begin one chain at a best matching and the others at best ones of perturbed scores."""
+        """Start one chain at a best matching and the others at those of perturbed scores."""
         n = len(scores)
         values = scores.copy()
         np.fill_diagonal(values, -np.inf)
@@ -192,7 +199,7 @@ class _Chains:
         )
 
     def run(self, sweeps: int) -> None:
-        """Advance every chain by so many steps a student, and count on the way."""
+        """Advance every chain by ``sweeps`` steps a student, and count the pairs."""
         n = self.partner.shape[1]
         parts = max(min(count_threads(), CHAINS), 1)
         bounds = [CHAINS * k // parts for k in range(parts + 1)]
@@ -219,7 +226,7 @@ class _Chains:
         self.followed.mark(self.counts, self.counted)
 
     def begin_to_count(self, tau: FloatArray) -> None:
-        """Count anew from where the chains are, about once a sweep."""
+        """Restart the counts at the chains' present matchings, about once a sweep."""
         n, closed = self.partner.shape[1], int(self.worms[:, 2].sum())
         self.stride = max(round(n * closed / self.steps), 1)
         seen = self.counts.sum(axis=0) > LARGE * self.counted.sum()
@@ -230,9 +237,9 @@ class _Chains:
 
 
 def _fit_potentials(values: FloatArray, tau: FloatArray) -> FloatArray:
-    """Return l with tau_ij ~ exp(W_ij + l_i + l_j) for most pairs: worms are then short.
+    """Return l with tau_ij ~ exp(W_ij + l_i + l_j) for most pairs, so that worms are short.
 
-    Medians, for the likeliest pairs follow another law, and the least likely ones are rounded.
+    It uses medians, since the likeliest pairs follow another law, and the least likely are rounded.
     """
     allowed = (values > -np.inf) & (tau > 0.0)
     apart = np.full(values.shape, np.nan)
@@ -243,7 +250,7 @@ def _fit_potentials(values: FloatArray, tau: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class _Estimate:
-    """What ``SampledMarginals`` says, of pairs above the diagonal (p,), rows not yet balanced."""
+    """Estimates of the pairs above the diagonal (p,), before rows are balanced."""
 
     answer: FloatArray
     error: float
@@ -252,7 +259,7 @@ class _Estimate:
 
 
 def _combine(chains: _Chains, tau: FloatArray) -> _Estimate:
-    """Weigh how often each chain saw each pair against the approximate marginals."""
+    """Combine the pairs' frequencies in the chains with the approximate marginals."""
     n, upper = len(tau), np.triu_indices(len(tau), 1)
     times = np.maximum(chains.counted, 1)
     shares = np.stack([own[upper] / k for own, k in zip(chains.counts, times, strict=True)])
@@ -261,14 +268,14 @@ def _combine(chains: _Chains, tau: FloatArray) -> _Estimate:
     between = shares.var(axis=0, ddof=1) / CHAINS
     single = np.maximum(seen * (1.0 - seen), 1.0 / max(total, 1)) / max(total, 1)
     large = np.maximum(seen, like) > min(0.01, 2.0 / n)
-    # How many times independent draws' variance: pooled over pairs, for few chains say little.
+    # Variance relative to independent draws, pooled over pairs because the chains are few.
     inflation = max(float(between[large].sum() / single[large].sum()) if large.any() else 1.0, 1.0)
     variance = single * inflation
     by_batches = chains.followed.variance()
     if by_batches is not None:
         first, second = chains.followed.first, chains.followed.second
         place = first * n - first * (first + 1) // 2 + second - first - 1
-        # what chains differ by beyond their batches is correlation over longer times
+        # differences of chains beyond their batches are correlation over longer times
         longer = between[place].sum() / max(float(by_batches.sum()), 1e-300)
         variance[place] = np.maximum(by_batches * max(float(longer), 1.0), single[place])
     variance = np.maximum(variance, between * _share_of_own(between, variance))
@@ -281,30 +288,30 @@ def _combine(chains: _Chains, tau: FloatArray) -> _Estimate:
     apart = np.bincount(label, (seen - like - shift) ** 2 - variance, len(edges) + 1) / size
     own = np.where(size >= 8, np.maximum(apart, 0.0), 1.0)[label]
     weight = own / (own + variance)
-    # A likely pair that is unlike those of like B would be drawn to them for no reason.
+    # A likely pair that differs from those of similar B must not be drawn to them.
     moved = (1.0 - weight) * np.abs(seen - like - shift)
     weight = np.where(large & (moved > MOST_MOVED * np.sqrt(variance)), 1.0, weight)
     answer = np.clip(like + shift + weight * (seen - like - shift), 0.0, 1.0)
     answer = np.where(like > 0.0, np.maximum(answer, like * 1e-3), 0.0)
     error = float(np.sqrt((weight * variance).max(initial=0.0)))
-    # Correlation over a large part of the run is not to be told from chains that never meet.
+    # Correlation over a large part of the run looks like that of chains that never meet.
     has_mixed = total >= 16 * CHAINS and inflation <= total / CHAINS / 8.0 and error <= 0.1
     return _Estimate(answer, error, total, has_mixed)
 
 
 def _balance(found: _Estimate) -> SampledMarginals:
-    """Scale the pairs' answer to row sums of 1."""
+    """Scale the pairs' probabilities to row sums of 1."""
     n = (1 + int(np.sqrt(1 + 8 * len(found.answer)))) // 2
     tau = np.zeros((n, n))
     tau[np.triu_indices(n, 1)] = found.answer
     balanced, _ = scale_to_rows(tau + tau.T)
-    balanced = (balanced + balanced.T) / 2.0  # products of scalings round either way
+    balanced = (balanced + balanced.T) / 2.0  # products of scalings round asymmetrically
     return SampledMarginals(read_only(balanced), found.error, found.n_matchings, found.has_mixed)
 
 
 def _share_of_own(between: FloatArray, expected: FloatArray) -> FloatArray:
-    """Return how far a pair's own variance among the chains is believed: beyond chance, wholly.
+    """Return the weight of a pair's own variance among the chains, 1 if it is beyond chance.
 
-    Of eight chains it exceeds five times its expectation in one pair of 100,000.
+    With eight chains it exceeds five times its expectation in 1 pair of 100,000.
     """
     return np.asarray((between > 5.0 * expected).astype(np.float64))

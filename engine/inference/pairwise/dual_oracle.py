@@ -1,4 +1,4 @@
-"""An oracle of the local polytope for large multi-label models: inexact, with a certified bound."""
+"""Inexact oracle of the local polytope for large multi-label models, with a certified bound."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.pairwise.map_linear_programme import SmoothedDual
 from engine.oracles.protocol import ExtremePoint, Vertex
 
-# Inverse temperatures (1 / nat) that each call runs through, and sweeps at each of them.
+# Inverse temperatures (1 / nat) of each call in turn, and sweeps at each temperature.
 BETAS = (2.0, 8.0, 64.0, 512.0, np.inf)
 SWEEPS = 10
 
 
 class DualOracle:
-    """Star updates of the dual programme: a good point and an upper bound of the maximum.
+    """Oracle by star updates of the dual programme: a good point and an upper bound.
 
     The point is the better of a decoded labelling (a vertex) and a feasible point of the local
     polytope. It may fall short of the maximum; ``upper_bound`` never does, so that gaps computed
@@ -31,7 +31,7 @@ class DualOracle:
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
         """Return a point with a large <point, scores>; scores (graph.size,), -inf allowed.
 
-        Its value is -inf where no point was found that avoids the impossible entries.
+        Its value is -inf if no point was found that avoids the impossible entries.
         """
         dual = SmoothedDual(PairwiseModel(self._graph, scores), BETAS[0])
         if self._messages is not None:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from engine.core.arguments import IntArray, read_only
+from engine.core.options import check_callables, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.graphs.pairwise import PairwiseModel
@@ -10,7 +11,7 @@ from engine.inference.map_estimate import IMPOSSIBLE, MapEstimate
 from engine.inference.pairwise.fusion import FusionMoves, move_scores
 from engine.inference.pairwise.map_linear_programme import SmoothedDual, with_finite_penalty
 
-# Rounds of star updates that give the result its bound; they do not influence the labelling.
+# Rounds of star updates for the bound of the result; they do not influence the labelling.
 BOUND_ROUNDS = 60
 BOUND_BETA = 8.0
 
@@ -24,21 +25,21 @@ def map_by_expansion(
 ) -> MapEstimate:
     """Improve a labelling by expansion moves until no label can be expanded with a gain.
 
-    A move lets every node keep its label or take alpha. Where all edges of a move are attractive
-    the best such move is found; otherwise roof duality finds the nodes that persistency decides,
-    and the others keep their labels: the score never falls.
+    A move lets every node keep its label or take alpha. If all edges of a move are attractive, the
+    best such move is found; otherwise roof duality finds the nodes that persistency decides, and
+    the others keep their labels, so that the score never falls.
 
     Parameters
     ----------
     model : PairwiseModel
-    start : ndarray, shape (n_nodes,), int64, optional, labels to begin with.
-    max_rounds : int, in each of which every label is expanded once.
-    should_stop : callable returning bool, optional, asked before every move and every sweep.
+    start : ndarray, shape (n_nodes,), int64, optional, initial labels.
+    max_rounds : int, number of rounds; a round expands every label once.
+    should_stop : callable returning bool, optional, called before every move and every sweep.
 
     Returns
     -------
     MapEstimate
-        status CONVERGED once a move of each label in turn brought no gain; ``guarantee`` says
+        status CONVERGED once a move of each label in turn brought no gain; ``guarantee`` states
         whether all of these were optimal. The upper bound comes from a linear-programme dual.
 
     References
@@ -53,6 +54,8 @@ def map_by_expansion(
     >>> map_by_expansion(model).labels.tolist()
     [1, 1]
     """
+    check_whole("max_rounds", max_rounds)
+    check_callables(should_stop=should_stop)
     expansion = Expansion(model, start)
     status = Status.CONVERGED
     while not expansion.is_done:
@@ -81,11 +84,11 @@ class Expansion:
     """Expansion moves on one model, one label after the other.
 
     ``labels`` are the present ones, ``tried`` the number of moves, ``all_exact`` whether all moves
-    since the last gain were optimal, and ``is_done`` whether one of each label brought none.
+    since the last gain were optimal, and ``is_done`` whether a move of each label gained nothing.
     """
 
     def __init__(self, model: PairwiseModel, start: IntArray | None = None) -> None:
-        """Start from given labels, or from each node's best label alone."""
+        """Start from given labels, or from each node's best label by itself."""
         self._graph = model.graph
         self._scores = with_finite_penalty(model)
         self._moves = FusionMoves(self._graph, self._scores)
@@ -98,14 +101,14 @@ class Expansion:
 
     @property
     def is_done(self) -> bool:
-        """Whether a move of each label in turn brought no gain."""
+        """True if a move of each label in turn brought no gain."""
         return self._quiet >= self.n_labels
 
     def step(self) -> None:
         """Try the next label's move."""
         alpha = self.tried % self.n_labels
         has_alpha = self._graph.cardinalities > alpha
-        # A node without the label alpha keeps its own in both choices of the move.
+        # A node without the label alpha keeps its label in both choices of the move.
         proposal, exact = self._moves.fuse(self.labels, np.where(has_alpha, alpha, self.labels))
         self.tried, self._quiet = self.tried + 1, self._quiet + 1
         self.all_exact = self.all_exact and exact
@@ -132,7 +135,7 @@ def _guarantee(converged: bool, all_exact: bool, attractive: bool) -> str:
 
 
 def _is_attractive(model: PairwiseModel) -> bool:
-    """Whether labels are 0 and 1 and theta_00 + theta_11 >= theta_01 + theta_10 everywhere."""
+    """Return True if labels are binary and every theta_00 + theta_11 >= theta_01 + theta_10."""
     graph = model.graph
     highest = graph.cardinalities - 1
     if highest.max() > 1:
@@ -156,7 +159,7 @@ def _dual_bound(model: PairwiseModel, should_stop: StopCallback) -> float:
     for beta in (BOUND_BETA, np.inf):
         dual.set_beta(beta)
         for _ in range(BOUND_ROUNDS):
-            if should_stop():  # the bound holds, if not as tightly
+            if should_stop():  # the bound holds, but is less tight
                 return dual.upper_bound()
             dual.run(model.graph.n_nodes, "cyclic")
     return dual.upper_bound()

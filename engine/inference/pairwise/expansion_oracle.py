@@ -1,4 +1,4 @@
-"""Expansion moves as an oracle for several labels, with a bound by the linear programme."""
+"""Oracle for several labels by expansion moves, with a bound by the linear programme."""
 
 import numpy as np
 
@@ -11,20 +11,20 @@ from engine.oracles.protocol import ExtremePoint, make_indicator
 
 BETA = 8.0
 ROUNDS = 20
-"""Sweeps of star updates at each smoothing between two looks at the bound."""
+"""Sweeps of star updates at each smoothing between two evaluations of the bound."""
 
 
 class ExpansionOracle:
-    """Labellings by expansion moves, and what they may lack by the dual of the local polytope.
+    """Oracle of labellings by expansion moves, bounded by the dual of the local polytope.
 
-    Exact where the bound meets the value, which associative models mostly do; elsewhere the
-    ``gap`` of the answer says by how much, so that what is learned stays certified. Starts from
-    the last labelling and the last dual: one object a thread.
+    A result is exact if its bound equals its value, as mostly in associative models; otherwise
+    ``gap`` bounds the error, so that learning stays certified. Each call starts from the last
+    labelling and the last dual: use one object for each thread.
 
     Parameters
     ----------
     graph : PairwiseGraph
-    max_sweeps : int, star updates of every node that a bound may cost.
+    max_sweeps : int, most star updates of every node for one bound.
 
     References
     ----------
@@ -57,7 +57,7 @@ class ExpansionOracle:
         return ExtremePoint(make_indicator(self._graph.places(labels)), value, max(value, bound))
 
     def _bound(self, model: PairwiseModel, value: float) -> float:
-        """Lower the dual until it meets the value, or the sweeps are used up."""
+        """Lower the dual until it equals the value, or the sweeps are used up."""
         dual = SmoothedDual(model, BETA)
         if self._messages is not None:
             dual.messages[:] = self._messages

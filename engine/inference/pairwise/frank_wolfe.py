@@ -1,4 +1,4 @@
-"""Marginals of pairwise models by Frank-Wolfe: only a MAP oracle is needed."""
+"""Frank-Wolfe marginals of pairwise models, which need only a MAP oracle."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
+from engine.core.options import check_callables, check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.graphs.pairwise import PairwiseModel
 from engine.graphs.spanning_trees import tree_probabilities
@@ -21,7 +22,7 @@ from engine.solvers.iterate import Direction, Iterate
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InteriorPoint:
-    """Flat tables, and the largest difference that is left between their margins."""
+    """Flat tables, with the largest remaining difference between their margins."""
 
     tables: FloatArray
     inconsistency: float
@@ -32,15 +33,15 @@ def interior_start(
 ) -> InteriorPoint:
     """Return a point of the local polytope that is positive wherever possible.
 
-    Without zeros the uniform point; otherwise the tree-reweighted point of the model in which
-    all possible entries have the same score, as far as it was found before ``should_stop`` or
-    within 1,000 iterations.
+    Without zeros it is the uniform point; otherwise the tree-reweighted point of the model in
+    which all possible entries have the same score, as far as it converged before ``should_stop``
+    or within 1,000 iterations.
 
     Parameters
     ----------
     model : PairwiseModel
     should_stop : callable
-        Asked at every iteration.
+        Called at every iteration.
 
     Returns
     -------
@@ -59,6 +60,7 @@ def interior_start(
     >>> interior_start(PairwiseModel(graph, np.zeros(8))).tables.tolist()
     [0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25]
     """
+    check_callables(should_stop=should_stop)
     if not model.has_zeros:
         return InteriorPoint(model.graph.uniform(), 0.0)
     level = PairwiseModel(model.graph, np.where(np.isfinite(model.scores), 0.0, -np.inf))
@@ -86,24 +88,24 @@ def frank_wolfe_marginals(
     start : ndarray, flat
         A point in the interior of the polytope, such as the uniform one.
     inconsistency : float
-        Largest difference between margins of ``start``. Every step towards a vertex lessens it;
+        Largest difference between margins of ``start``. Every step towards a vertex reduces it;
         above 1e-9 a gap proves nothing.
     weights : TreeReweighted, optional
         The solver whose ``rho`` and graph the entropy has; with it bounds hold for any tables,
-        consistent or not, with what rounding may take from them.
+        consistent or not, with an allowance for rounding.
     max_iterations : int
         Oracle calls.
     tolerance : float
         Nats; converged once upper bound - value is at most this.
     should_stop : callable
-        Asked at every step.
+        Called at every step.
 
     Returns
     -------
     Marginals
-        ``upper_bound`` is the smallest value + duality gap met on the way: at least log Z_rho,
-        and so at least log Z where rho are edge probabilities of spanning trees. None if no
-        point was consistent. STALLED where an inexact oracle found no possible point.
+        ``upper_bound`` is the smallest value + duality gap of all steps: at least log Z_rho,
+        and so at least log Z if rho are edge probabilities of spanning trees. None if no
+        point was consistent. STALLED if an inexact oracle found no possible point.
 
     References
     ----------
@@ -119,6 +121,10 @@ def frank_wolfe_marginals(
     >>> round(frank_wolfe_marginals(energy, graph.uniform()).log_partition, 6)
     1.386294
     """
+    check_number("inconsistency", inconsistency, at_least=0.0)
+    check_whole("max_iterations", max_iterations)
+    check_number("tolerance", tolerance, at_least=0.0)
+    check_callables(should_stop=should_stop)
     progress = _Consistency(energy, np.asarray(start), inconsistency, weights)
     structure = FixedScores(energy.scores, progress, energy.entropy, np.asarray(start))
     solver = FrankWolfe(
@@ -144,9 +150,9 @@ def frank_wolfe_marginals(
 
 @dataclass(slots=True)
 class _Consistency:
-    """The oracle, whose bound proves nothing while margins differ, and how far they still do.
+    """Oracle whose bound proves nothing while margins differ, with their difference.
 
-    With ``weights`` a bound that holds all the same is kept: the smallest of the tangents'.
+    With ``weights`` it keeps a bound that holds nevertheless: the smallest of the tangents'.
     """
 
     energy: PairwiseFreeEnergy
@@ -157,7 +163,7 @@ class _Consistency:
     bound: float = np.inf
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
-        """Ask the oracle."""
+        """Return the oracle's point and record the tangent bound."""
         answer = self.energy.oracle.compute_extreme_point(scores)
         if self.weights is not None:
             tangent = self.weights.tangent_bound(
@@ -168,7 +174,7 @@ class _Consistency:
         return answer if proves else replace(answer, upper_bound=np.inf)
 
     def follow(self, iterate: Iterate, directions: Sequence[Direction]) -> None:
-        """Note a step towards a consistent vertex."""
+        """Reduce the difference of margins by a step towards a consistent vertex."""
         left = np.abs(iterate.points[0] - directions[0].vertex.values).max()
         self.change = iterate.step * float(left) / (1.0 - iterate.step)
         self.inconsistency *= 1.0 - iterate.step

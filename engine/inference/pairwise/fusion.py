@@ -1,4 +1,4 @@
-"""Fusion moves by roof duality: the better parts of two labellings."""
+"""Fusion moves by roof duality, which combine the better parts of two labellings."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from engine.oracles.roof_duality import RoofDuality
 
 
 class FusionMoves:
-    """Moves that take each node's label from one of two labellings; the score never falls.
+    """Moves that take each node's label from one of two labellings without lowering the score.
 
     References
     ----------
@@ -23,7 +23,7 @@ class FusionMoves:
         self._oracle = RoofDuality(moves, reuse_vertex=True)
 
     def fuse(self, labels: IntArray, proposal: IntArray) -> tuple[IntArray, bool]:
-        """Return the fused labelling, and whether it is the best of all 2^n fusions.
+        """Return the fused labelling, and True if it is the best of all 2^n fusions.
 
         Nodes that roof duality leaves undecided keep ``labels``, which by persistency cannot
         lower the score.
@@ -38,10 +38,10 @@ class FusionMoves:
 def move_scores(
     graph: PairwiseGraph, scores: FloatArray, labels: IntArray, proposal: IntArray
 ) -> FloatArray:
-    """Return the scores of the binary model whose label 0 keeps ``labels`` and 1 takes the other's.
+    """Return the scores of the binary model of a fusion: 0 keeps ``labels``, 1 takes ``proposal``.
 
-    Flat, in the layout of the same graph with two labels a node; where both choices of a node are
-    one label its entries are repeated.
+    The scores are flat, in the layout of the same graph with two labels a node; if both choices of
+    a node are the same label, its entries are repeated.
     """
     n = graph.n_nodes
     options = np.stack([labels, proposal], axis=1)

@@ -7,47 +7,48 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_choice, check_flag, check_number, check_whole
 from engine.core.rounding import sum_allowance
 from engine.core.status import Status
 from engine.crf.grid_features import GridScores
 from engine.graphs.grid import Grid, GridTables
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.marginals import Marginals
-from engine.inference.pairwise.message_passes import Schedule
+from engine.inference.pairwise.message_passes import SCHEDULES, Schedule
 from engine.inference.pairwise.tree_reweighted import GAP_PERIOD, TreeReweighted
 from engine.kernels.grid_chains import SCORE_LIMIT
 from engine.kernels.long_sums import inner_product
 from engine.objectives.grid_chains import EXPONENT_LIMIT, CodedChains, largest_entries
 
-# Messages are plain ratios: what is multiplied must stay far inside the range of float64 (709).
+# Messages are plain ratios: logarithms of their products must stay far below float64's limit, 709.
 LARGEST_REACH = 600.0
-# Up to here every grid is a mixture of forests (all rows, all columns) and the bound is proven.
+# Up to this rho every grid is a mixture of forests (all rows, all columns): the bound is proved.
 LARGEST_CERTIFIED_RHO = 0.5
-ROUNDINGS = 32  # of a number on its way into the bound, besides the sums over a row and over rows
+ROUNDINGS = 32  # of a number in the bound, besides the sums over a row and over rows
 
 
 class GridTreeReweighted:
-    """Maximise <tau, theta> + H_rho(tau) over the local polytope of a binary grid by messages.
+    """Message passing that maximises <tau, theta> + H_rho(tau) over a binary grid's local polytope.
 
     rho = 1/2 is tree-reweighted (concave, log Z_rho >= log Z); rho = 1 is loopy belief
     propagation on the Bethe free energy, without any bound.
 
-    Keeps the messages between calls of ``solve`` (``warm=True``); one object a thread; the kernels
-    release the GIL.
+    The solver keeps the messages between calls of ``solve`` (``warm=True``): use one object for
+    each thread. The kernels release the GIL.
 
     Parameters
     ----------
     grid : Grid
         Two labels a node.
     rho : float
-        In (0, 1]; bounds of log Z are proven up to 1/2.
+        In (0, 1]; bounds of log Z are proved up to 1/2.
 
     Notes
     -----
-    An iteration passes forward and back in raster order and updates each message once: the kernels
-    that learn from pictures, with a table an edge. "checkerboard", damping and scores so large that
-    ratios of probabilities might overflow are left to `TreeReweighted`, which works with
-    logarithms and is some thirty times slower.
+    An iteration passes forward and back in raster order and updates each message once, by the
+    kernels for learning from pictures, with a table an edge. "checkerboard", damping and scores so
+    large that ratios of probabilities might overflow are left to `TreeReweighted`, which works with
+    logarithms and is some 30 times slower.
 
     References
     ----------
@@ -63,12 +64,11 @@ class GridTreeReweighted:
 
     def __init__(self, grid: Grid, rho: float = 0.5) -> None:
         """Allocate messages for ``grid``; raise InvalidProblemError unless 0 < rho <= 1."""
+        check_number("rho", rho, above=0.0, at_most=1.0)
         if grid.n_labels != 2:
             raise InvalidProblemError(
                 f"This solver needs two labels a node, received {grid.n_labels}."
             )
-        if not 0.0 < rho <= 1.0:
-            raise InvalidProblemError(f"rho: expected a number in (0, 1], received {rho}.")
         self.grid = grid
         self.rho = float(rho)
         self._messages = np.ones((4, grid.height, grid.width))
@@ -81,7 +81,7 @@ class GridTreeReweighted:
         )
 
     def reset(self) -> None:
-        """Forget the messages."""
+        """Reset all messages."""
         self._messages[:] = 1.0
 
     def solve(
@@ -97,7 +97,7 @@ class GridTreeReweighted:
     ) -> Marginals:
         """Iterate until no log message to the left or up moves by more than ``tolerance``.
 
-        The next pass forward makes all others from these.
+        The next forward pass computes all other messages from these.
 
         Parameters
         ----------
@@ -112,6 +112,12 @@ class GridTreeReweighted:
         InvalidProblemError
             If the scores are not finite.
         """
+        check_whole("max_iterations", max_iterations)
+        check_number("tolerance", tolerance, at_least=0.0)
+        check_number("accuracy", accuracy, at_least=0.0, optional=True)
+        check_choice("schedule", schedule, SCHEDULES)
+        check_number("damping", damping, at_least=0.0, below=1.0)
+        check_flag("warm", warm)
         tables = self.grid.wrap("scores", scores)
         if not warm:
             self.reset()
@@ -131,13 +137,13 @@ class GridTreeReweighted:
 
     @cached_property
     def _general(self) -> TreeReweighted:
-        """The solver of any graph, with messages of its own."""
+        """General solver for the same graph, with messages of its own."""
         is_mixture = self.rho <= LARGEST_CERTIFIED_RHO
         graph = self.grid.to_pairwise()
         return TreeReweighted(graph, self.rho, bounded=False, from_trees=is_mixture)
 
     def _is_within_reach(self, tables: GridTables) -> bool:
-        """Whether no product of ratios can overflow; a log message is at most a table's spread."""
+        """Return True if no product of ratios can overflow, judged by the tables' spreads."""
         largest = float(np.abs(tables.nodes[..., 1] - tables.nodes[..., 0]).max())
         edges = tables.flat[2 * self.grid.n_nodes :].reshape(-1, 4)
         spreads = largest_entries(edges) + largest_entries(-edges)
@@ -148,7 +154,7 @@ class GridTreeReweighted:
     def _iterate(
         self, tables: GridTables, limit: int, tolerance: float, accuracy: float | None
     ) -> Marginals:
-        """Sweep, and look at the certified gap every few iterations if asked to."""
+        """Sweep, and evaluate the certified gap every few iterations if requested."""
         scores = GridScores(
             np.ascontiguousarray(tables.nodes[..., 1] - tables.nodes[..., 0]),
             float(tables.nodes[..., 0].sum()),
@@ -159,7 +165,7 @@ class GridTreeReweighted:
         change, iterations = inf, 0
         while iterations < limit:
             relative = chains.sweep(1)
-            change = 2.0 * atanh(relative) if relative < 1.0 else inf  # also if it is no number
+            change = 2.0 * atanh(relative) if relative < 1.0 else inf  # also if relative is NaN
             iterations += 1
             if change <= tolerance:
                 return self._result(chains, tables, iterations, Status.CONVERGED, change)
@@ -177,7 +183,7 @@ class GridTreeReweighted:
         status: Status,
         change: float,
     ) -> Marginals:
-        """Read the marginals and both values off the messages."""
+        """Compute the marginals and both values from the messages."""
         marginals = self.grid.zeros()
         nodes = chains.node_marginals()
         right, down, entropy = chains.complete(nodes)
@@ -196,13 +202,13 @@ class GridTreeReweighted:
         )
 
     def _upper_bound(self, chains: CodedChains, tables: GridTables) -> float:
-        """Return the bound that the messages prove, with what rounding may take from it.
+        """Return the bound that the messages prove, with an allowance for rounding.
 
-        Never above that of one independent maximum a table, which needs no messages.
+        It is never above the bound by one independent maximum a table, which needs no messages.
         """
         grid = self.grid
         bound = chains.upper_bound()
-        # Each logarithm of the bound is that of a product of node ratios, messages and tables.
+        # Each logarithm in the bound is that of a product of node ratios, messages and tables.
         magnitude = 4.0 * float(np.abs(tables.flat).sum() + np.abs(np.log(self._messages)).sum())
         allowance = sum_allowance(
             grid.height + grid.width + ROUNDINGS, magnitude + 4.0 * (grid.n_nodes + grid.n_edges)

@@ -1,12 +1,20 @@
-"""Multi-label MAP by the linear programme's smoothed dual, with feasible points and decoding."""
+"""Multi-label MAP by the smoothed dual of the linear programme, with feasible points."""
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.options import (
+    check_callables,
+    check_choice,
+    check_generator,
+    check_number,
+    check_seconds,
+    check_whole,
+)
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -29,10 +37,11 @@ from engine.kernels.star_updates import (
 )
 
 DualSchedule = Literal["cyclic", "stochastic", "greedy"]
+DUAL_SCHEDULES: tuple[str, ...] = get_args(DualSchedule)
 
 FIRST_BETA = 1.0  # inverse temperature of the first, smoothest problem (1 / nat)
 BETA_FACTOR = 2.0
-LAST_BETA = 2.0**14  # then the unsmoothed updates finish
+LAST_BETA = 2.0**14  # unsmoothed updates follow
 PERIOD = 5  # sweeps between two evaluations of both sides
 QUIET_ROUNDS = 5  # evaluations without gain at which the unsmoothed dual counts as stalled
 STALL = 1e-4  # share of the gap that a round must gain before beta grows
@@ -40,7 +49,7 @@ STALL = 1e-4  # share of the gap that a round must gain before beta grows
 
 @dataclass(frozen=True, slots=True)
 class DualPoint:
-    """The dual variables with both sides of the linear programme (nats).
+    """Both sides of the linear programme at one set of dual variables (nats).
 
     ``upper_bound`` holds for every labelling; ``primal_value`` is <tau, theta> at ``tables``, a
     point of the local polytope, and ``smoothed`` the smoothed dual that was minimised.
@@ -54,10 +63,10 @@ class DualPoint:
 
 
 class SmoothedDual:
-    """Dual coordinate minimisation on one pairwise model, step by step.
+    """Dual coordinate minimisation of one pairwise model by star updates.
 
-    Impossible entries (-inf) count as a finite penalty larger than any gain, so bounds stay
-    bounds and every number stays finite.
+    Impossible entries (-inf) count as a finite penalty larger than any gain, so that bounds hold
+    and every number is finite.
 
     References
     ----------
@@ -83,7 +92,7 @@ class SmoothedDual:
     def run(
         self, updates: int, schedule: DualSchedule, rng: np.random.Generator | None = None
     ) -> None:
-        """Do that many star updates. Greedy needs a finite beta; stochastic needs ``rng``."""
+        """Run ``updates`` star updates. Greedy needs a finite beta; stochastic needs ``rng``."""
         n = self.model.graph.n_nodes
         arguments = (self.beta, self.layout, self.scores, self.messages, self._sent)
         if schedule == "greedy" and np.isfinite(self.beta):
@@ -130,7 +139,7 @@ class SmoothedDual:
         return gradient
 
     def reduced_costs(self) -> FloatArray:
-        """Return, for each label of each node (flat), by how much it lowers the bound at least.
+        """Return each label's least reduction of the bound, flat over nodes.
 
         A labelling with that label scores at most ``upper_bound()`` less this number (nats): its
         node and the edges at its node fall short of their maxima by that much.
@@ -141,7 +150,7 @@ class SmoothedDual:
         cards = graph.cardinalities
         ends = graph.edges.ravel()
         starts = graph.message_start
-        first = graph.node_start[ends] - starts[:-1]  # from places in messages to those of nodes
+        first = graph.node_start[ends] - starts[:-1]  # from indices of messages to those of nodes
         place = np.arange(int(starts[-1])) + np.repeat(first, cards[ends])
         belief = self.scores[: graph.node_start[-1]].copy()
         np.add.at(belief, place, self.messages)
@@ -154,7 +163,7 @@ class SmoothedDual:
         return costs
 
     def decode(self) -> tuple[IntArray, float]:
-        """Return labels read off the dual variables and improved one by one, with their score."""
+        """Return labels decoded from the dual and improved one by one, with their score."""
         labels = np.zeros(self.model.graph.n_nodes, dtype=np.int64)
         decode_in_order(self.layout, self.scores, self.messages, labels)
         improve_labels(self.layout, self.scores, labels, 100)
@@ -162,7 +171,7 @@ class SmoothedDual:
 
 
 def with_finite_penalty(model: PairwiseModel) -> FloatArray:
-    """Return the scores with -inf replaced by a penalty no choice of other entries outweighs."""
+    """Return scores with -inf replaced by a penalty that no other entries can outweigh."""
     possible = np.isfinite(model.scores)
     if possible.all():
         return model.scores
@@ -191,26 +200,26 @@ def map_by_linear_programme(
     r"""Bound the best score by the linear programme over the local polytope, and decode.
 
     Star updates at growing beta, then without smoothing. An iteration is one update a node. The
-    labelling is proven optimal exactly when its score meets the bound (``is_exact``); otherwise
+    labelling is proved optimal exactly if its score equals the bound (``is_exact``); otherwise
     the linear programme is not tight or the limit was reached.
 
     Parameters
     ----------
     model : PairwiseModel
     dual : SmoothedDual, optional
-        The dual variables to start from and to leave the last ones in; new ones if None.
+        The dual variables to start from, which also receive the last ones; new ones if None.
     schedule : str, the order in which nodes are updated.
-    max_iterations : int, of one update a node each.
+    max_iterations : int, iterations of one update a node each.
     tolerance : float, stop when bound - value <= tolerance max(1, \|value\|).
     max_seconds : float, optional
-    rng : numpy.random.Generator, optional, of a random schedule.
+    rng : numpy.random.Generator, optional, for a random schedule.
     on_progress : callable taking a Progress, optional
     should_stop : callable returning bool, optional
 
     Returns
     -------
     MapEstimate
-        ``is_exact`` where its ``value`` meets its ``upper_bound`` (nats).
+        ``is_exact`` if its ``value`` equals its ``upper_bound`` (nats).
 
     References
     ----------
@@ -224,6 +233,12 @@ def map_by_linear_programme(
     >>> map_by_linear_programme(model).labels.tolist()
     [1, 1]
     """
+    check_choice("schedule", schedule, DUAL_SCHEDULES)
+    check_whole("max_iterations", max_iterations)
+    check_number("tolerance", tolerance, at_least=0.0)
+    check_seconds("max_seconds", max_seconds)
+    check_generator("rng", rng)
+    check_callables(on_progress=on_progress, should_stop=should_stop)
     started = perf_counter()
     search = DualSearch(SmoothedDual(model, FIRST_BETA) if dual is None else dual)
     status = Status.ITERATION_LIMIT
@@ -255,7 +270,7 @@ def map_by_linear_programme(
 
 
 class DualSearch:
-    """The best labelling and the best bound so far, and the stage of the annealing."""
+    """Search state: best labelling, best bound, and the stage of the annealing."""
 
     def __init__(self, dual: SmoothedDual) -> None:
         """Decode the present dual variables."""
@@ -266,7 +281,7 @@ class DualSearch:
         self._quiet = 0
 
     def advance(self, schedule: DualSchedule, rng: np.random.Generator | None) -> None:
-        """Run some sweeps and look at both sides."""
+        """Run some sweeps and evaluate both sides."""
         self._dual.run(PERIOD * self._dual.model.graph.n_nodes, schedule, rng)
         labels, value = self._dual.decode()
         if value > self.value:
@@ -276,7 +291,7 @@ class DualSearch:
         self._gained = previous - self.bound
 
     def cool(self) -> int:
-        """Raise beta once a round gains little; return how many last rounds gained nothing.
+        """Raise beta once a round gains little; return the number of last rounds without gain.
 
         Rounds without gain count only in the last, unsmoothed stage.
         """

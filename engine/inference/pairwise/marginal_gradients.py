@@ -1,8 +1,8 @@
-"""Gradients of functions of converged pseudomarginals in the scores, by implicit differentiation.
+"""Gradients of functions of converged pseudomarginals by implicit differentiation.
 
 With tau(theta) the maximum of <theta, tau> + H(tau), d tau / d theta is a symmetric matrix, and the
-gradient of Q(tau(theta)) is its product with the slope dQ/dtau. For the same by perturbation see
-`engine.objectives.perturbation`, for grids of several labels `engine.objectives.class_gradients`.
+gradient of Q(tau(theta)) is its product with the slope dQ/dtau. `engine.objectives.perturbation`
+computes it by perturbation, `engine.objectives.class_gradients` for grids of several labels.
 
 References
 ----------
@@ -10,7 +10,7 @@ Domke 2013, section 5.
 """
 
 import numpy as np
-import scipy  # its parts load when first used
+import scipy  # submodules load when first used
 
 from engine.core.arguments import FloatArray
 from engine.entropies.pairwise import graph_entropy
@@ -18,15 +18,15 @@ from engine.graphs.local_polytope import local_polytope_rows
 from engine.graphs.pairwise import PairwiseGraph
 
 SMALLEST = 1e-12
-"""Probabilities below this count as this: there the entropy's curvature is without bound."""
+"""Smallest probability, since the entropy's curvature is unbounded near 0."""
 
 
 class ImplicitGradient:
     """Implicit differentiation of tree-reweighted marginals on one graph.
 
-    The maximum over the local polytope, theta + dH/dtau + B^T nu = 0 and B tau = b, is
-    differentiated as it stands: one sparse symmetric system of the tables and the constraints,
-    whose redundant rows are left out. Counting numbers of any sign do.
+    The conditions of the maximum over the local polytope, theta + dH/dtau + B^T nu = 0 and
+    B tau = b, are differentiated directly: one sparse symmetric system of the tables and the
+    constraints without redundant rows. Counting numbers may have any sign.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class ImplicitGradient:
 
 
 def mean_field_tables(graph: PairwiseGraph, nodes: FloatArray) -> FloatArray:
-    """Return flat tables of a product of node distributions, flat."""
+    """Return flat tables of the product of flat node distributions."""
     first, second = _ends(graph)
     return np.concatenate([nodes, nodes[first] * nodes[second]])
 
@@ -68,7 +68,7 @@ def implicit_mean_field_gradient(
 ) -> FloatArray:
     """Return dQ/dtheta at a fixed point tau_i = softmax(theta_i + sum_j theta_ij tau_j).
 
-    One sparse system of the node tables; ``tables`` are those of `mean_field_tables`.
+    It solves one sparse system of the node tables; ``tables`` are those of `mean_field_tables`.
     """
     n = int(graph.node_start[-1])
     first, second = _ends(graph)

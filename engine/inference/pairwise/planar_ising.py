@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy  # its parts load when first used
+import scipy  # submodules load when first used
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import CertificateError, InvalidProblemError
@@ -17,14 +17,14 @@ from engine.inference.map_estimate import MapEstimate
 from engine.kernels.pfaffian import eliminate, invert_edges
 from engine.oracles.t_join import minimum_t_join
 
-# Largest error of a sum of matching probabilities, which is 1, at which they are still believed.
+# Largest error of a sum of matching probabilities, which must be 1, at which they are accepted.
 PROBABILITY_ERROR = 1e-6
 OPTIMAL = "Optimal: a minimum T-join of the dual graph by perfect matching, proved by its duals."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IsingMarginals:
-    """Exact log Z of a planar Ising model, and the probability of each edge that its ends agree.
+    """Exact log Z of a planar Ising model, with the probability that each edge's ends agree.
 
     Without a field both labels of a node are equally likely.
 
@@ -33,7 +33,7 @@ class IsingMarginals:
     log_partition : float, nats.
     agreement : ndarray, shape (n_edges,), float64, probabilities.
     error : float
-        The largest difference from 1 of a sum of probabilities that must be 1: a measure of
+        The largest difference from 1 of a sum of probabilities that must be 1, which measures
         rounding.
 
     Examples
@@ -48,9 +48,9 @@ class IsingMarginals:
 
 
 class _Part:
-    """A connected part with edges: its graph, its nodes and edges in the whole, and its faces.
+    """Connected part with edges: its graph, its nodes and edges in the whole, and its faces.
 
-    What sums need is made when first used, and kept.
+    Data for sums are computed at first use, and kept.
     """
 
     def __init__(self, graph: PairwiseGraph, nodes: IntArray, edges: IntArray) -> None:
@@ -59,16 +59,16 @@ class _Part:
 
     @cached_property
     def matchings(self) -> tuple[MatchingGraph, IntArray, Dissection]:
-        """The graph of matchings, the signs of its edges, and the order of elimination."""
+        """Graph of matchings, with the signs of its edges and the order of elimination."""
         triangles = matching_graph(*cut_faces(self.faces, self.graph.n_edges))
         return triangles, orient(triangles), dissect(triangles)
 
 
 class PlanarIsing:
-    """Exact inference on one planar graph with any couplings and no field.
+    """Exact inference on one planar graph with arbitrary couplings and no field.
 
-    Two labels a node; a model may only say what it is worth that two ends agree or differ. Drawn
-    once, used for any scores; parts that are not connected are solved one by one.
+    Nodes have two labels; a model may only score whether two ends agree or differ. The embedding is
+    computed once and serves any scores; parts that are not connected are solved one by one.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ class PlanarIsing:
     MAP is a perfect matching of the frustrated faces by shortest paths in the dual graph. log Z is
     the logarithm of the Pfaffian of a sparse matrix of about six rows a node, eliminated in the
     order of a nested dissection with pivots of two rows; the probabilities need the entries of its
-    inverse where it has entries itself, which come from the factors by selected inversion.
+    inverse at its own non-zero entries, which come from the factors by selected inversion.
     O(n^1.5) time and O(n log n) memory for n nodes, both up to a constant that strong couplings
-    raise: of 300 x 300 nodes 2 to 13 s and .9 to 1.4 GB. Marginals cost twice what log Z
-    would alone, which is not returned without the check by their sums.
+    raise: 2 to 13 s and 0.9 to 1.4 GB for 300 x 300 nodes. Marginals cost twice as much as log Z
+    alone, which is not returned without the check by their sums.
 
     References
     ----------
@@ -101,7 +101,7 @@ class PlanarIsing:
     """
 
     def __init__(self, graph: PairwiseGraph) -> None:
-        """Draw the graph; raise InvalidProblemError if it is not planar or not binary."""
+        """Embed the graph; raise InvalidProblemError if it is not planar or not binary."""
         if not graph.is_binary:
             raise InvalidProblemError("A planar Ising model has two labels at every node.")
         self._graph = graph
@@ -136,18 +136,18 @@ class PlanarIsing:
         )
 
     def log_partition(self, scores: FloatArray) -> float:
-        """Return log Z in nats; raise as `marginals`, whose sums tell what rounding has done."""
+        """Return log Z in nats; raise as `marginals`, whose sums show the rounding error."""
         return self.marginals(scores).log_partition
 
     def marginals(self, scores: FloatArray) -> IsingMarginals:
-        """Return log Z and the probability of each edge that its ends agree.
+        """Return log Z and the probability that each edge's ends agree.
 
         Raises
         ------
         InvalidProblemError
             As `best`.
         CertificateError
-            If rounding has spoilt the probabilities.
+            If rounding errors of the probabilities are too large.
         """
         agree, differ, value = self._read(scores)
         value += (self._graph.n_nodes - sum(len(part.nodes) for part in self._parts)) * np.log(2.0)
@@ -158,7 +158,7 @@ class PlanarIsing:
             )
             value += log_partition + float(differ[part.edges].sum())
             errors.append(error)
-        error = float(np.max(errors))  # not a number where one is not
+        error = float(np.max(errors))  # NaN if any error is NaN
         if not error <= PROBABILITY_ERROR:
             raise CertificateError(
                 f"The probabilities are off by {error:.2g}: the couplings are too strong "
@@ -167,7 +167,7 @@ class PlanarIsing:
         return IsingMarginals(float(value), read_only(agreement), error)
 
     def _read(self, scores: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Return what agreement and difference are worth at each edge, and the constant."""
+        """Return the scores of agreement and difference at each edge, and the constant."""
         scores = PairwiseModel(self._graph, scores).scores
         nodes = scores[: 2 * self._graph.n_nodes].reshape(-1, 2)
         tables = scores[2 * self._graph.n_nodes :].reshape(-1, 4)
@@ -186,7 +186,7 @@ class PlanarIsing:
 
 
 def has_no_field(model: PairwiseModel) -> bool:
-    """Whether a model is binary, finite, and no score changes when all labels flip."""
+    """Return True if a model is binary and finite, and flipping all labels changes no score."""
     if not model.graph.is_binary or not np.isfinite(model.scores).all():
         return False
     nodes = model.scores[: 2 * model.graph.n_nodes].reshape(-1, 2)
@@ -195,7 +195,7 @@ def has_no_field(model: PairwiseModel) -> bool:
 
 
 def _connected_parts(graph: PairwiseGraph) -> list[_Part]:
-    """Return the parts that have edges."""
+    """Return the connected parts that have edges."""
     if graph.n_edges == 0:
         return []
     ones = np.ones(graph.n_edges)
@@ -212,10 +212,10 @@ def _connected_parts(graph: PairwiseGraph) -> list[_Part]:
 
 
 def _unequal_edges(faces: list[list[int]], strength: FloatArray) -> tuple[np.ndarray, float]:
-    """Return at which edges a best labelling differs, and a lower bound of what it must give up.
+    """Return the edges at which a best labelling differs, and a lower bound of its loss.
 
-    The edges that give up their better side are, in the dual graph, a T-join: around a face the
-    number of edges that differ is even, and T are the faces where those that would like to is odd.
+    The edges without their better side are a T-join in the dual graph: around a face the number of
+    edges that differ is even, and T are the faces with an odd number that prefer to differ.
     """
     face = np.empty(2 * len(strength), dtype=np.int64)
     darts = np.concatenate([np.asarray(walk, dtype=np.int64) for walk in faces])
@@ -231,7 +231,7 @@ def _labels_of(graph: PairwiseGraph, is_same: np.ndarray) -> IntArray:
     """Return the labels, 0 at node 0, that agree over these edges and differ over the others."""
     n = graph.n_nodes
     first, second = graph.edges[:, 0], graph.edges[:, 1]
-    differs = np.where(is_same, 1, 2)  # zeros would be absent edges
+    differs = np.where(is_same, 1, 2)  # a zero would mean no edge
     matrix = scipy.sparse.coo_array((differs, (first, second)), shape=(n, n)).tocsr()
     matrix = matrix + matrix.T
     order, before = scipy.sparse.csgraph.breadth_first_order(matrix, 0, directed=False)
@@ -246,7 +246,7 @@ def _sum_up(part: _Part, strength: FloatArray) -> tuple[float, FloatArray, float
     """Return log Z, the probabilities of agreement, and the error of sums that must be 1.
 
     Each node of the graph of matchings has one partner: the probabilities of its edges, which are
-    K_uv (K^-1)_vu, have the sum 1. ``strength`` is what agreement is worth at each edge.
+    K_uv (K^-1)_vu, have the sum 1. ``strength`` is the score of agreement at each edge.
     """
     graph, signs, order = part.matchings
     weights, log_partition = _kasteleyn_weights(graph, signs, strength)
@@ -274,10 +274,10 @@ def _sum_up(part: _Part, strength: FloatArray) -> tuple[float, FloatArray, float
 def _kasteleyn_weights(
     graph: MatchingGraph, signs: IntArray, strength: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return the signed weight of each edge, and the log of what all matchings lack.
+    """Return the signed weight of each edge, and the log of the factor divided out.
 
-    Each node has one crossing edge. Where that is worth more than 1 its two nodes are divided by
-    the root, so that all entries are at most 1. Chords are worth as much as nothing.
+    Each node has one crossing edge. If its weight is above 1, its two nodes are divided by the
+    root, so that all entries are at most 1. Chords have score 0.
     """
     crossing = graph.edges[: graph.n_crossing]
     logs = np.zeros(len(graph.edges))

@@ -1,9 +1,9 @@
-"""The tree-reweighted problem of one pairwise model as a programme for interior points."""
+"""Tree-reweighted problem of one pairwise model as a programme for an interior-point solver."""
 
 from collections.abc import Callable
 
 import numpy as np
-import scipy  # its parts load when first used: models that settle at once need none of it
+import scipy  # submodules load when first used: models that converge at once need none
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import Progress, ProgressCallback, StopCallback
@@ -14,33 +14,33 @@ from engine.kernels.messages_pairwise import FARTHEST
 from engine.solvers.core_factors import factorise
 from engine.solvers.interior_point import REGULARISED, EntropyTerms, InteriorPoint
 
-LARGEST_TABLES = 2_000_000  # possible entries
-MOST_WORK = 1e11  # multiplications of a step, predicted; 5 to 10 s of two cores
+LARGEST_TABLES = 2_000_000  # maximum number of possible entries
+MOST_WORK = 1e11  # predicted multiplications of a step; 5 to 10 s of two cores
 MOST_STEPS = 100
-# Of the gap that counts as converged: marginals are wanted closer than it tells. Where rounding
-# forbids it, so many steps without halving the gap are the last.
+# Target share of the gap that counts as converged, since marginals need to be closer than that. If
+# rounding prevents it, the method stops after this number of steps without halving the gap.
 FINE, QUIET_STEPS = 1e-3, 5
-AGREEING = 1e-1 * CONSISTENT  # margins of a point to keep: making them agree elsewhere moves them
+AGREEING = 1e-1 * CONSISTENT  # largest error of margins of a point to keep
 
 
 class ReweightedProgramme:
-    """minimise -<tau, scores> - H_rho(tau) over the local polytope.
+    """Programme that minimises -<tau, scores> - H_rho(tau) over the local polytope.
 
     H_rho is a sum of entropies of nodes and conditional entropies of edge tables, each term
     w tau_xy log(tau_xy / tau_x): convex for any tau > 0, whether margins agree or not. An entry
-    that alone makes up a margin is the same variable as its node's: so the table between the
-    auxiliary node of a factor and a variable has none of its own.
+    that is the whole of a margin is the same variable as its node's, so that the table between the
+    auxiliary node of a factor and a variable has no variable of its own.
 
     Parameters
     ----------
     model : PairwiseModel
         Labels without a partner ruled out.
     shares : ndarray, shape (n_edges, 2)
-        Of ``graphs.conditioning_shares``.
+        As returned by ``graphs.conditioning_shares``.
     """
 
     def __init__(self, model: PairwiseModel, shares: FloatArray) -> None:
-        """Write variables, terms and equations."""
+        """Build variables, terms and equations."""
         graph = self.graph = model.graph
         n = int(graph.node_start[-1])
         first, second = graph.message_places()
@@ -83,7 +83,7 @@ class ReweightedProgramme:
         on_progress: ProgressCallback,
         should_stop: StopCallback,
     ) -> tuple[FloatArray, int]:
-        """Step until the bounds of ``offer`` are far closer than ``settled`` (nats) or no closer.
+        """Step until the gap is far below ``settled`` (nats) or no longer falls.
 
         Parameters
         ----------
@@ -112,26 +112,26 @@ class ReweightedProgramme:
 
     @property
     def value(self) -> float:
-        """The free energy <tau, scores> + H_rho at the present point (nats)."""
+        """Free energy <tau, scores> + H_rho at the present point (nats)."""
         return -self.solver.terms.value(self.solver.point)
 
     def tables(self) -> FloatArray:
-        """Return the present point as flat tables; margins agree but for its infeasibility."""
+        """Return the present point as flat tables; margins agree up to its infeasibility."""
         tables = np.zeros(self.graph.size)
         tables[self._possible] = self.solver.point[self._variable]
         return tables
 
     def messages(self) -> FloatArray:
-        """Return the messages that the multipliers of the margins stand for, centred and finite.
+        """Return the messages of the margins' multipliers, centred and finite.
 
-        At an optimum log tau_xy = theta / rho + L_i - M_i + L_j - M_j and log tau_i = L_i, each
-        but for a constant.
+        At an optimum log tau_xy = theta / rho + L_i - M_i + L_j - M_j and log tau_i = L_i, each up
+        to a constant.
         """
         graph, n = self.graph, self.graph.n_nodes
         point = self.solver.point[self._variable]
         multipliers = np.zeros(n + graph.n_messages)
         multipliers[self._used] = self.solver.multipliers
-        # Entries that are one variable have slopes of their own, which their equations level.
+        # Entries that share a variable have slopes of their own, which their equations equalise.
         if self._links is not None:
             slopes = self._terms.gradient(point) + self._rows.T @ multipliers
             multipliers[self._alone] -= self._links.solve(self._rows[self._alone] @ slopes)
@@ -150,7 +150,7 @@ def interior_programme(model: PairwiseModel, shares: FloatArray) -> ReweightedPr
         return None
     try:
         programme = ReweightedProgramme(model, shares)
-    except RuntimeError:  # equations of single entries in a cycle whose last pivot is exactly 0
+    except RuntimeError:  # equations of single entries form a cycle whose last pivot is exactly 0
         return None
     return programme if programme.solver.work <= MOST_WORK else None
 
@@ -183,7 +183,7 @@ def _entropy_terms(
 
 
 def _joined(terms: EntropyTerms, variable: IntArray, count: int) -> EntropyTerms:
-    """Return the same function where entries are variables; terms x log(x / x) go."""
+    """Return the same function of the joined variables, without terms x log(x / x)."""
     costs = np.asarray(np.bincount(variable, terms.costs, minlength=count), dtype=np.float64)
     first, second = (np.append(variable, count)[k] for k in (terms.first, terms.second))
     kept = first != second
@@ -191,9 +191,9 @@ def _joined(terms: EntropyTerms, variable: IntArray, count: int) -> EntropyTerms
 
 
 def _independent(graph: PairwiseGraph, is_used: BoolArray) -> IntArray:
-    """Return the equations that say something, but the last one of each edge.
+    """Return the used equations without the last one of each edge.
 
-    The margins of an edge table have one sum.
+    The last one is redundant, because both margins of an edge table have the same sum.
     """
     edges = np.repeat(np.arange(graph.n_edges), np.diff(graph.message_start[::2]))
     used = np.flatnonzero(is_used[graph.n_nodes :])
@@ -204,7 +204,7 @@ def _independent(graph: PairwiseGraph, is_used: BoolArray) -> IntArray:
 
 
 def _level(graph: PairwiseGraph, is_possible: BoolArray) -> FloatArray:
-    """Return tables that are uniform over what is possible, flat."""
+    """Return flat tables that are uniform over possible entries."""
     starts = np.concatenate([graph.node_start[:-1], graph.edge_start[:-1]])
     counts = np.add.reduceat(is_possible.astype(np.float64), starts)
     sizes = np.diff(np.append(starts, graph.size))
@@ -212,7 +212,7 @@ def _level(graph: PairwiseGraph, is_possible: BoolArray) -> FloatArray:
 
 
 def _centred(graph: PairwiseGraph, messages: FloatArray, is_label: BoolArray) -> FloatArray:
-    """Put the extremes of each message, over labels that are possible, as far above 0 as below."""
+    """Shift each message so that its extremes over possible labels are centred at 0."""
     starts = graph.message_start[:-1]
     high = np.maximum.reduceat(np.where(is_label, messages, -np.inf), starts)
     low = np.minimum.reduceat(np.where(is_label, messages, np.inf), starts)

@@ -1,4 +1,4 @@
-"""Binary MAP by roof duality, with undecided nodes filled in, and what that guarantees."""
+"""Binary MAP by roof duality, with undecided nodes filled in and a guarantee."""
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from engine.oracles.roof_duality import RoofDuality
 def map_by_roof_duality(model: PairwiseModel) -> MapEstimate:
     """Return a labelling from the roof dual, with its bound.
 
-    Exact where no node is left undecided, always so for attractive models. Decided labels are
-    part of some best labelling (persistency); the others are set to 1 and improved one by one.
+    It is exact if no node is undecided, which always holds for attractive models. Decided labels
+    are part of some best labelling (persistency); the others are set to 1 and improved one by one.
 
     Parameters
     ----------

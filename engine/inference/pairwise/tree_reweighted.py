@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_callables, check_choice, check_flag, check_number, check_whole
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -26,36 +27,40 @@ from engine.graphs.conditioning_shares import FLOW_TOLERANCE, conditioning_share
 from engine.graphs.dual_rounding import dual_allowance, score_magnitude
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.marginals import CONSISTENT, Marginals
-from engine.inference.pairwise.message_passes import Schedule, message_passes
+from engine.inference.pairwise.message_passes import SCHEDULES, Schedule, message_passes
 from engine.inference.pairwise.reweighted_programme import interior_programme
 from engine.inference.pairwise.zeros import independent_bound, possible_scores
 from engine.kernels.messages_pairwise import read_beliefs, reweighted_bound, sweep_nodes
 from engine.kernels.table_margins import fit_determined, make_consistent
 
-SMALLEST_RHO = 1e-6  # tables are divided by rho: an edge in no tree at all cannot be used
+FOREST_RHO = 1.0 - 1e-12  # edges that are in every spanning tree, up to rounding
+SMALLEST_RHO = 1e-6  # tables are divided by rho, so that an edge in no tree is unusable
 GAP_PERIOD = 10  # iterations between two evaluations of the certified gap
-# Messages that raise the bound over a period are taken back, and half of what damping leaves is
-# damped away, up to this share of the old messages kept.
+# Messages that raise the bound over a period are undone, and half of the undamped share is damped
+# as well, until this share of the old messages is kept.
 MOST_DAMPING = 0.99
-QUIET_PERIODS = 20  # without such a rise, after which damping is halved again
-# Messages at rest count as converged only where the certified gap is this small: nats a node.
+QUIET_PERIODS = 20  # without such a rise, after which damping is halved
+# Largest certified gap at which converged messages count as a solution, nats a node.
 GAP_PER_NODE = 1e-5
-RISE = 1e-9  # of a bound, relatively, that counts as one: what rounding does is no divergence
-SMALLEST_MOVE = 1e-13  # of a log message, nats: what rounding leaves of messages of moderate size
+RISE = 1e-9  # relative rise of a bound that counts as divergence, above rounding
+SMALLEST_MOVE = 1e-13  # of a log message, nats: rounding error of messages of moderate size
 TANGENT_ROUNDINGS = 16  # of a number in a bound by a tangent, besides one an edge at its node
-# Sweeps that do not come to rest by then, as where couplings are strong, hardly ever do within
-# thousands. Interior points close the gap of most models in 10 to 20 steps.
+# Messages that have not converged by then, as with strong couplings, hardly ever do so within
+# thousands of sweeps. An interior-point solver closes the gap of most models in 10 to 20 steps.
 SWEEPS_FIRST = 200
-FIT_ROUNDS = 1000  # proportional fitting of edge tables to node margins
+STILL_TO_COME = 100.0  # largest predicted distance of messages to their limit, in tolerances
+FIT_ROUNDS = 1000  # maximum number of rounds of proportional fitting of edge tables to node margins
+FIT_ENTRIES = 500_000_000  # maximum number of table entries that fitting may visit: a few seconds
+LEAST_FIT_ROUNDS = 10
 FIT_TOLERANCE = 1e-13
 
 
 class TreeReweighted:
-    """Messages on one graph with one set of edge weights, kept between solves.
+    """Message-passing solver on one graph with one set of edge weights, warm between solves.
 
     ``rho`` all 1 is loopy belief propagation: no bound, except on forests, where it is exact.
     Otherwise rho must be edge probabilities of spanning trees (see
-    ``engine.graphs.spanning_trees``), and every answer has an upper bound on log Z, converged or
+    ``engine.graphs.spanning_trees``), and every result has an upper bound on log Z, converged or
     not.
 
     Parameters
@@ -64,7 +69,7 @@ class TreeReweighted:
     rho : float, or ndarray of shape (n_edges,)
         Edge probabilities; 1 is loopy belief propagation.
     bounded : bool
-        Whether bounds of log Z are wanted: finding forests of which rho is a mixture costs time.
+        Whether bounds of log Z are required: finding forests whose mixture is rho costs time.
     from_trees : bool
         Whether rho is known to come from spanning trees.
 
@@ -75,7 +80,7 @@ class TreeReweighted:
     Cost of an iteration: one exponential an entry of each edge table and direction.
 
     The bound is a dual value: it holds for any finite messages. Undamped sweeps diverge on some
-    models (factors of three and more variables), so damping is chosen as they go by the bound.
+    models (factors of three and more variables), so damping is adapted to the bound during sweeps.
 
     References
     ----------
@@ -97,27 +102,35 @@ class TreeReweighted:
         bounded: bool = True,
         from_trees: bool = False,
     ) -> None:
-        """Check rho and allocate.
+        """Check rho and allocate messages.
 
         Parameters
         ----------
-        bounded : whether rho must be valid for spanning trees (or all 1); without, any rho in
-            (0, 1] is served, and those that are not valid get no upper bound.
-        from_trees : whether rho is known to be valid for spanning trees: spares the check, which
-            on large graphs takes as long as many iterations.
+        bounded : whether rho must be valid for spanning trees (or all 1); if not, any rho in
+            (0, 1] is accepted, and invalid ones get no upper bound.
+        from_trees : whether rho is known to be valid for spanning trees: this skips the check,
+            which on large graphs takes as long as many iterations.
 
         Raises
         ------
         InvalidProblemError
-            If rho is outside (0, 1], or not as ``bounded`` asks.
+            If rho is outside (0, 1], or not as ``bounded`` requires.
         """
+        check_number("rho", rho, above=0.0, at_most=1.0, or_array=True)
+        check_flag("bounded", bounded)
+        check_flag("from_trees", from_trees)
         self.graph = graph
         self.rho = edge_weights(rho, graph.n_edges)
         if graph.n_edges and self.rho.min() < SMALLEST_RHO:
             raise InvalidProblemError(f"rho: every edge weight must be at least {SMALLEST_RHO}.")
         self.entropy = graph_entropy(graph, self.rho)
         self._shares = self._find_shares(bounded, from_trees)
-        # What the messages use is the sum of the two shares to the last digit: so the bound says.
+        self.is_forest = self._shares is not None and self.rho.min(initial=1.0) > FOREST_RHO
+        if self.is_forest and self.rho.min(initial=1.0) < 1.0:
+            self.rho = np.ones(graph.n_edges)  # up to rounding of the sums of tree probabilities
+            self.entropy = graph_entropy(graph, self.rho)
+            self._shares = self._find_shares(bounded, from_trees)
+        # The bound requires that messages use exactly the sum of the two shares.
         self._weights = self.rho if self._shares is None else self._shares.sum(axis=1)
         self._messages = np.zeros(graph.n_messages)
         self._work = np.zeros((3, int(graph.cardinalities.max())))
@@ -151,26 +164,38 @@ class TreeReweighted:
     ) -> Marginals:
         """Iterate until no log message moves by more than ``tolerance`` (nats).
 
-        Where there is a bound, messages at rest count as converged only if it is within 1e-5 nats
-        a node of the value. If it is not, or they are not at rest after 200 sweeps, interior
-        points find them, one Newton step an iteration, and are converged by that gap alone. On
-        models too large for it messages go on towards ``SMALLEST_MOVE``.
+        If there is a bound, messages count as converged only if it is within 1e-5 nats a node of
+        the value. If it is not, or messages have not converged after 200 sweeps, an interior-point
+        solver finds them, one Newton step an iteration, and that gap alone decides convergence. On
+        models too large for it messages continue towards ``SMALLEST_MOVE``.
+
+        On forests messages need no damping: they go from the leaves to the roots and back, and a
+        second iteration changes nothing. That is exact.
 
         Parameters
         ----------
         accuracy : stop also once upper bound - value is at most that (nats).
         damping : share of the old messages kept at first; more where the bound would rise.
-        warm : start from the messages of the last solve, of whichever model.
+        warm : start from the messages of the last solve, of any model.
 
         Raises
         ------
         InfeasibleError
             If the zeros leave some node without a label (arc consistency).
         """
+        check_whole("max_iterations", max_iterations)
+        check_number("tolerance", tolerance, at_least=0.0)
+        check_number("accuracy", accuracy, at_least=0.0, optional=True)
+        check_choice("schedule", schedule, SCHEDULES)
+        check_number("damping", damping, at_least=0.0, below=1.0)
+        check_flag("warm", warm)
+        check_callables(on_progress=on_progress, should_stop=should_stop)
         if model.graph is not self.graph:
             raise InvalidProblemError("The model lives on another graph than this solver.")
         if not warm:
             self._messages[:] = 0.0
+        if self.is_forest:
+            damping, schedule = 0.0, "trees"
         run = _Run(self, possible_scores(model), damping, schedule)
         change, iteration = 0.0, 0
         settled = max(accuracy or 0.0, GAP_PER_NODE * self.graph.n_nodes)
@@ -185,9 +210,9 @@ class TreeReweighted:
                 iteration = iteration if inside is None else inside.iterations
                 if iteration >= max_iterations:
                     break
-            change = run.iterate()
+            before, change = change, run.iterate()
             iteration += 1
-            if change <= tolerance * (1.0 - run.damping):
+            if run.has_converged(before, change, tolerance):
                 run.watch_bound()
                 result = self._result(run, iteration, Status.CONVERGED, change)
                 if result.upper_bound is None or result.dual_gap <= settled:
@@ -220,9 +245,9 @@ class TreeReweighted:
         on_progress: ProgressCallback,
         should_stop: StopCallback,
     ) -> Marginals | None:
-        """Close the gap by interior points, and leave the messages of the best bound.
+        """Close the gap by an interior-point solver, and keep the messages of the best bound.
 
-        None where there is no bound or a step would take too long.
+        Return None if there is no bound or a step would take too long.
         """
         if self._shares is None:
             return None
@@ -249,12 +274,12 @@ class TreeReweighted:
         model = PairwiseModel(graph, np.where(np.isfinite(scores), np.abs(scores) - logs + 1, 0))
         allowance = sum_allowance(graph.largest_degree + TANGENT_ROUNDINGS, score_magnitude(model))
         constant = graph.n_nodes - float(self.rho.sum())
-        # The entropy was made with rho, the excess is that of the shares' sums.
+        # The entropy uses rho, the excess uses the shares' sums.
         moved = float(np.abs(self._weights - self.rho).sum()) * (1.0 - log(SMALLEST_PROBABILITY))
         return largest + constant + excess + allowance + moved + self._lost_weight()
 
     def start_from(self, other: "TreeReweighted") -> None:
-        """Take the messages of a solver on the same graph, for a solve with ``warm``."""
+        """Copy the messages of a solver on the same graph, for a solve with ``warm``."""
         self._messages[:] = other._messages
 
     def _upper_bound(self, model: PairwiseModel) -> float | None:
@@ -264,30 +289,35 @@ class TreeReweighted:
         bound = reweighted_bound(
             self._shares, self._layout, model.scores, self._weights, self._messages, self._work
         )
-        # Besides scores and messages, the terms of each sum of exponentials are rounded.
+        # The terms of each sum of exponentials are rounded, besides scores and messages.
         summed = sum_allowance(int(self.graph.cardinalities.max()) + 1, self.graph.n_nodes)
         magnitude = score_magnitude(model)
         allowance = dual_allowance(self.graph, magnitude, self._messages, self._weights)
         return float(bound) + allowance + summed + self._lost_weight()
 
     def _lost_weight(self) -> float:
-        """Return what weights outside the polytope of forests by rounding may take (nats)."""
+        """Return an allowance for weights that rounding puts outside the forest polytope (nats)."""
         if self.rho.min(initial=1.0) == 1.0:
             return 0.0
         return FLOW_TOLERANCE * float(self.rho.sum()) * log(int(self.graph.cardinalities.max()))
 
     def _lost_value(self, model: PairwiseModel, tables: FloatArray, error: float) -> float:
-        """Return by how much rounding and margins off by ``error`` may have raised a value."""
+        """Return a bound on the rise of a value by rounding and by margins' ``error``."""
         used = tables > 0.0
         sizes = np.abs(model.scores[used]) + 1.0 - np.log(tables[used])
         rounded = sum_allowance(self.graph.size, float(tables[used] @ sizes))
         return rounded + (error + 10.0 * FIT_TOLERANCE) * float(sizes.sum())
 
+    @property
+    def _fit_rounds(self) -> int:
+        """Number of fitting rounds that are worth their time; the remaining error is moved."""
+        return min(FIT_ROUNDS, max(FIT_ENTRIES // max(self.graph.size, 1), LEAST_FIT_ROUNDS))
+
     def _read_beliefs(self, model: PairwiseModel) -> FloatArray:
         tables = np.zeros(self.graph.size)
         read_beliefs(self._layout, model.scores, self._weights, self._messages, tables, self._work)
         if model.has_zeros:
-            fit_determined(self._layout, model.scores, tables, FIT_ROUNDS, FIT_TOLERANCE)
+            fit_determined(self._layout, model.scores, tables, self._fit_rounds, FIT_TOLERANCE)
         return tables
 
     def _result(
@@ -298,20 +328,21 @@ class TreeReweighted:
         change: float,
         tables: FloatArray | None = None,
     ) -> Marginals:
-        """Make ``tables``, if not given those of the messages, consistent, and value them."""
+        """Make ``tables``, by default those of the messages, consistent, and evaluate them."""
         model = run.model
         tables = self._read_beliefs(model) if tables is None else tables
-        # Scores of millions cost the beliefs digits, and sums off by these times such scores count.
+        # Scores of millions cost the beliefs digits, and errors of sums times such scores matter.
         nodes = tables[: self.graph.node_start[-1]]
         sums = np.add.reduceat(nodes, self.graph.node_start[:-1])
-        is_whole = sums > 0.0  # nodes that zeros determine may be left without a label by now
+        is_whole = sums > 0.0  # nodes that zeros determine may have no label left
         nodes /= np.repeat(np.where(is_whole, sums, 1.0), self.graph.cardinalities)
-        error = make_consistent(self._layout, model.scores, tables, FIT_ROUNDS, FIT_TOLERANCE)
+        rounds = self._fit_rounds
+        error = make_consistent(self._layout, model.scores, tables, rounds, FIT_TOLERANCE)
         used = tables > 0.0
         value = float(tables[used] @ model.scores[used]) + self.entropy.value(tables)
-        is_forest = self._shares is not None and self.rho.min(initial=1.0) > 1.0 - 1e-12
-        is_exact = is_forest and status.is_converged and error <= CONSISTENT
-        is_exact = is_exact and bool(is_whole.all())
+        # Interior-point results end with a small gap instead, and ``change`` is infinite.
+        is_exact = self.is_forest and status.is_converged and np.isfinite(change)
+        is_exact = is_exact and error <= CONSISTENT and bool(is_whole.all())
         return Marginals(
             tables=read_only(tables),
             log_partition=value,
@@ -325,7 +356,7 @@ class TreeReweighted:
 
 
 class _Run:
-    """One solve: the model with its zeros carried on, the best bound so far, and the damping."""
+    """One solve: the model with propagated zeros, the best bound so far, and the damping."""
 
     def __init__(
         self, solver: TreeReweighted, model: PairwiseModel, damping: float, schedule: Schedule
@@ -335,7 +366,7 @@ class _Run:
         self._solver = solver
         self._passes = message_passes(solver.graph, schedule)
         self.bound = self._lowest = solver._upper_bound(model)
-        self._last = np.inf  # the bound one period ago; any may follow a start
+        self._last = np.inf  # the bound one period ago; any bound may follow a start
         self._kept = solver._messages.copy()
         self._quiet, self._patience = 0, QUIET_PERIODS
         if self.bound is not None:
@@ -360,8 +391,23 @@ class _Run:
             change = max(change, moved)
         return change
 
+    def has_converged(self, before: float, change: float, tolerance: float) -> bool:
+        """Return True if past and predicted changes of messages are small.
+
+        Parameters
+        ----------
+        before, change : largest changes of the last two iterations.
+        tolerance : of a change. Without a bound, the sum of all future changes, if they continue
+            to shrink as they did, may be ``STILL_TO_COME`` times that.
+        """
+        if change > tolerance * (1.0 - self.damping):
+            return False
+        if self.bound is not None or change <= SMALLEST_MOVE:
+            return True
+        return change * change <= STILL_TO_COME * tolerance * (before - change)
+
     def offer(self, messages: FloatArray) -> float:
-        """Try other messages; return the smallest bound so far."""
+        """Set other messages and record their bound; return the smallest bound so far."""
         self._solver._messages[:] = messages
         self._note_bound()
         return np.inf if self.bound is None else self.bound
@@ -372,7 +418,7 @@ class _Run:
         self._last = np.inf
 
     def _note_bound(self) -> float | None:
-        """Keep the bound that the messages prove, and them, if it is the smallest."""
+        """Record the messages and their bound if it is the smallest; return the bound."""
         now = self._solver._upper_bound(self.model)
         if now is None or self.bound is None or self._lowest is None:
             return None
@@ -383,7 +429,7 @@ class _Run:
         return now
 
     def watch_bound(self) -> None:
-        """Keep the smallest bound; where it rises, go back to its messages and damp the next."""
+        """Record the smallest bound; if bounds rise, return to its messages and damp the next."""
         now = self._note_bound()
         if now is None:
             return

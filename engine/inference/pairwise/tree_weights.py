@@ -1,4 +1,4 @@
-"""Edge probabilities that make the tree-reweighted bound of one model as small as possible."""
+"""Edge probabilities that minimise the tree-reweighted bound of one model."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,15 @@ from engine.inference.pairwise.tree_reweighted import TreeReweighted
 
 # Smallest share of the uniform-tree start that is kept, so that no rho reaches zero.
 KEPT_START = 0.05
-# Near the optimum a whole tree is far too long a step: a shorter one is sought this many times.
+# Most halvings of a step: near the optimum a whole tree is far too long a step.
 HALVINGS = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeWeights:
-    """Edge probabilities and the bound on log Z (nats) that they gave, step by step.
+    """Edge probabilities with their bounds on log Z (nats), step by step.
 
-    ``solver`` has them, and the messages that gave the last bound.
+    ``solver`` has the probabilities, and the messages that gave the last bound.
     """
 
     solver: TreeReweighted
@@ -62,7 +62,7 @@ def optimise_tree_weights(
             warm=near is not None,
             should_stop=should_stop,
         )
-        # Tree probabilities always have a bound; were there none, no step would be taken.
+        # Tree probabilities always have a bound; without one no step would be taken.
         bound = np.inf if answer.upper_bound is None else answer.upper_bound
         return _Trial(solver, bound, mutual_information(graph, answer.tables))
 
@@ -91,7 +91,7 @@ def optimise_tree_weights(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Trial:
-    """A solver with its edge weights and messages, and what it found."""
+    """Solver with its edge weights and messages, and its result."""
 
     solver: TreeReweighted
     bound: float
@@ -105,7 +105,7 @@ def mutual_information(graph: PairwiseGraph, tables: FloatArray) -> FloatArray:
         table = graph.edge_table(tables, e)
         rows, columns = np.nonzero(table)
         used = table[rows, columns]
-        # The product of two margins may be too small for a number: their logarithms are not.
+        # The product of two margins may underflow, their logarithms do not.
         logs = np.log(used) - np.log(table.sum(axis=1)[rows]) - np.log(table.sum(axis=0)[columns])
         information[e] = float(used @ logs)
     return information

@@ -1,4 +1,4 @@
-"""What zeros and single tables say about a pairwise model before any message is sent."""
+"""Possible labels and a bound of a pairwise model from zeros and single tables alone."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from engine.kernels.arc_consistency import rule_out
 def possible_scores(model: PairwiseModel) -> PairwiseModel:
     """Return the same distribution with -inf at every label that arc consistency rules out.
 
-    Every label that is left has a partner at each neighbour. The model itself if it has no zeros.
+    Every remaining label has a partner at each neighbour. A model without zeros is returned itself.
 
     Raises
     ------
@@ -28,9 +28,9 @@ def possible_scores(model: PairwiseModel) -> PairwiseModel:
 
 
 def independent_bound(model: PairwiseModel) -> float:
-    """Return sum_i log sum exp theta_i + sum_e max theta_e: an upper bound of log Z (nats).
+    """Return the upper bound sum_i log sum exp theta_i + sum_e max theta_e of log Z (nats).
 
-    With what rounding may take from it.
+    It includes an allowance for rounding.
     """
     graph, scores = model.graph, model.scores
     nodes = scores[: graph.node_start[-1]]

@@ -1,1 +1,1 @@
-"""What makes roommates: learning from past years, its weights explained, and pairs proposed."""
+"""Roommate models: learning from past years, explanation of weights, and proposal of pairs."""

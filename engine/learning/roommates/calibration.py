@@ -1,9 +1,9 @@
-"""How far pair probabilities may be trusted, measured on pairs that the weights have not seen.
+"""Calibration of pair probabilities on held-out pairs.
 
-A probability is read off the joint matching at scores a W. The factor a is Platt's: the slope of a
-logistic regression of "were they roommates" on the log-odds that the model gave, over folds whose
-weights were learned without them. Multiplying the scores instead of bending each probability keeps
-them the marginals of one joint distribution, so they still sum to one over a student's partners.
+Probabilities are marginals of the joint matching at scores a W. The factor a is Platt's: the slope
+of a logistic regression of "were they roommates" on the model's log-odds, over held-out folds.
+Because the scores are multiplied, and not each probability changed, the probabilities remain
+marginals of one joint distribution and still sum to one over a student's partners.
 """
 
 import time
@@ -24,10 +24,10 @@ from engine.metrics.calibration import fit_platt_slope
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
 
-FOLDS = 3  # at most this many further, coarser solves
+FOLDS = 3  # largest number of further, coarser solves
 FOLD_GAP = 1e-3
 FOLD_SECONDS = 60.0
-LARGEST_GAP = 3 * FOLD_GAP  # weights of a fold that ended early are used up to this certified gap
+LARGEST_GAP = 3 * FOLD_GAP  # largest certified gap of a usable fold that ended early
 MIN_PAIRS = 30  # below this the slope is noise
 SLOPE_RANGE = (0.05, 3.0)
 
@@ -41,15 +41,15 @@ def fit_calibration(
     max_seconds: float = np.inf,
     should_stop: StopCallback = never_stop,
 ) -> float | None:
-    """Return the factor on the scores, or None where it cannot be told.
+    """Return the calibration factor on the scores, or None if it cannot be estimated.
 
-    Whole years are held out when there are two or more; with one year, one half of its pairs (which
-    is a complete set of pairs of its students) judges the other. There is no factor when there are
-    too few pairs, when it was stopped, or when a fold was not solved in its share of the seconds.
+    With two or more years, whole years are held out; with one year, each half of its pairs (a
+    complete set of pairs of its students) is held out in turn. The result is None if there are too
+    few pairs, if the run was stopped, or if a fold was not solved in its share of the seconds.
 
-    Folds keep the full ridge on fewer pairs. Scaling it by their share was no better: over 14 cases
-    of 400 and 1,000 students with strong preferences |log factor - log best| was 0.18 either way,
-    over 30 with weak ones 0.51 as it is and 0.57 scaled.
+    Folds use the full ridge on fewer pairs. Scaling the ridge by their share was no better: over 14
+    cases of 400 and 1,000 students with strong preferences |log factor - log best| was 0.18 with
+    both; over 30 cases with weak preferences it was 0.51 with the full ridge and 0.57 scaled.
     """
     residents = sum(int((as_rooms(x, s.n_students) >= 0).sum()) for s, x in cohorts)
     if residents < 2 * MIN_PAIRS:
@@ -87,7 +87,7 @@ def fit_calibration(
 
 
 def _is_solved(result: LearningResult) -> bool:
-    """Whether the weights are near enough their optimum to say how sure it makes them."""
+    """Return True if the weights are near enough to their optimum to be used for calibration."""
     if result.status is Status.CANCELLED:
         return False
     is_near = result.is_certified and result.relative_gap <= LARGEST_GAP
@@ -103,7 +103,7 @@ def held_out_log_odds(
     *,
     should_stop: StopCallback = never_stop,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return log-odds against an even draw, and whether they shared a room, of all residents."""
+    """Return log-odds relative to a uniform draw, and outcomes (1: shared a room), of all pairs."""
     room = as_rooms(pairs, survey.n_students)
     paired = np.flatnonzero(room >= 0)
     small, room = survey.take(paired), room[paired]

@@ -1,4 +1,4 @@
-"""How well a model ranks, decodes and prices pairs that really happened."""
+"""Evaluation of a roommate model on real pairs: ranking, best pairs and probabilities."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_callables
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.roster import as_rooms
 from engine.crf.survey import Survey
@@ -19,17 +20,17 @@ from engine.oracles.perfect_matching import CompleteGraphMatcher
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A model against the pairs of a year.
+    """Figures of a roommate model evaluated on the pairs of a year.
 
     Parameters
     ----------
     roc, baseline_roc : RocCurve
-        "Were they roommates" over all pairs of paired students; the baseline scores -1 per step of
-        distance and question (the paper's constant baseline).
-    hamming_error : float, share of students for whom the best set of pairs names another roommate.
-    hamming_chance : float, the same for pairs drawn evenly.
+        Real roommates against all other pairs of paired students; the baseline scores -1 per step
+        of distance and question (the paper's constant baseline).
+    hamming_error : float, share of students with a wrong roommate in the best set of pairs.
+    hamming_chance : float, the same for uniformly drawn pairs.
     reliability, raw_reliability : tuples of ReliabilityBin, with and without calibration
-        The two are equal when the model was not calibrated.
+        The two are equal if the model was not calibrated.
     n_pairs : int
     """
 
@@ -43,12 +44,12 @@ class Evaluation:
 
     @property
     def auc(self) -> float:
-        """Chance that a real pair scores above another one."""
+        """Probability that a real pair scores above another pair."""
         return self.roc.auc
 
     @property
     def baseline_auc(self) -> float:
-        """The same for plain distance."""
+        """Probability that a real pair is closer in plain distance than another pair."""
         return self.baseline_roc.auc
 
 
@@ -59,29 +60,29 @@ def evaluate_roommates(
     *,
     should_stop: StopCallback = never_stop,
 ) -> Evaluation:
-    """Compare a model with the pairs of a year that it was not learned from.
+    """Evaluate a model on the pairs of a year that it was not learned from.
 
     Parameters
     ----------
     model : RoommateModel
-    survey : Survey, n students, asked the questions of the model.
+    survey : Survey, n students, with the questions of the model.
     pairs : ndarray, shape (p, 2), or rooms (n,) as in ``train_roommates``
         Students without a roommate are left out.
     should_stop : callable returning bool, optional
-        Asked before every sweep for the marginals, which are most of the work.
+        Called before every sweep for the marginals, which are most of the work.
 
     Returns
     -------
     Evaluation
-        ``auc`` of the model's probabilities and ``baseline_auc`` of plain distance, with their
-        curves and the reliability of probabilities.
+        ``auc`` of the model's scores and ``baseline_auc`` of plain distance, with their curves and
+        the reliability of probabilities.
 
     Raises
     ------
     InvalidProblemError
-        If the survey asked other questions, a pair is wrong, or there are fewer than two pairs.
+        If the survey has other questions, a pair is wrong, or there are fewer than two pairs.
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Examples
     --------
@@ -91,6 +92,7 @@ def evaluate_roommates(
     >>> 0.0 <= evaluate_roommates(model, second.survey, second.pairs).auc <= 1.0
     True
     """
+    check_callables(should_stop=should_stop)
     model.check_survey(survey)
     room = as_rooms(pairs, survey.n_students, survey.ids)
     residents = np.flatnonzero(room >= 0)
@@ -105,7 +107,7 @@ def evaluate_roommates(
 def _evaluate(
     model: RoommateModel, small: Survey, room: IntArray, should_stop: StopCallback
 ) -> Evaluation:
-    """Evaluate on students who all have roommates."""
+    """Evaluate a model on students who all have roommates."""
     scores = model.features.scores(small, model.theta)
     baseline = model.features.scores(small, model.features.constant_baseline())
     best = CompleteGraphMatcher().solve(scores)

@@ -1,4 +1,4 @@
-"""What speaks for and against a pair, what a swap costs, and what the weights say."""
+"""Explanation of a pair's score by question, and the learned weights of each question."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_whole
 from engine.crf.questionnaire import Question
 from engine.crf.rules import Rules
 from engine.crf.survey import BLANK, Survey
@@ -15,7 +16,7 @@ from engine.learning.roommates.model import RoommateModel
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """One question's part in a pair's score.
+    """Contribution of one question to a pair's score.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A pair's score taken apart: average + in_favour - against = score, in nats.
+    """Decomposition of a pair's score: average + in_favour - against = score, in nats.
 
     ``contributions`` are sorted by size, largest first; ``average`` is the mean score over both
     students' allowed partners.
@@ -54,9 +55,9 @@ class Explanation:
 
 
 def allowed_partners(survey: Survey, student: int, rules: Rules | None = None) -> BoolArray:
-    """Return with whom a student may be paired, shape (n,), locks of others not considered.
+    """Return a mask of a student's allowed partners, shape (n,).
 
-    ``same``, ``forbids`` and ``single`` count.
+    The rules ``same``, ``forbids`` and ``single`` apply; locks of other students do not.
     """
     rules = rules or Rules()
     allowed = np.ones(survey.n_students, dtype=bool)
@@ -74,14 +75,14 @@ def allowed_partners(survey: Survey, student: int, rules: Rules | None = None) -
 def explain_pair(
     model: RoommateModel, survey: Survey, i: int, j: int, rules: Rules | None = None
 ) -> Explanation:
-    """Take the score of a pair apart, question by question.
+    """Decompose the score of a pair into the contributions of the questions.
 
     Parameters
     ----------
     model : RoommateModel
-    survey : Survey, n students, the one that was scored.
+    survey : Survey, n students, the scored survey.
     i, j : int, two different students.
-    rules : Rules, optional; says which partners each is compared with.
+    rules : Rules, optional; decides the allowed partners that each is compared with.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def explain_pair(
     Raises
     ------
     InvalidProblemError
-        If i = j, a student is unknown, or the survey asked other questions.
+        If i = j, a student is unknown, or the survey has other questions.
 
     Examples
     --------
@@ -103,6 +104,8 @@ def explain_pair(
     >>> len(found.contributions) == year.survey.questionnaire.n_questions
     True
     """
+    check_whole("i", i)
+    check_whole("j", j)
     model.check_survey(survey)
     n = survey.n_students
     if i == j or not (0 <= i < n and 0 <= j < n):
@@ -136,21 +139,21 @@ def _answer(survey: Survey, question: Question, student: int, column: int) -> st
 
 @dataclass(frozen=True, slots=True)
 class QuestionWeight:
-    """What the model learned about one question.
+    """Learned weights and effect of one question.
 
     Parameters
     ----------
     question : Question
     distance_weight : float, nats per step apart; not identified alone (pair weights can absorb it).
     pair_weights : ndarray, shape (L, L), nats, symmetric, theta of each unordered answer pair.
-    pair_scores : ndarray, shape (L, L), nats: what two answers together add to a score.
+    pair_scores : ndarray, shape (L, L), nats: score of two answers together.
     step_effect : float, nats
-        Least-squares slope of the score on the distance between answers beside a free number per
-        answer, over pairs as common as in the past cohorts: distance and pair weights together.
-        Below zero keeps different apart.
+        Least-squares slope of the score on the distance between answers, with a free number per
+        answer, weighted by how common each pair of answers was in the past cohorts: distance and
+        pair weights together. Below zero, students with different answers are kept apart.
     importance : float
-        Share of the variance of scores between random pairs that is not of one student alone, 0..1
-        over questions: adding to all scores of a student changes no matching's probability.
+        Share, 0..1 over questions, of the interaction variance of scores between random pairs. It
+        leaves out parts that depend on one student alone: they change no matching's probability.
     blank_scores : tuple (one blank, both blank) in nats, None if the past years had no blanks.
     """
 
@@ -164,12 +167,12 @@ class QuestionWeight:
 
     @property
     def odds_factor(self) -> float:
-        """exp(step_effect): the odds of a pairing are multiplied by this per step apart."""
+        """Factor on the odds of a pairing per step of distance: exp(step_effect)."""
         return float(np.exp(self.step_effect))
 
 
 def question_weights(model: RoommateModel) -> tuple[QuestionWeight, ...]:
-    """Return one row per question, in the order of the questionnaire.
+    """Return the learned weights of every question, in the order of the questionnaire.
 
     Parameters
     ----------

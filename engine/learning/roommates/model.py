@@ -1,4 +1,4 @@
-"""A learned model of roommates' choices, and its file."""
+"""Learned model of roommates' choices, and its file format."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,23 +14,29 @@ from engine.crf.survey_features import SurveyFeatures
 
 FORMAT = "bethe-hall roommate model 1"
 MAX_FILE_BYTES = 64 * 1024 * 1024
-SHARES_SUM = 1e-6  # how far from 1 rounding may take the sum of a question's shares
+SHARES_SUM = 1e-6  # largest rounding error of the sum of a question's shares
 
 
 @dataclass(frozen=True, slots=True)
 class RoommateModel:
-    """Weights of answers, and how far probabilities made from them may be trusted.
+    """Learned weights of answers, with the calibration of their probabilities.
 
     Parameters
     ----------
     theta : ndarray, shape (K,), nats, read-only.
     features : SurveyFeatures, the meaning of theta.
-    ridge : float, lambda that theta was learned with.
+    ridge : float, lambda used in learning.
     rho : float, reweighting in [0, 1]; 1 is Bethe.
     calibration : float or None
-        Factor on the scores under which pair probabilities matched pairs that the weights had not
-        seen (1 would mean: as learned); None when it was not checked, and then a probability is
-        the model's confidence only.
+        Factor on the scores with which pair probabilities matched held-out pairs (1 means no
+        change); None if it was not checked, and then a probability is the model's confidence only.
+
+    Examples
+    --------
+    >>> from engine import simulate_university, train_roommates
+    >>> year = simulate_university(30, 1, rng=np.random.default_rng(0)).cohorts[0]
+    >>> train_roommates([(year.survey, year.pairs)]).model.scores(year.survey).shape
+    (30, 30)
     """
 
     theta: FloatArray
@@ -41,22 +47,22 @@ class RoommateModel:
 
     @property
     def questionnaire(self) -> Questionnaire:
-        """The questions that the model knows."""
+        """Questionnaire that the model was learned from."""
         return self.features.questionnaire
 
     def scores(self, survey: Survey) -> FloatArray:
-        """Return W, shape (n, n), nats.
+        """Return the scores W of all pairs of a survey, shape (n, n), nats.
 
         Raises
         ------
         InvalidProblemError
-            If the survey asked other questions.
+            If the survey has other questions.
         """
         self.check_survey(survey)
         return self.features.scores(survey, self.theta)
 
     def check_survey(self, survey: Survey) -> None:
-        """Raise InvalidProblemError naming the question in which the survey differs."""
+        """Raise InvalidProblemError, with the name of the question, if the survey differs."""
         theirs = {question.name: question for question in survey.questionnaire.questions}
         for question in self.questionnaire.questions:
             if question.name not in theirs:
@@ -76,7 +82,7 @@ class RoommateModel:
         return replace(self, calibration=float(calibration))
 
     def save(self, path: Path | str) -> None:
-        """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code."""
+        """Write the model atomically, as an ``.npz`` of numbers and text without code."""
         arrays = {
             "format": np.array(FORMAT),
             "theta": self.theta,
@@ -93,12 +99,12 @@ class RoommateModel:
 def make_roommate_model(
     theta: FloatArray, features: SurveyFeatures, ridge: float, rho: float
 ) -> RoommateModel:
-    """Build a model that owns a read-only copy of theta."""
+    """Build a roommate model that owns a read-only copy of theta."""
     return RoommateModel(read_only(np.array(theta, dtype=np.float64)), features, ridge, rho)
 
 
 def load_roommate_model(path: Path | str) -> RoommateModel:
-    """Read a model file and check everything in it.
+    """Read a roommate model file and check everything in it.
 
     Parameters
     ----------
@@ -159,7 +165,7 @@ def _assemble(parts: dict[str, FloatArray]) -> RoommateModel:
     ridge, rho = float(parts["ridge"]), float(parts["rho"])
     calibration = float(parts["calibration"])
     is_checked = not np.isnan(calibration)
-    # A factor below zero would turn the ranking of all pairs round.
+    # A factor below zero would reverse the ranking of all pairs.
     bad_factor = is_checked and not (np.isfinite(calibration) and calibration > 0)
     if not (np.isfinite(ridge) and ridge > 0 and 0 <= rho <= 1) or bad_factor:
         raise InvalidProblemError("its settings are out of range.")

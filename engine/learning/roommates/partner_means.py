@@ -1,7 +1,7 @@
-"""What an average partner contributes per question, for all students at once.
+"""Mean score contribution of allowed partners per question, for all students at once.
 
-The mean of ``explain_pair`` over a student's allowed partners, read off counts of answers within
-groups instead of summed pair by pair: O(n Q) for a cohort instead of O(n) for every pair.
+This is the mean of ``explain_pair`` over a student's allowed partners, computed from counts of
+answers within groups instead of pair by pair: O(n Q) for a cohort instead of O(n) for every pair.
 """
 
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ from engine.learning.roommates.model import RoommateModel
 
 @dataclass(frozen=True, slots=True)
 class PartnerMeans:
-    """Sums over the partners that ``same``, ``forbids`` and ``single`` allow.
+    """Sums of scores over the partners that ``same``, ``forbids`` and ``single`` allow.
 
     Parameters
     ----------
-    sums : ndarray, shape (n, Q), nats, per question summed over allowed partners.
-    counts : ndarray, shape (n,), allowed partners.
+    sums : ndarray, shape (n, Q), nats, score of each question summed over allowed partners.
+    counts : ndarray, shape (n,), number of allowed partners.
     """
 
     sums: FloatArray
     counts: IntArray
 
     def of_pairs(self, pairs: IntArray) -> FloatArray:
-        """Return the mean over both students' allowed partners, shape (p, Q), nats.
+        """Return the mean score over both students' allowed partners, shape (p, Q), nats.
 
-        A pair in which neither has an allowed partner gets zeros.
+        It is zero if neither student has an allowed partner.
         """
         total = self.sums[pairs].sum(axis=1)
         count = self.counts[pairs].sum(axis=1)[:, None]
@@ -41,12 +41,12 @@ class PartnerMeans:
 def compute_partner_means(
     model: RoommateModel, survey: Survey, rules: Rules | None = None
 ) -> PartnerMeans:
-    """Return what an average allowed partner contributes to every student's score.
+    """Return the sums and counts for the mean score of every student's allowed partners.
 
     Raises
     ------
     InvalidProblemError
-        If the survey asked other questions.
+        If the survey has other questions.
     """
     rules = rules or Rules()
     model.check_survey(survey)
@@ -76,7 +76,7 @@ def compute_partner_means(
 
 
 def _group_numbers(survey: Survey, rules: Rules) -> IntArray:
-    """Number the groups within which pairs may be made; a blank is a value of its own."""
+    """Return the number of each student's group; pairs stay within groups, blank is a value."""
     if not rules.same:
         return np.zeros(survey.n_students, dtype=np.int64)
     keys = list(zip(*(survey.attributes[name] for name in rules.same), strict=True))
@@ -85,6 +85,6 @@ def _group_numbers(survey: Survey, rules: Rules) -> IntArray:
 
 
 def _effective_forbids(rules: Rules, group: IntArray) -> list[tuple[int, int]]:
-    """Return each forbidden pair once, those across groups left out: they never were allowed."""
+    """Return each forbidden pair within a group once; pairs across groups are never allowed."""
     pairs = {(min(i, j), max(i, j)) for i, j in rules.forbids}
     return sorted((i, j) for i, j in pairs if group[i] == group[j])

@@ -1,4 +1,4 @@
-"""Propose pairs for a cohort: the best complete set, and the probability of every pair."""
+"""Proposal of pairs for a cohort: the best complete set, and the probability of every pair."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray, read_only
 from engine.core.errors import InfeasibleError, StoppedError
+from engine.core.options import check_callables, check_seconds
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -28,12 +29,12 @@ NEXT_BEST = 3
 
 @dataclass(frozen=True, slots=True)
 class NextBest:
-    """The likeliest other partners of every student, likeliest first.
+    """Most probable other partners of every student, most probable first.
 
     Parameters
     ----------
-    students : ndarray, shape (n, 3), int64, -1 where there are fewer.
-    scores, probabilities : ndarray, shape (n, 3), nan where there are fewer.
+    students : ndarray, shape (n, 3), int64, padded with -1.
+    scores, probabilities : ndarray, shape (n, 3), padded with nan.
     """
 
     students: IntArray
@@ -43,7 +44,7 @@ class NextBest:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A complete set of pairs that follows the rules.
+    """Proposed complete set of pairs that satisfies the rules.
 
     Parameters
     ----------
@@ -51,21 +52,21 @@ class Proposal:
     scores, probabilities : ndarray, shape (p,)
         Probabilities are marginals of the joint matching under the rules; 1 for locked pairs.
     weight, upper_bound : float, nats
-        Total score, and the certified bound on what any allowed set could score.
+        Total score, and the certified upper bound on the score of any allowed set.
     doubt : ndarray, shape (n,)
-        exp(entropy of the partner): the number of equally likely partners; 1 when locked, 0 single.
-    n_allowed : ndarray, shape (n,), partners that the rules allow.
+        exp(entropy of the partner), number of equally likely partners; 1 if locked, 0 if single.
+    n_allowed : ndarray, shape (n,), number of partners that the rules allow.
     next_best : NextBest
     marginals : ndarray, shape (n, n), float32, symmetric.
     is_exact : ndarray, shape (n,), bool
-        Whose probabilities are sums over all sets of pairs: in groups of up to 30 and larger ones
-        that rules take apart, and locked or single students. Those of the others are the Bethe
-        approximation, held against a Markov chain.
+        True if the student's probabilities are sums over all sets of pairs: in groups of up to 30,
+        in larger groups that rules split, and for locked or single students. The other
+        probabilities are the Bethe approximation, checked against a Markov chain.
     probability_error : ndarray, shape (n,)
-        Largest standard error of a probability in the student's group: 0 where sums are exact, nan
-        where no chain was run, or chains did not agree: the approximation's error is then unknown.
+        Largest standard error of a probability in the student's group: 0 if sums are exact, nan if
+        no chain was run or the chains did not agree: the approximation's error is then unknown.
     is_calibrated : bool
-        Whether probabilities were checked on unseen pairs; otherwise they are model confidence.
+        True if probabilities were checked on held-out pairs; otherwise they are model confidence.
     """
 
     pairs: IntArray
@@ -83,7 +84,7 @@ class Proposal:
 
     @property
     def gap(self) -> float:
-        """How far the total score may be below the best, nats; at rounding level."""
+        """Upper bound on the distance of the total score to the best, nats; at rounding level."""
         return max(self.upper_bound - self.weight, 0.0)
 
 
@@ -101,13 +102,14 @@ def propose_pairs(
     Parameters
     ----------
     model : RoommateModel
-    survey : Survey, n students, asked the questions of the model.
+    survey : Survey, n students, with the questions of the model.
     rules : Rules, default none.
     sampling_seconds : float
-        At most so long runs the Markov chain that holds probabilities to a stated error; it ends
-        when every standard error is .003. 0 runs none and states no error.
+        Limit of processor time, of each thread, of the Markov chain that estimates probabilities
+        with a standard error; it ends when every standard error is 0.003. With 0 no chain runs and
+        no error is estimated.
     on_progress : callable taking a Progress, optional
-    should_stop : callable returning bool, optional, asked before every sweep.
+    should_stop : callable returning bool, optional, called before every sweep.
 
     Returns
     -------
@@ -117,17 +119,17 @@ def propose_pairs(
     Raises
     ------
     InvalidProblemError
-        If the survey asked other questions.
+        If the survey has other questions.
     InfeasibleError
-        If the rules leave no complete set of pairs; the sentence of the first conflict.
+        If the rules allow no complete set of pairs; with the sentence of the first conflict.
     StoppedError
-        If ``should_stop``, asked before every sweep, answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
-    Groups that ``same`` rules separate are solved apart. O(n^2) memory: the answer takes 4 n^2
+    Groups that ``same`` rules separate are solved separately. O(n^2) memory: the result takes 4 n^2
     bytes, and work on a group of m at its peak 50 m^2 (measured at 1,200: scores, messages, their
-    copies), or 95 m^2 where a pair is likelier than all others together.
+    copies), or 95 m^2 if a pair is more probable than all others together.
 
     Examples
     --------
@@ -138,6 +140,8 @@ def propose_pairs(
     >>> len(proposal.pairs), abs(proposal.upper_bound - proposal.weight) < 1e-6
     (15, True)
     """
+    check_seconds("sampling_seconds", sampling_seconds, optional=False)
+    check_callables(on_progress=on_progress, should_stop=should_stop)
     rules = rules or Rules()
     model.check_survey(survey)
     conflicts = check_rules(survey, rules)
@@ -162,7 +166,7 @@ def propose_pairs(
 
 
 class _Draft:
-    """Arrays of a proposal while its groups are being solved."""
+    """Arrays of a proposal under construction, filled group by group."""
 
     def __init__(self, n: int) -> None:
         self.marginals = np.zeros((n, n), dtype=np.float32)
@@ -178,7 +182,7 @@ class _Draft:
         self.upper_bound = 0.0
 
     def lock(self, i: int, j: int, score: float) -> None:
-        """Add a locked pair: certain, without alternatives."""
+        """Add a locked pair, with probability 1 and no alternatives."""
         self.marginals[i, j] = self.marginals[j, i] = 1.0
         self.doubt[[i, j]] = 1.0
         self.n_allowed[[i, j]] = 1
@@ -260,7 +264,7 @@ def _estimate_marginals(
     sampling_seconds: float,
     should_stop: StopCallback,
 ) -> tuple[FloatArray, BoolArray, float]:
-    """Return a group's marginals (m, m), whose are exact, and the others' standard error."""
+    """Return a group's marginals (m, m), a mask of exact rows, and the standard error."""
     is_sampled = sampling_seconds > 0.0
     found = compute_group_marginals(
         scores, rho, forbidden, is_guide=is_sampled, should_stop=should_stop
@@ -273,7 +277,7 @@ def _estimate_marginals(
             max_seconds=sampling_seconds,
             should_stop=should_stop,
         )
-        if sampled.has_mixed:  # else its frequencies tell where it began
+        if sampled.has_mixed:  # otherwise its frequencies depend on the starting point
             tau = np.where(found.is_exact[:, None], found.tau, sampled.tau)
             return tau, found.is_exact, sampled.error
         found = compute_group_marginals(scores, rho, forbidden, should_stop=should_stop)
@@ -281,7 +285,7 @@ def _estimate_marginals(
 
 
 def partner_perplexity(tau: FloatArray) -> FloatArray:
-    """Return exp(-sum_j tau_ij log tau_ij) for every row, shape (n,)."""
+    """Return the perplexity exp(-sum_j tau_ij log tau_ij) of every row, shape (n,)."""
     logs = np.log(np.where(tau > 0.0, tau, 1.0))
     return np.asarray(np.exp(-np.einsum("ij,ij->i", tau, logs)), dtype=np.float64)
 

@@ -1,10 +1,10 @@
-"""What each question tells about who will live with whom, in nats a student.
+"""Information that each question gives about roommates, in nats a student.
 
-Information is what the questions asked take from the uncertainty about a student's roommate:
+The information of a set S of questions is the reduction in uncertainty about a student's roommate:
 
     I(S) = mean over students of  log(n - 1) - H(tau_i),        tau the marginals under questions S
 
-so zero where the questions say nothing, and log(n - 1) where they name the roommate.
+It is zero if the questions give no information, and log(n - 1) if they determine the roommate.
 """
 
 from dataclasses import dataclass
@@ -26,21 +26,21 @@ from engine.inference.matching.group_marginals import compute_group_marginals
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommates.model import RoommateModel
 
-SAMPLE = 300  # students whose information stands for all: within a few per cent of it
+SAMPLE = 300  # sampled students; their information is within a few per cent of that of all
 NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionInformation:
-    """What one question tells.
+    """Information that one question gives about roommates.
 
     Parameters
     ----------
     question : Question
     alone : float, nats a student, if it were the only question.
-    lost_without : float, nats a student that all questions but this one lack of all.
-    rank : int, from 1: when it is asked if always the question that adds most comes next.
-    added : float, nats a student that it adds then.
+    lost_without : float, nats a student, loss if only this question is left out.
+    rank : int, from 1: position in the greedy order, which always adds the best question next.
+    added : float, nats a student that the question adds at its position in that order.
     """
 
     question: Question
@@ -58,12 +58,12 @@ def question_information(
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
 ) -> tuple[QuestionInformation, ...]:
-    """Return what every question of a model tells about the students of a survey.
+    """Return the information that every question of a model gives about a survey's students.
 
     Parameters
     ----------
-    model : RoommateModel; its calibration counts where it has one.
-    survey : Survey, asked the questions of the model; of more than 300 students a sample is used.
+    model : RoommateModel; its calibration is applied if it has one.
+    survey : Survey, with the questions of the model; of more than 300 students a sample is used.
     rng : Generator, draws the sample; defaults to seed 0.
     on_progress, should_stop : callbacks
 
@@ -74,9 +74,9 @@ def question_information(
     Raises
     ------
     InvalidProblemError
-        If the survey asked other questions or has fewer than four students.
+        If the survey has other questions or fewer than four students.
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
@@ -91,7 +91,7 @@ def question_information(
     work = _Questions(model, survey.take(np.sort(chosen)), should_stop)
     count = len(work.parts)
     with one_blas_thread():
-        on_progress(Progress("Reading what each question tells", fraction=0.0))
+        on_progress(Progress("Reading the information of each question", fraction=0.0))
         alone = [work.information(np.arange(count) == q) for q in range(count)]
         everything = work.information(np.ones(count, dtype=np.bool_))
         without = [work.information(np.arange(count) != q) for q in range(count)]
@@ -106,7 +106,7 @@ def question_information(
 
 
 class _Questions:
-    """Scores question by question, and the information of any set of them."""
+    """Scores of pairs by question, and the information of any set of questions."""
 
     def __init__(self, model: RoommateModel, survey: Survey, should_stop: StopCallback) -> None:
         factor = 1.0 if model.calibration is None else model.calibration
@@ -119,7 +119,7 @@ class _Questions:
         self.should_stop = should_stop
 
     def information(self, asked: BoolArray) -> float:
-        """Return I of the questions asked, nats a student."""
+        """Return the information I of the selected questions, nats a student."""
         if self.should_stop():
             raise StoppedError("Cancelled.")
         scores = np.zeros(self.parts[0].shape)
@@ -130,7 +130,7 @@ class _Questions:
 
 
 def information_of(tau: FloatArray) -> float:
-    """Return the mean over students of log(n - 1) - H(tau_i), nats."""
+    """Return the information of marginals: the mean of log(n - 1) - H(tau_i), nats."""
     logs = np.log(np.where(tau > 0.0, tau, 1.0))
     entropy = -float((tau * logs).sum()) / len(tau)
     return max(float(np.log(len(tau) - 1)) - entropy, 0.0)
@@ -139,7 +139,7 @@ def information_of(tau: FloatArray) -> float:
 def _greedy(
     work: _Questions, alone: list[float], on_progress: ProgressCallback
 ) -> tuple[list[int], list[float]]:
-    """Ask the question that adds most again and again; return the order, and what each added."""
+    """Return the greedy order of the questions, and the information that each adds in it."""
     count = len(alone)
     asked, known = np.zeros(count, dtype=np.bool_), 0.0
     order: list[int] = []

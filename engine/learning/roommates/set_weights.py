@@ -1,4 +1,4 @@
-"""Weights that people set, for the first year, when there are no past choices to learn from."""
+"""Roommate models with weights set by staff, for a first year without past choices."""
 
 from collections.abc import Mapping
 
@@ -9,19 +9,19 @@ from engine.crf.survey import Survey
 from engine.crf.survey_features import distance_table, make_survey_features
 from engine.learning.roommates.model import RoommateModel, make_roommate_model
 
-LARGEST = 10.0  # nats: e^10 times the odds is more than anybody can mean
+LARGEST = 10.0  # nats: a factor of e^10 on the odds is beyond any sensible setting
 
 
 def set_roommate_weights(survey: Survey, importance: Mapping[str, float]) -> RoommateModel:
-    """Build a model in which each question counts as much as people say.
+    """Build a roommate model from a given importance of each question.
 
     Two students whose answers to question q are farthest apart score ``importance[q]`` nats less
     than two who answer alike; in between, in proportion to the distance. Nothing is learned, so the
-    model has no certificate and its probabilities say what was set, not what was observed.
+    model has no certificate, and its probabilities reflect the settings, not observations.
 
     Parameters
     ----------
-    survey : Survey, whose questions, and shares of answers for blanks, the model takes.
+    survey : Survey, source of the model's questions, and of the shares of answers for blanks.
     importance : mapping of question to nats
         Above zero: alike is better. Below zero: unlike is better. A question left out counts 0.
 

@@ -1,4 +1,4 @@
-"""Which solver learns, by name; all share the objective, the entropy and the certificate."""
+"""Choice of the solver by name; all solvers share the objective, entropy and certificate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,10 +21,10 @@ from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
 
 AS_CLOSE_AS_PROOFS = 1e-7
-"""Relative gap below which a certified solution that stalled is as good as it can be.
+"""Relative gap below which a certified solution that stalled cannot be improved.
 
-Odd sets are proved to 1e-9, a point is mixed with the uniform one by that much, and the value that
-this costs can be that of 100 times a sharp year's likelihood. Frank-Wolfe would go on for ever.
+Odd-set constraints are proved to 1e-9 and the point is mixed with the uniform point by that much,
+which can cost a value of 100 times a sharp year's likelihood. Frank-Wolfe would never end.
 """
 
 _CALLERS_WISH = (Status.CANCELLED, Status.TIME_LIMIT)
@@ -44,12 +44,12 @@ def solve_roommates(
 ) -> LearningResult:
     """Learn theta with the named solver; ``auto`` is `_solve_in_theta_first`.
 
-    Time limits begin where everything is compiled.
+    Time limits start after compilation.
 
     Raises
     ------
     MemoryError
-        If there is no room for the scores and marginals of the largest year: before anything else.
+        At once, if there is no memory for the scores and marginals of the largest year.
     """
     largest = max(survey.n_students for survey, _ in cohorts)
     np.empty((2, largest, largest))
@@ -84,11 +84,11 @@ def _solve_in_theta_first(
     solve_by_blocks: Callable[[Callbacks], LearningResult],
     callbacks: Callbacks,
 ) -> LearningResult:
-    """Solve in theta, which measured faster at every size (``benchmarks/bench_training.py``).
+    """Solve in theta, which measured faster at every size (``benchmarks/goals/training.py``).
 
-    Where that stalls before the wanted gap, because a marginal left the range of its inner solver
-    or an odd-set inequality could not be proved, go on with block-coordinate Frank-Wolfe, whose
-    oracle knows the whole matching polytope, and return the better of the two certified solutions.
+    If that stalls before the target gap, because a marginal left the range of its inner solver or
+    an odd-set inequality could not be proved, continue with block-coordinate Frank-Wolfe, whose
+    oracle covers the whole matching polytope, and return the better of the certified solutions.
     """
     saved = None if callbacks.checkpoint is None else callbacks.checkpoint.load()
     if saved is not None and solver_of(saved) == ShuffledOrder.__name__:
@@ -108,14 +108,14 @@ def _solve_in_theta_first(
 
 
 def _is_final(in_theta: LearningResult) -> bool:
-    """Whether nothing is to be gained, or wanted, beyond the solution in theta."""
+    """Return True if the solution in theta is final: good enough, cancelled or out of time."""
     solved = in_theta.status is Status.CONVERGED or in_theta.relative_gap <= AS_CLOSE_AS_PROOFS
     return (in_theta.is_certified and solved) or in_theta.status in _CALLERS_WISH
 
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """A checkpoint of the walk that keeps the certified solution in theta beside it."""
+    """Checkpoint of Frank-Wolfe that also stores the certified solution in theta."""
 
     place: Checkpoint
     in_theta: LearningResult
@@ -125,7 +125,7 @@ class _Beside:
         return self.place.load()
 
     def save(self, state: State) -> None:
-        """Save the walk's state with the solution."""
+        """Save the state of Frank-Wolfe with the solution in theta."""
         known = self.in_theta
         effort = (known.objective, known.lower_bound, known.iterations, known.oracle_calls)
         solution: State = {"in_theta": known.theta, "in_theta_figures": np.array(effort)}
@@ -133,7 +133,7 @@ class _Beside:
 
 
 def _solution_beside(saved: SavedState) -> LearningResult | None:
-    """The solution in theta that a walk's checkpoint keeps, if there was a certified one."""
+    """Return the certified solution in theta stored in a checkpoint, or None."""
     if "in_theta" not in saved:
         return None
     objective, lower, iterations, calls = (float(x) for x in saved["in_theta_figures"])
@@ -144,7 +144,7 @@ def _solution_beside(saved: SavedState) -> LearningResult | None:
         is_certified=True,
         iterations=int(iterations),
         oracle_calls=int(calls),
-        seconds=0.0,  # those of the walk go on from it
+        seconds=0.0,  # the seconds of Frank-Wolfe include these
         status=Status.STALLED,
         trajectory=(),
     )

@@ -1,14 +1,19 @@
-"""Learn what makes roommates from the pairs of past years."""
+"""Training of a roommate model from the pairs of past years."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.arguments import check_positive
 from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import InvalidProblemError
+from engine.core.options import (
+    check_callables,
+    check_choice,
+    check_generator,
+    check_number,
+    check_seconds,
+)
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -17,10 +22,11 @@ from engine.core.progress import (
     never_stop,
 )
 from engine.core.status import Status
-from engine.crf.roster import Cohort, as_rooms
+from engine.crf.roster import Cohort, as_rooms, cohort_digest
 from engine.crf.survey_features import make_survey_features
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommates.calibration import fit_calibration
+from engine.learning.roommates.defaults import RELATIVE_GAP, RHO, RIDGE
 from engine.learning.roommates.model import RoommateModel, make_roommate_model
 from engine.learning.roommates.solvers import SOLVERS, solve_roommates
 from engine.solvers.control import Callbacks, Limits
@@ -29,7 +35,7 @@ from engine.solvers.result import LearningResult
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedRoommates:
-    """A learned model, and the certificate of its weights: bounds on log l_rho, nats."""
+    """Learned model, with the certificate of its weights: bounds on log l_rho, nats."""
 
     model: RoommateModel
     result: LearningResult
@@ -38,41 +44,41 @@ class TrainedRoommates:
 def train_roommates(
     cohorts: Sequence[Cohort],
     *,
-    ridge: float = 100.0,
-    rho: float = 1.0,
+    ridge: float = RIDGE,
+    rho: float = RHO,
     solver: str = "auto",
-    relative_gap: float = 1e-4,
+    relative_gap: float = RELATIVE_GAP,
     max_seconds: float | None = None,
     rng: np.random.Generator | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
     checkpoint: Checkpoint | None = None,
 ) -> TrainedRoommates:
-    """Fit the weights by approximate maximum likelihood over perfect matchings.
+    """Fit a roommate model by approximate maximum likelihood over perfect matchings.
 
     Parameters
     ----------
     cohorts : sequence of (Survey, pairs (p, 2) or rooms (n,))
-        Pairs of students, or the room of every student (-1 for none) where rooms hold more than
-        two: each resident's roommate then counts as uniform among the others. Students without a
-        roommate are left out of the year.
+        Pairs of students, or the room of every student (-1 for none) if rooms hold more than two:
+        each resident's roommate then counts as uniform among the others in the room. Students
+        without a roommate are left out of the year.
     ridge : float, lambda > 0.
     rho : float in [0, 1], 1 for Bethe, 1/2 for the reweighted bound.
     solver : "auto", "theta", "frank-wolfe", "block-coordinate" or "fully-corrective"
-    relative_gap : float, stop at this certified gap over the size of the log-likelihood.
+    relative_gap : float, stop at this certified gap divided by the size of the log-likelihood.
     max_seconds : float, optional
-        Of learning and calibration together; calibration is left out where too few are left.
+        Limit of learning and calibration together; calibration is left out if too little remains.
     rng : Generator, used by the block order; defaults to seed 0.
     on_progress, should_stop : callbacks
         Reports carry both bounds: ``objective`` L(tau) above, ``lower_bound`` l_rho(theta) below.
     checkpoint : Checkpoint, optional
-        A killed run that is started again with the same cohorts and settings goes on from it;
-        one of other cohorts or settings is refused and left as it is.
+        A killed run that is started again with the same cohorts and settings resumes from it;
+        a checkpoint of other cohorts or settings is refused and left unchanged.
 
     Returns
     -------
     TrainedRoommates
-        When stopped early, the best weights so far with the gap that they have.
+        If stopped early, the best weights so far with their gap.
 
     Raises
     ------
@@ -81,8 +87,8 @@ def train_roommates(
 
     Notes
     -----
-    Calibration is fitted afterwards on folds that their weights have not seen, in three minutes at
-    most beside the marginals of the folds.
+    Calibration is fitted afterwards on held-out folds, in at most three minutes plus the time for
+    the marginals of the folds.
 
     References
     ----------
@@ -95,13 +101,14 @@ def train_roommates(
     >>> train_roommates([(year.survey, year.pairs)]).result.relative_gap <= 1e-4
     True
     """
+    check_number("ridge", ridge, above=0.0)
+    check_number("rho", rho, at_least=0.0, at_most=1.0)
+    check_choice("solver", solver, SOLVERS)
+    check_number("relative_gap", relative_gap, above=0.0)
+    check_seconds("max_seconds", max_seconds)
+    check_generator("rng", rng)
+    check_callables(on_progress=on_progress, should_stop=should_stop)
     checked = _check_cohorts(cohorts)
-    check_positive("ridge", ridge)
-    check_positive("relative_gap", relative_gap)
-    if not 0.0 <= rho <= 1.0:
-        raise InvalidProblemError(f"rho: expected a number from 0 to 1, received {rho}.")
-    if solver not in SOLVERS:
-        raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, not {solver!r}.")
     features = make_survey_features([survey for survey, _ in checked])
     with one_blas_thread():
         result = solve_roommates(
@@ -131,19 +138,14 @@ def _own(
     ridge: float,
     rho: float,
 ) -> OwnCheckpoint | None:
-    """Tie a checkpoint to the cohorts, the solver and the settings that change the optimum."""
+    """Return a checkpoint bound to the cohorts, the solver and the settings."""
     if checkpoint is None:
         return None
-    digest = hashlib.sha256()
-    for survey, pairs in cohorts:
-        digest.update(repr((survey.questionnaire, survey.answers.shape)).encode())
-        digest.update(survey.answers.tobytes())
-        digest.update(pairs.tobytes())
     settings: dict[str, str | float] = {
         "solver": solver,
         "ridge": float(ridge),
         "rho": float(rho),
-        "cohort digest": digest.hexdigest()[:12],
+        "cohort digest": cohort_digest(cohorts)[:12],
     }
     return OwnCheckpoint(checkpoint, settings)
 
@@ -154,7 +156,7 @@ def _calibrate(
     max_seconds: float,
     should_stop: StopCallback,
 ) -> RoommateModel:
-    """Fit the calibration on unseen folds; a model that cannot be checked stays as it is."""
+    """Return the model calibrated on held-out folds, or unchanged if that is not possible."""
     value = fit_calibration(
         cohorts,
         model.features,

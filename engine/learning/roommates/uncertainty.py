@@ -1,13 +1,13 @@
-"""How sure learned weights are: standard errors, the years apart, and their drift.
+"""Uncertainty of learned weights: standard errors, estimates by year, and drift over the years.
 
-Weights are estimated anew with a pull towards zero (lambda) of 1 at most: an interval is to hold
-whatever the truth is, and a strong pull shifts weights by more than chance does. The covariance is
+Weights are estimated again with a ridge (lambda) of at most 1: an interval must be valid whatever
+the true weights are, and a strong ridge shifts weights by more than chance does. The covariance is
 
     (H + lambda I)^-1,      H = sum over years of the exact Hessian of log Z at the estimate
 
-What pairs say about a question is its interaction: adding a number per answer to both students'
-scores changes no matching's probability. So a question's effect is the slope of its scores on the
-distance between answers beside a free number per answer, pairs as common as in the past years.
+Pairs give information only about the interaction of a question: adding a number per answer to both
+students' scores changes no matching's probability. So a question's effect is the slope of its
+scores on the distance between answers, with a free number per answer, weighted as in past years.
 
 References
 ----------
@@ -23,7 +23,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import chdtrc, ndtri  # scipy.stats would take as long as Django to load
 
 from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.checkpoint import Checkpoint
 from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.options import check_callables, check_number, check_seconds
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -42,28 +44,32 @@ from engine.crf.survey_features import (
 )
 from engine.datasets.roster_sampler import sample_roster
 from engine.kernels.threads import one_blas_thread
+from engine.learning.roommates.defaults import RHO
+from engine.learning.roommates.kept_estimates import KeptEstimates, estimate_key
 from engine.solvers.control import Callbacks, Limits
+from engine.solvers.result import LearningResult
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
 
-WEAK_RIDGE = 1.0  # a weight of one nat, e times the odds, is nothing unusual before any data
-GAP = 0.01  # nats of the likelihood: within .15 of a standard error in any direction
+WEAK_RIDGE = 1.0  # as a prior, a weight of one nat, a factor e on the odds, is not unusual
+GAP = 1e-5  # nats of the likelihood: within 0.005 of a standard error in any direction
+NEWTON = 0.1  # a step that leaves more of the gradient has the exact curvature computed again
 CONFIDENCE = 0.95
 WIDTH = float(ndtri(0.5 + CONFIDENCE / 2.0))  # standard errors on either side
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one question does to a pair, and how sure that is.
+    """Effect of one question on a pair's score, with its standard error and p-value.
 
     Parameters
     ----------
     question : Question
     effect : float, nats per step apart (nominal and binary questions: if different).
-    standard_error : float, nats; inf where the past years cannot tell, all answers being alike.
+    standard_error : float, nats; inf if all answers of the past years are alike.
     p_value : float
-        How often years in which the question matters to nobody would show as much of it, in any
-        of its pairs of answers.
+        Probability that interactions this large, over all pairs of answers, appear by chance if
+        the question matters to nobody.
     """
 
     question: Question
@@ -80,16 +86,16 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightEstimate:
-    """Weights with their covariance.
+    """Estimated weights with their covariance.
 
     Parameters
     ----------
     theta : ndarray, shape (K,), nats, read-only.
-    covariance : ndarray, shape (K, K), of theta, the weak pull read as prior knowledge; read-only.
+    covariance : ndarray, shape (K, K), of theta, with the weak ridge as a prior; read-only.
     features : SurveyFeatures, the meaning of theta.
-    ridge, rho : float, what theta was estimated with.
-    gap : float, nats, certified: what the penalised likelihood lacks of its best at most.
-    n_pairs : int, roommates learned from.
+    ridge, rho : float, settings of the estimate.
+    gap : float, nats, certified bound on the distance of the penalised likelihood to its maximum.
+    n_pairs : int, number of pairs learned from.
     """
 
     theta: FloatArray
@@ -102,7 +108,7 @@ class WeightEstimate:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Of every weight, shape (K,); sums of weights may be far better known."""
+        """Standard error of every weight, shape (K,); sums of weights may have far smaller ones."""
         return np.sqrt(np.diag(self.covariance))
 
     def effects(self) -> tuple[Effect, ...]:
@@ -119,7 +125,7 @@ class WeightEstimate:
         return tuple(rows)
 
     def _p_value(self, index: int) -> float:
-        """Test that all interactions of a question are zero."""
+        """Return the p-value of the test that all interactions of a question are zero."""
         contrasts = _interactions(self.features, index)
         spread = contrasts @ self.covariance @ contrasts.T
         values, vectors = np.linalg.eigh(spread)
@@ -130,15 +136,15 @@ class WeightEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How one question's effect moves over the years.
+    """Drift of one question's effect over the years.
 
     Parameters
     ----------
     question : Question
     per_year, standard_error : float, nats a year: the weighted least-squares slope.
     p_value : float
-        How often years of one and the same effect would differ as much among themselves by chance,
-        in a trend or otherwise.
+        Probability that years with the same effect differ this much by chance, in a trend or
+        otherwise.
     """
 
     question: Question
@@ -155,10 +161,10 @@ class Drift:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightsByYear:
-    """Every year's own estimate, in order, and what they say of a drift.
+    """Separate estimates of every year, in order, and the drift of every question.
 
-    ``years`` estimates in the same layout of theta; ``drift`` one per question; ``at`` the times of
-    the years.
+    ``years`` are the estimates, in the same layout of theta; ``drift`` has one entry per question;
+    ``at`` are the times of the years.
     """
 
     years: tuple[WeightEstimate, ...]
@@ -170,49 +176,77 @@ def estimate_weights(
     cohorts: Sequence[Cohort],
     *,
     features: SurveyFeatures | None = None,
-    rho: float = 1.0,
+    rho: float = RHO,
     ridge: float = WEAK_RIDGE,
     max_seconds: float | None = None,
     should_stop: StopCallback = never_stop,
+    kept: KeptEstimates | None = None,
 ) -> WeightEstimate:
     """Estimate weights with their covariance from years with pairs.
 
     Parameters
     ----------
     cohorts : sequence of (Survey, pairs (p, 2) or rooms (n,)), as ``train_roommates`` takes them.
-    features : SurveyFeatures, the layout wanted; by default that of these cohorts.
+    features : SurveyFeatures, the layout of theta; by default that of these cohorts.
     rho : float in [0, 1]
     ridge : float, lambda > 0 of the estimate.
-    max_seconds : float, optional; the estimate has the gap that it has by then.
+    max_seconds : float, optional; at the limit the estimate so far is used, with its gap.
     should_stop : callback
+    kept : KeptEstimates, optional
+        Finished estimates, from which this one is taken, and the state of one in progress.
+
+    Returns
+    -------
+    WeightEstimate
+        With the effect of every question and its standard error.
 
     Raises
     ------
     InvalidProblemError
         If there is no cohort, or one has other questions or fewer than two pairs.
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
 
     Notes
     -----
     In rooms of more than two, roommates of one room are not independent of each other, which the
-    covariance does not see: ``refit_effects`` draws whole rooms.
+    covariance ignores: ``refit_effects`` draws whole rooms.
     Time as for learning, and O(n^2 Q^2 / 4 + n^3) for the Hessian.
+
+    Examples
+    --------
+    >>> from engine import simulate_university
+    >>> year = simulate_university(30, 1, rng=np.random.default_rng(0)).cohorts[0]
+    >>> estimate = estimate_weights([(year.survey, year.pairs)])
+    >>> len(estimate.effects()), estimate.n_pairs
+    (14, 15)
     """
+    check_number("rho", rho, at_least=0.0, at_most=1.0)
+    check_number("ridge", ridge, above=0.0)
+    check_seconds("max_seconds", max_seconds)
+    check_callables(should_stop=should_stop)
     if not cohorts:
         raise InvalidProblemError("Intervals need at least one past cohort, received none.")
     features = features or make_survey_features([survey for survey, _ in cohorts])
     structures, residents = [], 0
     for number, (survey, observed) in enumerate(cohorts, start=1):
         features.questionnaire.check_same_as(survey.questionnaire, f"Cohort {number}")
-        structure = SurveyStructure(survey, observed, features, rho)
+        structure = SurveyStructure(survey, observed, features, rho, is_curvature_exact=True)
         if structure.n_students < 4:
             raise InvalidProblemError(f"Cohort {number} needs at least 2 pairs to learn from.")
         structures.append(structure)
         residents += structure.n_students
-    limits = Limits(0.0, gap=GAP, max_seconds=max_seconds)
+
+    def solve(checkpoint: Checkpoint | None) -> LearningResult:
+        limits = Limits(0.0, gap=GAP, max_seconds=max_seconds)
+        callbacks = Callbacks(should_stop=should_stop, checkpoint=checkpoint)
+        return ThetaAscent(structures, ridge, limits, callbacks, refresh_ratio=NEWTON).solve()
+
     with one_blas_thread():
-        result = ThetaAscent(structures, ridge, limits, Callbacks(should_stop=should_stop)).solve()
+        if kept is None:
+            result = solve(None)
+        else:
+            result = kept.estimate(estimate_key(cohorts, features, rho, ridge, max_seconds), solve)
         information = ridge * np.eye(len(result.theta))
         for structure in structures:
             if should_stop():
@@ -231,12 +265,13 @@ def estimate_by_year(
     cohorts: Sequence[Cohort],
     *,
     at: Sequence[float] | None = None,
-    rho: float = 1.0,
+    rho: float = RHO,
     max_seconds: float | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
+    kept: KeptEstimates | None = None,
 ) -> WeightsByYear:
-    """Estimate every year by itself, and each question's drift over them.
+    """Estimate the weights of every year separately, and each question's drift over the years.
 
     Parameters
     ----------
@@ -245,13 +280,14 @@ def estimate_by_year(
     rho : float in [0, 1]
     max_seconds : float, optional, of all years together.
     on_progress, should_stop : callbacks
+    kept : KeptEstimates, optional; see ``estimate_weights``.
 
     Raises
     ------
     InvalidProblemError
-        If there are fewer than two years, or all of one time.
+        If there are fewer than two years, or all have the same time.
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
     """
     times = np.arange(len(cohorts), dtype=np.float64) if at is None else np.array(at, dtype=float)
     if len(cohorts) < 2 or len(times) != len(cohorts) or np.ptp(times) == 0.0:
@@ -263,7 +299,12 @@ def estimate_by_year(
         on_progress(Progress(f"Year {number + 1} by itself", fraction=number / len(cohorts)))
         years.append(
             estimate_weights(
-                [cohort], features=features, rho=rho, max_seconds=share, should_stop=should_stop
+                [cohort],
+                features=features,
+                rho=rho,
+                max_seconds=share,
+                should_stop=should_stop,
+                kept=kept,
             )
         )
     effects = [year.effects() for year in years]
@@ -279,17 +320,18 @@ def refit_effects(
     rng: np.random.Generator,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
+    kept: KeptEstimates | None = None,
 ) -> FloatArray:
-    """Return the effects estimated from years drawn anew from an estimate, shape (refits, Q).
+    """Return effects estimated from years sampled from an estimate, shape (refits, Q).
 
-    The same students choose again under the estimated weights, into rooms of the same sizes; the
-    standard deviation over refits is a standard error that trusts neither the curvature nor the
-    approximation of log Z (parametric bootstrap, Efron and Tibshirani 1993).
+    Each refit samples rooms of the same sizes for the same students under the estimated weights;
+    the standard deviation over refits is a standard error that relies neither on the curvature nor
+    on the approximation of log Z (parametric bootstrap, Efron and Tibshirani 1993).
 
     Raises
     ------
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop`` returned True.
     """
     draw = [_sampler(estimate, survey, observed, rng) for survey, observed in cohorts]
     surveys = [survey for survey, _ in cohorts]
@@ -303,13 +345,14 @@ def refit_effects(
             rho=estimate.rho,
             ridge=estimate.ridge,
             should_stop=should_stop,
+            kept=kept,
         )
         found.append([row.effect for row in refitted.effects()])
     return np.array(found).reshape(refits, estimate.features.questionnaire.n_questions)
 
 
 def effect_contrast(features: SurveyFeatures, index: int) -> FloatArray:
-    """Return c with c . theta the effect of a question, shape (K,); zeros where it has none."""
+    """Return c such that c . theta is the effect of a question, shape (K,); zeros if undefined."""
     question = features.questionnaire.questions[index]
     share = np.asarray(features.frequencies[index])
     mass = np.outer(share, share)
@@ -323,7 +366,7 @@ def effect_contrast(features: SurveyFeatures, index: int) -> FloatArray:
 
 
 def _interactions(features: SurveyFeatures, index: int) -> FloatArray:
-    """Return contrasts that are all zero when no pair of answers matters, shape (r, K)."""
+    """Return contrasts of theta that are all zero if no pair of answers matters, shape (r, K)."""
     share = np.asarray(features.frequencies[index])
     given = np.flatnonzero(share > 0.0)
     first, second = np.triu_indices(len(share))
@@ -357,7 +400,7 @@ def _read_off(features: SurveyFeatures, index: int, table: FloatArray) -> FloatA
 
 
 def _drift(effects: Sequence[Effect], at: FloatArray) -> Drift:
-    """Weigh the years by their precision."""
+    """Return the drift of a question over the years, weighted by their precision."""
     values = np.array([row.effect for row in effects])
     errors = np.array([row.standard_error for row in effects])
     known = np.isfinite(errors) & (errors > 0.0)

@@ -1,1 +1,1 @@
-"""Masks and label maps: learning from pictures, and prediction of others."""
+"""Image segmentation: learning from labelled pictures, and prediction of masks and label maps."""

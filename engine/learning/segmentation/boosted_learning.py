@@ -1,4 +1,4 @@
-"""Learning to segment with boosted trees as unaries, and weights of them and of edges on top."""
+"""Learning of mask models: boosted trees as unaries, and weights of their scores and of edges."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,8 +8,17 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray, check_positive, check_seconds
-from engine.core.errors import InvalidProblemError
+from engine.core.arguments import FloatArray
+from engine.core.checkpoint import Checkpoint
+from engine.core.options import (
+    check_callables,
+    check_choice,
+    check_flag,
+    check_generator,
+    check_number,
+    check_seconds,
+    check_whole,
+)
 from engine.core.progress import (
     ProgressCallback,
     StopCallback,
@@ -19,16 +28,18 @@ from engine.core.progress import (
 from engine.core.status import Status
 from engine.crf.class_features import UNKNOWN
 from engine.crf.grid_features import GridExample
+from engine.crf.image_grid import MIN_SIDE
 from engine.kernels.threads import count_threads, one_blas_thread
 from engine.learning.segmentation.boosted_model import (
     LOSSES,
     BoostedSegmentationModel,
     boosted_features,
     make_boosted_model,
-    said_of_trees,
+    tree_evidence,
 )
 from engine.learning.segmentation.class_pictures import ReadPicture
 from engine.learning.segmentation.clock import Clock
+from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO
 from engine.learning.segmentation.folds import Folds
 from engine.learning.segmentation.given_maps import Maps
 from engine.learning.segmentation.grid_readout import predict_marginals
@@ -41,6 +52,7 @@ from engine.learning.segmentation.labelled_pictures import (
 )
 from engine.learning.segmentation.mask_progress import HeldOutPictures, SegmentationProgress
 from engine.learning.segmentation.mask_weights import MaskWeights
+from engine.learning.segmentation.part_store import PartStore
 from engine.learning.segmentation.picture_window import (
     WindowDraw,
     core_of,
@@ -56,28 +68,28 @@ from engine.learning.segmentation.tree_learning import (
     SAMPLES,
     SAMPLES_A_PICTURE,
     TreeLearning,
+    own_checkpoint,
 )
 from engine.learning.segmentation.tree_unaries import TreeUnaries
-from engine.objectives.grid_inner import check_rho
 from engine.solvers.result import LearningResult
 
 EDGE_PICTURES = 45
-"""The 174 weights are learned from so many pictures at most: more of them change the error by less
-than the draw of the pictures does. As many others judge them, where there are."""
+"""Largest number of pictures that the 174 weights are learned from: more change the error by less
+than the random draw of pictures does. Up to as many others are used for evaluation."""
 
 LOOKED_AT = 600_000
-"""Pixels that the trees may look at at a time, while weights are learned: a kilobyte each."""
+"""Pixels that the trees score at the same time, while weights are learned: a kilobyte each."""
 
 LEAST_PROBABILITY = 1e-5
-"""Marginals below count as this in their logarithms."""
+"""Smallest marginal in a logarithm; smaller ones are raised to it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedBoosted:
-    """A learned model and how its weights were found.
+    """Learned model of masks, with the result of learning its weights.
 
-    ``errors`` has the share of wrong pixels on pictures kept from the weights, for every loss that
-    was compared; none where the caller chose.
+    ``errors`` has the share of wrong pixels on held-out pictures for every loss that was compared;
+    it is empty if the caller chose the loss.
     """
 
     model: BoostedSegmentationModel
@@ -87,7 +99,7 @@ class TrainedBoosted:
 
     @property
     def loss(self) -> str:
-        """The loss that the weights were learned by."""
+        """Loss that the weights were learned by."""
         return self.model.loss
 
 
@@ -100,43 +112,46 @@ def train_boosted_segmentation(
     position: bool = True,
     ridge: float | None = None,
     ridge_factor: float = 1.0,
-    rho: float = 0.5,
-    max_side: int = 200,
-    relative_gap: float = 1e-3,
+    rho: float = RHO,
+    max_side: int = MAX_SIDE,
+    relative_gap: float = RELATIVE_GAP,
     max_seconds: float | None = None,
     holdout: tuple[Images, Masks] | tuple[Images, Masks, Maps | None] | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
+    checkpoint: Checkpoint | None = None,
     rng: np.random.Generator | None = None,
 ) -> TrainedBoosted:
-    """Learn trees of two stages out of fold, then the weights of their log-odds and of edges.
+    """Learn a mask model: trees of two stages out of fold, then weights of log-odds and edges.
 
     Parameters
     ----------
     images : iterable of ndarray, each (H, W, 3) uint8
     masks : iterable of ndarray, each (H, W) bool, the size of its image
-        Both are gone through once, in step; pictures are kept at the size of their models, of
-        larger ones than 1,000 pixels a side windows of 512.
+        Both are iterated once, in parallel; pictures are stored at the size of their models, and
+        as windows of 512 if the model is larger than 1,000 pixels a side.
     maps : iterable of ndarray, each (H', W', C) of numbers from 0 to 1, optional
-        Probabilities from any other program for each picture, gone through in step with them; they
-        become features of the trees and of the nodes. H' and W' may differ from the picture's, in
-        its proportions.
+        Probabilities from any other program for each picture, iterated in parallel; they become
+        features of the trees and of the nodes. H' and W' may differ from the picture's size, in the
+        same proportions.
     loss : "likelihood", "univariate", "clique" or "trees" (no edges), optional
-        The surrogate likelihood has a certificate, the others have none. By default "trees", or
-        whichever of "univariate" and "likelihood" makes clearly fewer mistakes on pictures kept
-        from the weights.
+        Only the surrogate likelihood has a certificate. By default "trees", or whichever of
+        "univariate" and "likelihood" makes clearly fewer mistakes on held-out pictures.
     position : bool
-        Whether the place within the picture may speak: it helps where pictures are framed alike.
-    ridge, ridge_factor : as for `train_segmentation`; by default .001 times the pixels.
+        True to use the position within the picture as a feature: it helps if all are framed alike.
+    ridge, ridge_factor : as for `train_segmentation`; by default 0.001 times the pixels.
     rho, max_side : as for `train_segmentation`
     relative_gap : float, of "likelihood"
     max_seconds : float, optional
-        Of all, reading included. Where it is short, pictures that half of it does not suffice to
-        read are left out, trees are fewer, and weights stop at the limit with what they have.
+        Limit of the whole run, reading included. If it is short, reading stops after half of it,
+        there are fewer trees, and learning stops at the limit with the weights so far.
     holdout : (images, masks) or (images, masks, maps), optional
         Pictures not learned from; the last report carries a `SegmentationPreview` of them.
     on_progress, should_stop
         See `engine.core`.
+    checkpoint : Checkpoint, optional
+        Store of finished trees, so that a killed run does not grow them again; see
+        `engine.core.checkpoint`.
     rng : numpy.random.Generator, optional
         Folds and sampled pixels; a fixed seed by default.
 
@@ -149,7 +164,7 @@ def train_boosted_segmentation(
     InvalidProblemError
         As for `train_segmentation`, or if maps and images do not fit each other.
     StoppedError
-        If asked to stop.
+        If ``should_stop`` returned True.
 
     Examples
     --------
@@ -159,12 +174,16 @@ def train_boosted_segmentation(
     >>> train_boosted_segmentation(pictures, masks, loss="trees").n_pixels
     2304
     """
-    if loss is not None and loss not in LOSSES:
-        raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
-    check_rho(rho)
-    check_positive("relative_gap", relative_gap)
-    check_positive("ridge_factor", ridge_factor)
+    check_choice("loss", loss, LOSSES, optional=True)
+    check_flag("position", position)
+    check_number("ridge", ridge, above=0.0, optional=True)
+    check_number("ridge_factor", ridge_factor, above=0.0)
+    check_number("rho", rho, above=0.0, at_most=0.5)
+    check_whole("max_side", max_side, at_least=MIN_SIDE)
+    check_number("relative_gap", relative_gap, above=0.0)
     check_seconds("max_seconds", max_seconds)
+    check_generator("rng", rng)
+    check_callables(on_progress=on_progress, should_stop=should_stop)
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
     read = _read(images, masks, maps, max_side, order, clock)
@@ -174,21 +193,22 @@ def train_boosted_segmentation(
         [] if holdout is None else _held_out(*holdout, n_maps=n_maps, side=max_side, clock=clock)
     )
     clock.begin(sum(picture.labels.size for picture in pictures))
+    kept = PartStore(own_checkpoint(checkpoint, pictures, {"position": str(position)}))
     with one_blas_thread():
         how = TreeLearning(
-            *(1, None, position, clock.report, should_stop),
+            *(1, None, position, clock.report, should_stop, kept),
             thinned_from=0,
             most=MASK_SAMPLES,
             passed=clock.passed,
             is_local=read.is_local,
         )
         unaries = how.learn(pictures)
-        clock.report("Looking at what the second trees say", 0.78)
+        clock.report("Evaluating the second trees", 0.78)
         chosen = [pictures[k] for k in order.permutation(len(pictures))[: 2 * EDGE_PICTURES]]
         examples = _guessed(unaries, chosen, how)
         taught, others = examples[:EDGE_PICTURES], examples[EDGE_PICTURES:]
         weights = MaskWeights(
-            taught, ridge, ridge_factor, rho, relative_gap, clock, should_stop, others
+            *(taught, ridge, ridge_factor, rho, relative_gap, clock, should_stop, others, kept)
         )
         clock.report("Learning weights", 0.84)
         found = weights.learn(loss, order)
@@ -198,7 +218,7 @@ def train_boosted_segmentation(
             more = _refitted(how, unaries, chosen, weights, result.theta)
             n_examples = len(examples)
             examples = [] if more is unaries else _guessed(more, chosen[:n_examples], how)
-            if len(examples) == n_examples:  # else it failed, or there was no time
+            if len(examples) == n_examples:  # otherwise the refit failed, or time was short
                 taught, others = examples[:EDGE_PICTURES], examples[EDGE_PICTURES:]
                 weights = replace(weights, examples=taught, others=others)
                 before = found.errors[used]
@@ -220,7 +240,7 @@ def train_boosted_segmentation(
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Pictures dealt, whether some are windows, and whether there was time for all."""
+    """Training pictures in folds, with flags: some are windows, and all were read in time."""
 
     pictures: list[TrainingPicture]
     is_local: bool
@@ -235,7 +255,7 @@ def _read(
     rng: np.random.Generator,
     clock: Clock,
 ) -> _Read:
-    """Read pictures at the size of their models, refuse what says nothing, and deal them."""
+    """Read pictures at the size of their models, check their labels, and deal them into folds."""
     cut: list[list[ReadPicture]] = []
     counts: list[int] = []
     sizes: list[int] = []
@@ -267,7 +287,7 @@ def _held_out(
     side: int,
     clock: Clock,
 ) -> list[ReadPicture]:
-    """Read the pictures that are not learned from, as long as there is time for it."""
+    """Read the held-out pictures, as long as there is time."""
     read = []
     draw = WindowDraw(np.random.default_rng(0))
     for picture in labelled_pictures(images, masks, side, maps, n_maps=n_maps):
@@ -284,11 +304,11 @@ def _refitted(
     weights: MaskWeights,
     theta: FloatArray,
 ) -> TreeUnaries:
-    """Fit the second trees anew beside the messages that their own log-odds led to.
+    """Refit the second trees, with the messages that result from their log-odds as offsets.
 
-    The same trees are returned where the first to be fitted explain nothing of other pictures.
+    The same trees are returned if the first refitted ones explain nothing of other pictures.
     """
-    weights.clock.report("Refitting the trees beside their messages", 0.96)
+    weights.clock.report("Refitting the trees with their messages", 0.96)
     own = pictures[: len(weights.examples)]
     with ThreadPoolExecutor(count_threads()) as pool:
         said = list(
@@ -299,7 +319,7 @@ def _refitted(
             )
         )
     slope = slope_of(
-        [said_of_trees(example.features) for example in weights.examples],
+        [tree_evidence(example.features) for example in weights.examples],
         [example.features.scores(theta).node for example in weights.examples],
     )
     return how.refit(unaries, own, said, slope)
@@ -308,9 +328,9 @@ def _refitted(
 def _guessed(
     unaries: TreeUnaries, pictures: Sequence[TrainingPicture], how: TreeLearning
 ) -> list[GridExample]:
-    """Examples whose log-odds come from trees that never saw their pixels, while there is time.
+    """Return examples with log-odds from trees that did not learn from their pixels.
 
-    Several pictures at a time, as many as there is room for what the trees look at.
+    Pictures are scored in parallel, as many as memory allows, as long as there is time.
     """
 
     def one(place: int, picture: TrainingPicture) -> GridExample | None:
@@ -329,7 +349,7 @@ def _guessed(
 def _example(
     unaries: TreeUnaries, picture: TrainingPicture | ReadPicture, folds: Folds | None = None
 ) -> GridExample:
-    """What is known of a picture: all of it, or the core of a window."""
+    """Return the example of a picture: the whole picture, or the core of a window."""
     core = core_of(picture.labels)
     colours, maps = picture.colours, picture.maps
     log_odds = unaries.scores(colours, maps, frame=picture.frame, folds=folds)[:, :, 0]
@@ -340,7 +360,7 @@ def _example(
 def _log_marginals(
     example: GridExample, theta: FloatArray, rho: float, picture: TrainingPicture
 ) -> NDArray[np.float32]:
-    """What trees and messages say together of background and foreground, nats; 0 around a core."""
+    """Return the log-marginals of background and foreground, nats; 0 outside a window's core."""
     marked, _ = predict_marginals(example.features, theta, rho)
     both = np.stack([1 - marked, marked], axis=2)
     said = np.zeros((*picture.labels.shape, 2), dtype=np.float32)
@@ -355,9 +375,9 @@ def _show(
     result: LearningResult,
     should_stop: StopCallback,
 ) -> None:
-    """Report how held-out pictures fare, if there are any, as many as there is time for.
+    """Report the error on held-out pictures, if there are any, on as many as there is time for.
 
-    Of large ones that is a window each, without a picture of it.
+    Large pictures are evaluated on one window each, and the report has no marginals of them.
     """
     examples: list[GridExample] = []
     for picture in pictures:
@@ -367,7 +387,7 @@ def _show(
     if not examples:
         return
     preview = HeldOutPictures(examples, model.rho, should_stop=should_stop).look(result.theta)
-    if model.unaries.is_local:  # what windows show is not the picture that stands beside it
+    if model.unaries.is_local:  # marginals of windows do not match the whole pictures
         preview = replace(preview, marginals=())
     clock.on_progress(
         SegmentationProgress(

@@ -1,4 +1,4 @@
-"""A segmentation model whose unaries are boosted trees, and its file."""
+"""Mask model with boosted trees as unaries, and its file format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
+from engine.core.arguments import FloatArray, as_finite_array, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import write_npz
+from engine.core.options import check_positive
 from engine.crf.class_features import MOST_CLASSES
 from engine.crf.filter_bank import SCALES
 from engine.crf.grid_features import DenseNodeFeatures, GridFeatures
@@ -30,10 +31,10 @@ from engine.objectives.grid_inner import check_rho
 FORMAT = "bethe-hall boosted segmentation model 1"
 LOSSES = ("likelihood", "univariate", "clique", "trees")
 N_NODE_FEATURES = 3
-"""Of each pixel, besides the maps from elsewhere that came with the picture."""
+"""Number of features of each pixel, without those of maps given with the picture."""
 
 SMALL_ODDS = 1.5
-"""Log-odds within this have a weight of their own: trees are bolder in doubt than when sure."""
+"""Bound of the clipped log-odds, a separate feature: trees are more overconfident in doubt."""
 
 _NUMBERS = ("theta", "ridge", "rho", "max_side", "position")
 _SETTINGS = {
@@ -43,22 +44,22 @@ _SETTINGS = {
 }
 _WANTED = ("format", "loss", *_NUMBERS, *_SETTINGS)
 PARTS = (*_WANTED, *TREE_PARTS)
-"""The arrays of a model file."""
+"""Names of the arrays of a model file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedSegmentationModel:
-    """Trees, weights of their log-odds and of edges, and what is needed to apply them.
+    """Mask model: boosted trees, weights of their log-odds and of edges, and settings.
 
     Parameters
     ----------
     unaries : TreeUnaries
     theta : ndarray, shape (174 + 2 C,) with C maps beside each picture, nats, read-only; see
         `engine.crf.grid_features`.
-    loss : the loss that theta was learned by, one of `LOSSES`.
-    ridge : float, lambda that theta was learned with.
+    loss : loss used in learning, one of `LOSSES`.
+    ridge : float, lambda used in learning.
     rho : float, edge appearance probability in (0, 1/2].
-    max_side : int, pixels; larger pictures are shrunk to this.
+    max_side : int, longest side in pixels; larger pictures are scaled down to it.
     """
 
     unaries: TreeUnaries
@@ -70,19 +71,19 @@ class BoostedSegmentationModel:
 
     @property
     def n_maps(self) -> int:
-        """Planes of maps from elsewhere that every picture must come with."""
+        """Number of planes of given maps that every picture needs."""
         return self.unaries.n_maps
 
     def grid_shape(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of the model of a picture."""
+        """Return the rows and columns of the model of a picture."""
         return model_shape((height, width), self.max_side)
 
     def features(
         self, image: NDArray[np.uint8], maps: NDArray[np.float32] | None = None
     ) -> GridFeatures:
-        """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features.
+        """Return the features of a picture, (H, W, 3) uint8, scaled down to the model's size.
 
-        Its maps, (H', W', C) probabilities, are shrunk with it.
+        Its maps, (H', W', C) probabilities, are scaled down with it.
         """
         shape = self.grid_shape(image.shape[0], image.shape[1])
         colours = shrink_image(image, shape)
@@ -90,9 +91,9 @@ class BoostedSegmentationModel:
         return boosted_features(colours, self.unaries.scores(colours, planes)[:, :, 0], planes)
 
     def save(self, path: Path | str, view: PictureView | None = None) -> None:
-        """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code.
+        """Write the model atomically, as an ``.npz`` of numbers and text without code.
 
-        ``view`` is how the deep pictures were shown that it learned from.
+        ``view`` is the view of the deep pictures that it learned from.
         """
         arrays: dict[str, NDArray[Any]] = {
             "format": np.array(FORMAT),
@@ -113,7 +114,7 @@ def boosted_features(
     log_odds: NDArray[np.float32],
     maps: NDArray[np.float32] | None = None,
 ) -> GridFeatures:
-    """Node features of log-odds (one, they, they within bounds) and the edge features of a picture.
+    """Return node features (constant, log-odds, clipped log-odds) and edge features of a picture.
 
     Parameters
     ----------
@@ -130,20 +131,20 @@ def boosted_features(
     return GridFeatures(DenseNodeFeatures(values), code_edges(colours / 255.0))
 
 
-def said_of_trees(features: GridFeatures) -> FloatArray:
-    """Return the log-odds that such features were made of, (rows, columns)."""
+def tree_evidence(features: GridFeatures) -> FloatArray:
+    """Return the log-odds of the trees from features of `boosted_features`, (rows, columns)."""
     if not isinstance(features.nodes, DenseNodeFeatures):
         raise InvalidProblemError("features: expected those of trees.")
     return features.nodes.values[:, :, 1]
 
 
 def n_parameters(n_maps: int = 0) -> int:
-    """Length of theta with so many maps beside each picture."""
+    """Return the length of theta for ``n_maps`` maps beside each picture."""
     return 2 * (N_NODE_FEATURES + n_maps) + 4 * N_EDGE_FEATURES
 
 
 def trees_alone(n_maps: int = 0) -> FloatArray:
-    """Return the weights that say what the trees say, pixel by pixel."""
+    """Return the weights with which scores are the log-odds of the trees, without edges."""
     theta = np.zeros(n_parameters(n_maps))
     theta[N_NODE_FEATURES + n_maps + 1] = 1.0
     return theta
@@ -158,7 +159,7 @@ def make_boosted_model(
     rho: float,
     max_side: int,
 ) -> BoostedSegmentationModel:
-    """Build a model that owns a checked, read-only copy of theta.
+    """Build a mask model that owns a checked, read-only copy of theta.
 
     Raises
     ------
@@ -187,12 +188,12 @@ def make_boosted_model(
 def assemble_boosted_model(
     parts: Mapping[str, NDArray[Any]], name: str
 ) -> BoostedSegmentationModel:
-    """Check everything in a model file.
+    """Build a mask model from the parts of a file, after checking them.
 
     Raises
     ------
     InvalidProblemError
-        If a part is missing, learned with other features, or does not fit the rest.
+        If a part is missing, learned with other features, or does not fit the others.
     """
     check_model_parts(parts, name, wanted=_WANTED, settings=_SETTINGS, numbers=_NUMBERS)
     try:

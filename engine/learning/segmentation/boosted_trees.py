@@ -1,4 +1,4 @@
-"""Fitting boosted trees: scikit-learn's, turned into flat arrays that a file can hold."""
+"""Fitting of scikit-learn's boosted trees, converted to flat arrays for files."""
 
 import warnings
 from typing import Any
@@ -21,25 +21,25 @@ def fit_forest(
     seed: int,
     should_stop: StopCallback = never_stop,
 ) -> Forest:
-    """Fit a forest to the log-odds of labels.
+    """Fit a forest of boosted trees that predicts the log-odds of labels.
 
     Parameters
     ----------
     samples : ndarray, shape (n, K), float32
     labels : ndarray, shape (n,), bool
     options : TreeOptions
-    seed : int, of the draw of features
-    should_stop : asked after every tree; the trees so far are returned then.
+    seed : int, of the random choice of features
+    should_stop : called after every tree; if it returns True, the trees so far are returned.
 
     Returns
     -------
     Forest
-        Without trees where all labels are equal.
+        Without trees if all labels are equal.
 
     Notes
     -----
-    In the calling thread alone: threads of a library of their own do not survive a fork, and wait
-    for each other on a machine that has other work. Callers fit several forests at once instead.
+    Runs in the calling thread only: OpenMP threads do not survive a fork, and wait for each other
+    on a busy machine. Callers fit several forests in parallel instead.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
 
@@ -54,14 +54,14 @@ def fit_forest(
         max_depth=options.max_depth,
         max_bins=options.n_bins,
         min_samples_leaf=min(options.min_leaf, max(1, len(labels) // 10)),
-        # Scores that rise as long as nobody stops it: so it asks after every tree.
+        # Early stopping with a score that rises until a stop: should_stop is called each tree.
         early_stopping=True,
         validation_fraction=None,
         n_iter_no_change=1,
         scoring=_Rising(should_stop),
         random_state=seed,
     )
-    # Fitted in threads of our own, it says once a tree that joblib's were not asked.
+    # In threads other than joblib's, scikit-learn gives this warning once per tree.
     warnings.filterwarnings("ignore", r"`sklearn\.utils\.parallel\.delayed`", UserWarning)
     with one_openmp_thread():
         booster.fit(samples, labels)
@@ -69,7 +69,7 @@ def fit_forest(
 
 
 class _Rising:
-    """A score that is higher every time, until one is asked to stop."""
+    """Scorer whose score rises with every call until ``should_stop`` returns True."""
 
     def __init__(self, should_stop: StopCallback) -> None:
         self._should_stop, self._score = should_stop, 0.0
@@ -81,7 +81,7 @@ class _Rising:
 
 
 def _constant(labels: NDArray[np.bool_], n_features: int) -> Forest:
-    """A forest that says how often a label was seen (one more of either kind, so never surely)."""
+    """Return a forest without trees: the log-odds of label counts, plus one of each label."""
     marked = int(labels.sum())
     offsets = np.array([np.log((marked + 1) / (len(labels) - marked + 1))])
     whole, single = np.zeros(0, np.int32), np.zeros(0, np.float32)
@@ -90,9 +90,9 @@ def _constant(labels: NDArray[np.bool_], n_features: int) -> Forest:
 
 
 def _flatten(booster: Any, n_features: int) -> Forest:
-    """Join the nodes of all trees, level by level, siblings side by side.
+    """Return a forest with the nodes of all trees, level by level, siblings side by side.
 
-    scikit-learn has no public way to read its trees; a test compares the sums with its own.
+    scikit-learn has no public interface to its trees; a test compares the sums with its own.
     """
     trees = [_ordered(predictor.nodes) for (predictor,) in booster._predictors]
     starts = np.cumsum([0, *(len(nodes) for nodes, _, _ in trees)])
@@ -114,9 +114,9 @@ def _flatten(booster: Any, n_features: int) -> Forest:
 
 
 def _ordered(nodes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], int]:
-    """One tree's nodes level by level, the left child of each (a leaf its own), and its depth."""
+    """Return a tree's nodes level by level, each one's left child (a leaf: itself), and depth."""
     order, children, depth = [0], np.zeros(len(nodes), np.int64), 0
-    for place, node in enumerate(order):  # grows while it is gone through
+    for place, node in enumerate(order):  # the list grows during the iteration
         depth = max(depth, int(nodes[node]["depth"]))
         if nodes[node]["is_leaf"]:
             children[place] = place
@@ -127,7 +127,7 @@ def _ordered(nodes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], int]
 
 
 def _rounded_down(thresholds: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The largest float32 up to each: the same float32 values lie below it."""
+    """Return the largest float32 up to each threshold: it splits float32 values identically."""
     narrow = thresholds.astype(np.float32)
     below = np.nextafter(narrow, np.float32(-np.inf))
     return np.where(narrow.astype(np.float64) > thresholds, below, narrow)

@@ -1,13 +1,19 @@
-"""Learning to segment pictures into several classes, from label maps or scribbles."""
+"""Learning of class models, which segment pictures into classes, from label maps or strokes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.core.arguments import check_seconds
-from engine.core.checkpoint import Checkpoint, OwnCheckpoint
-from engine.core.errors import InvalidProblemError
+from engine.core.checkpoint import Checkpoint
+from engine.core.options import (
+    check_callables,
+    check_choice,
+    check_flag,
+    check_generator,
+    check_number,
+    check_seconds,
+)
 from engine.core.progress import (
     ProgressCallback,
     StopCallback,
@@ -17,6 +23,15 @@ from engine.core.progress import (
 from engine.core.status import Status
 from engine.crf.class_features import ClassExample, centred
 from engine.kernels.threads import one_blas_thread
+from engine.learning.segmentation.class_candidates import (
+    JUDGE_SECONDS_A_LABEL,
+    CandidateLearning,
+    ComparedCandidates,
+    are_strokes,
+    candidate_cost,
+    compared_candidates,
+    log_marginals,
+)
 from engine.learning.segmentation.class_model import (
     LOSSES,
     ClassSegmentationModel,
@@ -33,19 +48,11 @@ from engine.learning.segmentation.class_pictures import (
     check_known,
     read_class_pictures,
 )
-from engine.learning.segmentation.class_ways import (
-    JUDGE_SECONDS_A_LABEL,
-    ComparedWays,
-    WayLearning,
-    are_strokes,
-    compared_ways,
-    log_marginals,
-    way_cost,
-)
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.folds import FOLDS
 from engine.learning.segmentation.given_maps import Maps
 from engine.learning.segmentation.labelled_pictures import Images
+from engine.learning.segmentation.part_store import PartStore
 from engine.learning.segmentation.refits import has_fallen, is_refit_tried, slope_of
 from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
 from engine.learning.segmentation.tree_learning import (
@@ -53,33 +60,33 @@ from engine.learning.segmentation.tree_learning import (
     SAMPLES,
     SAMPLES_A_PICTURE,
     TreeLearning,
+    own_checkpoint,
 )
 from engine.learning.segmentation.tree_unaries import TreeUnaries
 from engine.metrics.classes import Confusion
 from engine.solvers.result import LearningResult
 
 EDGE_WINDOW = 64
-"""Pixels a side of the windows that the weights are learned from, one a picture."""
+"""Side in pixels of the windows that the weights are learned from, one per picture."""
 
 EDGE_LABELS = 500_000
-"""The weights are learned from so many pixels times classes at most."""
+"""Largest number of pixels times classes that the weights are learned from."""
 
 STROKE_WINDOW = 160
-"""Pixels a side of the windows of few pictures with strokes, which lie apart."""
+"""Side in pixels of the windows of few pictures with strokes, which lie far apart."""
 
 JUDGED_LABELS = 12_000_000
-"""Pictures kept from it are judged on so many pixels times classes at most."""
+"""Largest number of pixels times classes of held-out pictures for evaluation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedClasses:
-    """A learned model and how its weights were found.
+    """Learned class model, with the result of learning its weights.
 
-    ``errors`` has the share of wrong pixels among those kept from the weights, for every way of
-    learning that was compared, and of the trees alone. ``kept`` counts right and wrong pixels of
-    pictures that were judged by trees and weights learned from the others (a lone picture, of its
-    blocks), at the size of the models; ``n_known`` the known pixels of each class at that size;
-    ``n_read`` how many pictures there was time to read.
+    ``errors`` has the share of wrong held-out pixels for every candidate that was compared, and for
+    the trees alone. ``kept`` has confusion matrices of held-out pictures (of a single picture, of
+    its held-out blocks), at the size of the models; ``n_known`` counts the known pixels of each
+    class at that size; ``n_read`` is the number of pictures read within the time limit.
     """
 
     model: ClassSegmentationModel
@@ -92,7 +99,7 @@ class TrainedClasses:
 
     @property
     def loss(self) -> str:
-        """The loss that the weights were learned by."""
+        """Loss that the weights were learned by."""
         return self.model.loss
 
 
@@ -115,33 +122,33 @@ def train_class_segmentation(
     checkpoint: Checkpoint | None = None,
     rng: np.random.Generator | None = None,
 ) -> TrainedClasses:
-    """Learn trees of two stages out of fold, then weights of what they say and of edges.
+    """Learn a class model: trees of two stages out of fold, then weights of scores and edges.
 
     Parameters
     ----------
     images : iterable of ndarray, each (H, W, 3) uint8
     labels : iterable of ndarray, each (H, W) uint8
-        Classes 0 to L - 1; `UNKNOWN` (255) where nothing is known: unpainted, or to be ignored.
-        All three are gone through once, in step; a picture is kept at the size of its model.
+        Classes 0 to L - 1; `UNKNOWN` (255) for unpainted or ignored pixels. Images, labels and maps
+        are iterated once, in parallel; a picture is stored at the size of its model.
     classes : names of the L classes, 2 to 32
     maps : iterable of ndarray, each (H', W', C) of numbers from 0 to 1, optional
         Probabilities from any other program for each picture; they become features of the nodes.
-        H' and W' may differ from the picture's, in its proportions.
-    class_weights : L numbers above 0, optional; how much a pixel of each class counts.
-    loss : "univariate", "likelihood" or "trees" (no edges: what the trees say alone), optional
-        By default whichever has the lower error out of sample; of more than four classes
-        without the likelihood.
+        H' and W' may differ from the picture's size, in the same proportions.
+    class_weights : L numbers above 0, optional; weight of a pixel of each class.
+    loss : "univariate", "likelihood" or "trees" (no edges: the trees alone), optional
+        By default the one with the lowest held-out error; with more than four classes the
+        likelihood is not compared.
     position : bool
-        Whether the place within the picture may speak: it helps where pictures are framed alike.
-    ridge : float, optional; by default .001 times the known pixels.
+        True to use the position within the picture as a feature: it helps if all are framed alike.
+    ridge : float, optional; by default 0.001 times the known pixels.
     detail : Detail, optional; the size of models, 200 pixels a side by default.
-    values, unknown : kept with the model; see `ClassSegmentationModel`.
+    values, unknown : stored with the model; see `ClassSegmentationModel`.
     max_seconds : float, optional
-        Of all, reading included. Where it is short, pictures that half of it does not suffice to
-        read are left out, trees are fewer, ways to learn weights are left out, and weights stop at
-        the limit with the best found so far.
+        Limit of the whole run, reading included. If it is short, reading stops after half of it,
+        there are fewer trees, some candidates are not compared, and learning stops at the limit
+        with the best weights so far.
     on_progress, should_stop, checkpoint : see `engine.core`
-        A run that was killed goes on after the last forest that was done.
+        A killed run resumes after the last finished forest or weights.
     rng : numpy.random.Generator, optional
         Folds and sampled pixels; a fixed seed by default.
 
@@ -155,7 +162,7 @@ def train_class_segmentation(
         If there are no images, they or their labels or maps do not fit each other, fewer than two
         classes are known anywhere, or an option is out of range.
     StoppedError
-        If asked to stop.
+        If ``should_stop`` returned True.
 
     Examples
     --------
@@ -166,11 +173,14 @@ def train_class_segmentation(
     >>> trained.model.classes
     ('ground', 'leaf')
     """
+    check_choice("loss", loss, LOSSES, optional=True)
+    check_flag("position", position)
+    check_number("ridge", ridge, above=0.0, optional=True)
+    check_seconds("max_seconds", max_seconds)
+    check_generator("rng", rng)
+    check_callables(on_progress=on_progress, should_stop=should_stop)
     names = tuple(classes)
     check_classes(names)
-    if loss is not None and loss not in LOSSES:
-        raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
-    check_seconds("max_seconds", max_seconds)
     weights = check_class_weights(class_weights, len(names))
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
@@ -180,28 +190,33 @@ def train_class_segmentation(
     counts = check_known(read, names)
     few = SAMPLES_A_PICTURE * max(1, FOLDS // len(read))
     pictures = deal_pictures(read, len(names), min(SAMPLES // len(read), few), order)
-    own = _own_checkpoint(checkpoint, pictures, names, size, position)
+    settings: dict[str, str | float] = {
+        "classes": ", ".join(names),
+        "detail": f"{size.max_side} {size.scale}",
+        "position": str(position),
+    }
+    work = PartStore(own_checkpoint(checkpoint, pictures, settings))
     n_pixels = sum(picture.labels.size for picture in pictures)
     clock.begin(n_pixels, later=_work_on_weights(pictures, len(names), loss))
     with one_blas_thread():
         how = TreeLearning(
-            *(len(names), weights, position, clock.report, should_stop, own), passed=clock.passed
+            *(len(names), weights, position, clock.report, should_stop, work), passed=clock.passed
         )
         unaries = how.learn(pictures)
-        clock.report("Looking at what the second trees say", 0.78)
+        clock.report("Evaluating the second trees", 0.78)
         chosen = _edge_pictures(pictures, len(names), order)
         examples, wholes = _guessed(unaries, [pictures[k] for k in chosen], how)
         clock.trees = clock.seconds - clock.read
-        learner = WayLearning(examples, wholes, weights, ridge, clock, should_stop)
+        learner = CandidateLearning(examples, wholes, weights, ridge, clock, should_stop, work)
         found = learner.learn(loss)
-        if not learner.is_sparse and is_refit_tried(found.errors, found.way.loss, clock):
-            taught = [pictures[k] for k in chosen]
-            unaries, found = _refitted(how, unaries, taught, learner, found)
+        if not learner.is_sparse and is_refit_tried(found.errors, found.candidate.loss, clock):
+            trained = [pictures[k] for k in chosen]
+            unaries, found = _refitted(how, unaries, trained, learner, found)
     model = make_class_model(
         names,
         unaries,
         found.result.theta,
-        loss=found.way.loss,
+        loss=found.candidate.loss,
         ridge=learner.strength,
         detail=size,
         values=values,
@@ -217,7 +232,7 @@ def train_class_segmentation(
 def _read(
     pictures: Iterable[ReadPicture], n_classes: int, clock: Clock
 ) -> tuple[list[ReadPicture], bool]:
-    """Read pictures, and whether all; when time is short those that tell two classes apart do."""
+    """Return the pictures read, and True if that is all; short of time, two known classes do."""
     read: list[ReadPicture] = []
     known = np.zeros(256, dtype=np.int64)
     for picture in pictures:
@@ -231,7 +246,7 @@ def _read(
 def _work_on_weights(
     pictures: Sequence[TrainingPicture], n_classes: int, loss: str | None
 ) -> float:
-    """Core seconds expected of comparing the ways to learn weights, before windows are chosen."""
+    """Return the estimated CPU seconds to compare the candidates, before windows are chosen."""
     sizes = [min(picture.labels.size, EDGE_WINDOW**2) for picture in pictures]
     n_labels = min(sum(sizes) * n_classes, EDGE_LABELS)
     labels = [picture.labels for picture in pictures]
@@ -239,16 +254,19 @@ def _work_on_weights(
     is_sparse = are_strokes(labels, n_classes)
     if is_sparse:
         n_labels = min(sum(one.size for one in labels) * n_classes, EDGE_LABELS)
-    ways = compared_ways(loss, n_classes, is_sparse=is_sparse)
+    candidates = compared_candidates(loss, n_classes, is_sparse=is_sparse)
     judged = min(sum(picture.labels.size for picture in pictures) * n_classes, JUDGED_LABELS)
-    fits = [way_cost(way, n_labels, is_whole=is_whole) for way in (*ways, ways[0])]
+    fits = [
+        candidate_cost(candidate, n_labels, is_whole=is_whole)
+        for candidate in (*candidates, candidates[0])
+    ]
     return sum(fits) + JUDGE_SECONDS_A_LABEL * judged
 
 
 def _edge_pictures(
     pictures: Sequence[TrainingPicture], n_classes: int, rng: np.random.Generator
 ) -> list[int]:
-    """Pictures that the weights are learned from: drawn at random, as many as time allows."""
+    """Return the places of the pictures for the weights, drawn at random up to `EDGE_LABELS`."""
     chosen: list[int] = []
     left = EDGE_LABELS // n_classes
     for k in rng.permutation(len(pictures)):
@@ -264,9 +282,9 @@ def _edge_pictures(
 def _guessed(
     unaries: TreeUnaries, pictures: Sequence[TrainingPicture], how: TreeLearning
 ) -> tuple[list[ClassExample], list[ClassExample]]:
-    """Windows where most is known, and whole pictures as long as there is room and time.
+    """Return the windows with most known pixels, and whole pictures within memory and time.
 
-    Their scores come from trees that never saw their pixels.
+    Their scores come from trees that did not learn from their pixels.
     """
     windows: list[ClassExample] = []
     wholes: list[ClassExample] = []
@@ -292,7 +310,7 @@ def _guessed(
 
 
 def _window_side(pictures: Sequence[TrainingPicture], n_classes: int) -> int:
-    """Pixels a side of the windows; larger ones of few pictures with strokes."""
+    """Return the side of the windows in pixels; larger for few pictures with strokes."""
     if not are_strokes((picture.labels for picture in pictures), n_classes):
         return EDGE_WINDOW
     side = int(np.sqrt(EDGE_LABELS / (n_classes * len(pictures))))
@@ -303,49 +321,23 @@ def _refitted(
     how: TreeLearning,
     unaries: TreeUnaries,
     pictures: Sequence[TrainingPicture],
-    learner: WayLearning,
-    found: ComparedWays,
-) -> tuple[TreeUnaries, ComparedWays]:
-    """Trees that went on from the messages, and weights on top of them, where that pays."""
+    learner: CandidateLearning,
+    found: ComparedCandidates,
+) -> tuple[TreeUnaries, ComparedCandidates]:
+    """Return trees refitted with messages as offsets, and weights, if the error falls enough."""
     clock = learner.clock
-    clock.foresee("Refitting the trees beside their messages", clock.trees)
+    clock.foresee("Refitting the trees with their messages", clock.trees)
     theta = found.result.theta
     said = [log_marginals(example, theta) for example in learner.wholes]
     trees = [example.features.trees for example in learner.wholes]
     scores = [centred(example.features.scores(theta).nodes) for example in learner.wholes]
     more = how.refit(unaries, pictures[: len(said)], said, slope_of(trees, scores))
     examples, wholes = _guessed(more, pictures[: len(learner.examples)], how)
-    if len(examples) < len(learner.examples):  # there was no time to judge
+    if len(examples) < len(learner.examples):  # there was no time for the evaluation
         return unaries, found
-    again = replace(learner, examples=examples, wholes=wholes).learn(None, only=found.way)
-    before, after = found.errors[found.way.name], again.errors[found.way.name]
-    errors = {**found.errors, f"{found.way.name}, refitted": after}
+    again = replace(learner, examples=examples, wholes=wholes).learn(None, only=found.candidate)
+    before, after = found.errors[found.candidate.name], again.errors[found.candidate.name]
+    errors = {**found.errors, f"{found.candidate.name}, refitted": after}
     if not has_fallen(before, after):
         return unaries, replace(found, errors=errors)
     return more, replace(again, errors=errors)
-
-
-def _own_checkpoint(
-    checkpoint: Checkpoint | None,
-    pictures: Sequence[TrainingPicture],
-    classes: tuple[str, ...],
-    detail: Detail,
-    position: bool,
-) -> OwnCheckpoint | None:
-    """Tie a checkpoint to the sampled pixels and to the settings that change the trees."""
-    if checkpoint is None:
-        return None
-    from hashlib import sha256
-
-    digest = sha256()
-    for picture in pictures:
-        for array in (picture.colours, picture.labels, picture.maps, picture.folds, picture.pixels):
-            digest.update(np.ascontiguousarray(array).tobytes())
-    settings: dict[str, str | float] = {
-        "classes": ", ".join(classes),
-        "images": len(pictures),
-        "detail": f"{detail.max_side} {detail.scale}",
-        "position": str(position),
-        "image digest": digest.hexdigest()[:12],
-    }
-    return OwnCheckpoint(checkpoint, settings)

@@ -1,4 +1,4 @@
-"""A segmentation model of several classes, and its file."""
+"""Class model, which segments pictures into several classes, and its file format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
+from engine.core.arguments import FloatArray, as_finite_array, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_model_parts, read_npz, write_npz
+from engine.core.options import check_number, check_positive, check_whole
 from engine.crf.class_features import MOST_CLASSES, ClassFeatures, ClassLayout
 from engine.crf.filter_bank import SCALES, Frame
 from engine.crf.image_features import COLOUR_THRESHOLDS, SOBEL_THRESHOLDS, code_edges
 from engine.crf.image_grid import MIN_SIDE, model_shape
 from engine.datasets.picture_view import PictureView
+from engine.learning.segmentation.defaults import MAX_SIDE
 from engine.learning.segmentation.model_parts import check_model_parts, view_parts
 from engine.learning.segmentation.tree_unaries import TreeUnaries, unaries_from_arrays
 
@@ -33,30 +35,36 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """The size of models: every picture times ``scale``, or shrunk to ``max_side`` pixels a side.
+    """Size of models: the picture's size times ``scale``, or at most ``max_side`` pixels a side.
 
-    With ``scale`` things have the same size in all pictures (a microscope's); with ``max_side``
-    pictures have (photographs). ``scale`` 0 means ``max_side`` decides.
+    ``scale`` suits pictures of one magnification (a microscope's); ``max_side`` gives all models
+    the same size (photographs).
+
+    Parameters
+    ----------
+    max_side : int, pixels of the longest side.
+    scale : float, share of the picture's size, at most 1; with 0 ``max_side`` decides.
 
     Raises
     ------
     InvalidProblemError
         If a number is out of range.
+
+    Examples
+    --------
+    >>> Detail(max_side=100).shape(400, 200), Detail(scale=0.5).shape(400, 200)
+    ((100, 50), (200, 100))
     """
 
-    max_side: int = 200
+    max_side: int = MAX_SIDE
     scale: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.max_side < MIN_SIDE:
-            raise InvalidProblemError(
-                f"max_side: expected at least {MIN_SIDE}, received {self.max_side}."
-            )
-        if not 0.0 <= self.scale <= 1.0:
-            raise InvalidProblemError(f"scale: expected 0 to 1, received {self.scale}.")
+        check_whole("max_side", self.max_side, at_least=MIN_SIDE)
+        check_number("scale", self.scale, at_least=0.0, at_most=1.0)
 
     def shape(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of the model of a picture."""
+        """Return the rows and columns of the model of a picture."""
         if self.scale == 0.0:
             return model_shape((height, width), self.max_side)
         rows, columns = (max(round(side * self.scale), MIN_SIDE) for side in (height, width))
@@ -65,18 +73,18 @@ class Detail:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassSegmentationModel:
-    """Trees, weights of what they say and of edges, and what is needed to apply them.
+    """Class model: boosted trees, weights of their scores and of edges, and settings.
 
     Parameters
     ----------
     classes : names of the classes; label 0 is the first.
     unaries : TreeUnaries
     theta : ndarray, shape (K,), nats, read-only; see `engine.crf.class_features`.
-    loss : the loss that theta was learned by, one of `LOSSES`.
-    ridge : float, lambda that theta was learned with.
+    loss : loss used in learning, one of `LOSSES`.
+    ridge : float, lambda used in learning.
     detail : Detail
-    values : what stands for each class in label maps; 0 to L - 1 unless they came otherwise.
-    unknown : values in label maps that mean nothing.
+    values : value of each class in the given label maps; 0 to L - 1 by default.
+    unknown : values in the given label maps that mean "unknown".
     """
 
     classes: tuple[str, ...]
@@ -95,23 +103,23 @@ class ClassSegmentationModel:
 
     @property
     def n_maps(self) -> int:
-        """Planes of maps from elsewhere that every picture must come with."""
+        """Number of planes of given maps that every picture needs."""
         return self.unaries.n_maps
 
     def grid_shape(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of the model of a picture."""
+        """Return the rows and columns of the model of a picture."""
         return self.detail.shape(height, width)
 
     def features(
         self, colours: NDArray[np.uint8], maps: NDArray[np.float32], frame: Frame | None = None
     ) -> ClassFeatures:
-        """Features of a picture, or a window of one, that has the size of its model."""
+        """Return the features of a picture at the size of its model, or of a window of it."""
         return class_features(colours, self.unaries.scores(colours, maps, frame=frame), maps)
 
     def save(self, path: Path | str, view: PictureView | None = None) -> None:
-        """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code.
+        """Write the model atomically, as an ``.npz`` of numbers and text without code.
 
-        ``view`` is how the deep pictures were shown that it learned from.
+        ``view`` is the view of the deep pictures that it learned from.
         """
         arrays: dict[str, NDArray[Any]] = {
             "format": np.array(FORMAT),
@@ -133,7 +141,7 @@ class ClassSegmentationModel:
 def class_features(
     colours: NDArray[np.uint8], scores: NDArray[np.float32], maps: NDArray[np.float32]
 ) -> ClassFeatures:
-    """Join scores of the trees and maps, (rows, columns, .) each, with the edges of a picture."""
+    """Return class features from tree scores and maps, (rows, columns, .) each, and the colours."""
     return ClassFeatures(scores, maps, code_edges(colours / 255.0))
 
 
@@ -148,7 +156,7 @@ def make_class_model(
     values: Sequence[int] | None = None,
     unknown: Sequence[int] = (),
 ) -> ClassSegmentationModel:
-    """Build a model that owns a checked, read-only copy of theta.
+    """Build a class model that owns a checked, read-only copy of theta.
 
     Raises
     ------
@@ -189,7 +197,7 @@ def check_classes(classes: tuple[str, ...]) -> None:
 
 
 def load_class_model(path: Path | str) -> ClassSegmentationModel:
-    """Read a model file of several classes and check everything in it.
+    """Read a class model file and check everything in it.
 
     Parameters
     ----------
@@ -218,19 +226,19 @@ def load_class_model(path: Path | str) -> ClassSegmentationModel:
 
 
 def assemble_class_model(parts: Mapping[str, NDArray[Any]], name: str) -> ClassSegmentationModel:
-    """Check everything in a model file.
+    """Build a class model from the parts of a file, after checking them.
 
     Raises
     ------
     InvalidProblemError
-        If a part is missing, learned with other features, or does not fit the rest.
+        If a part is missing, learned with other features, or does not fit the others.
     """
     if str(parts.get("format")) != FORMAT:
         raise InvalidProblemError(f"{name} is not a segmentation model of this version.")
     wanted = {*_NUMBERS, *_SETTINGS, "classes", "loss", "values", "unknown"}
     check_model_parts(parts, name, wanted=wanted, settings=_SETTINGS, numbers=_NUMBERS)
     if parts["classes"].ndim != 1 or parts["classes"].dtype.kind != "U":
-        raise InvalidProblemError(f"{name} is damaged: classes are no names.")
+        raise InvalidProblemError(f"{name} is damaged: the names of its classes cannot be read.")
     try:
         return make_class_model(
             tuple(str(each) for each in parts["classes"]),
@@ -253,7 +261,7 @@ def _whole_numbers(numbers: NDArray[Any], name: str) -> tuple[int, ...]:
 
 
 def is_class_model(path: Path | str) -> bool:
-    """Whether a file says that it is a model of several classes; False for all others."""
+    """Return True if a file has the format of a class model; False for all other files."""
     try:
         return str(read_npz(path, {"format"}).get("format")) == FORMAT
     except (OSError, InvalidProblemError):

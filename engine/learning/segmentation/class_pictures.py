@@ -1,4 +1,4 @@
-"""Labelled pictures of several classes: read one at a time, checked, and cut to what is learned."""
+"""Reading of pictures with label maps, one at a time: checks, scaling down, and windows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray, check_positive
+from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_positive
 from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.crf.filter_bank import Frame
 from engine.crf.image_grid import shrink_image, shrink_labels, shrink_maps
@@ -20,11 +21,11 @@ from engine.learning.segmentation.mask_prediction import check_image
 LabelMaps = Iterable[ClassLabels]
 
 WINDOW = 512
-"""Pixels a side that are kept of a picture whose model is larger: where its known labels lie."""
+"""Side in pixels of the window that is stored of a larger model: around its known labels."""
 
 
 class ReadPicture(NamedTuple):
-    """A picture, or the window of it that is learned from, at the size of its model."""
+    """Labelled picture, or the window of it that is learned from, at the size of its model."""
 
     colours: NDArray[np.uint8]
     maps: NDArray[np.float32]
@@ -46,8 +47,8 @@ def read_class_pictures(
     ------
     InvalidProblemError
         If the numbers differ, an image is not (H, W, 3) uint8, labels have another size or a value
-        that is no class, or maps have another number of planes, other proportions or values outside
-        0 to 1.
+        that is not a class, or maps have another number of planes, other proportions or values
+        outside 0 to 1.
     """
     beside, number = MapsInStep(maps), 0
     for number, (image, label) in enumerate(zip_longest(images, labels), start=1):
@@ -68,7 +69,7 @@ def _windowed(
     detail: Detail,
     n_classes: int,
 ) -> ReadPicture:
-    """Shrink a picture to its model, and keep the window of it with the most known pixels."""
+    """Scale a picture down to its model, and return the window with the most known pixels."""
     shape = detail.shape(int(image.shape[0]), int(image.shape[1]))
     colours, small = shrink_image(image, shape), shrink_labels(label, shape, n_classes)
     maps = shrink_maps(planes, shape)
@@ -83,7 +84,7 @@ def _windowed(
 
 
 def best_window(known: NDArray[np.bool_], side: int) -> tuple[int, int]:
-    """The corner of the window of ``side`` pixels that holds most known pixels."""
+    """Return the corner of the window of ``side`` pixels that holds the most known pixels."""
     rows, columns = known.shape
     if max(rows, columns) <= side:
         return 0, 0
@@ -95,19 +96,19 @@ def best_window(known: NDArray[np.bool_], side: int) -> tuple[int, int]:
     counts = sums[np.ix_(bottoms, rights)] - sums[np.ix_(tops, rights)]
     counts += sums[np.ix_(tops, lefts)] - sums[np.ix_(bottoms, lefts)]
     best = np.argwhere(counts == counts.max())
-    row, column = best[len(best) // 2]  # among equals the middle: borders are the least alike
+    row, column = best[len(best) // 2]  # of ties the middle one: picture borders are atypical
     return int(tops[row]), int(lefts[column])
 
 
 def check_label_map(
     name: str, label: ClassLabels, shape: Sequence[int], n_classes: int
 ) -> ClassLabels:
-    """Return the map if it has the picture's size and only known labels or `UNKNOWN`.
+    """Return the label map after checking its size, and that labels are classes or `UNKNOWN`.
 
     Raises
     ------
     InvalidProblemError
-        If not.
+        If a check fails.
     """
     if label.shape != tuple(shape) or label.dtype != np.uint8:
         raise InvalidProblemError(
@@ -125,16 +126,16 @@ def check_label_map(
 
 
 def check_class_weights(given: Sequence[float] | None, n_classes: int) -> FloatArray:
-    """Return one weight a class, 1 by default.
+    """Return one weight per class, 1 by default.
 
     Raises
     ------
     InvalidProblemError
-        If there are not as many as classes, or one is not above 0.
+        If the number of weights is not the number of classes, or one is not above 0.
     """
     if given is None:
         return np.ones(n_classes)
-    values = np.array([check_positive("class weight", number) for number in given])
+    values = np.array([check_positive("class_weights", number) for number in given])
     if len(values) != n_classes:
         raise InvalidProblemError(
             f"class weights: expected {n_classes}, one a class, received {len(values)}."
@@ -143,7 +144,7 @@ def check_class_weights(given: Sequence[float] | None, n_classes: int) -> FloatA
 
 
 def check_known(read: Sequence[ReadPicture], classes: Sequence[str]) -> tuple[int, ...]:
-    """Count the known pixels of each class; refuse where there is nothing to tell apart.
+    """Return the number of known pixels of each class; at least two classes must be known.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Prediction of label maps: each pixel's probabilities, the best labelling, and their errors."""
+"""Prediction of label maps: probabilities of every pixel, and the best labelling."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_flag
 from engine.crf.class_features import ClassFeatures, ClassLabels
 from engine.crf.image_grid import enlarge, shrink_image, shrink_maps
 from engine.crf.picture_windows import ArrayMaps, ArraySource
@@ -21,27 +22,27 @@ from engine.objectives.class_messages import ClassMessages
 from engine.oracles.grid_roof_duality import GridRoofDuality
 
 MOST_ROUNDS = 6
-"""Times that every label may be expanded: two nearly always suffice."""
+"""Largest number of expansions of every label: two nearly always suffice."""
 
 BOUND_SWEEPS = 40
-"""Sweeps of max-sum messages behind the bound of the best labelling."""
+"""Number of sweeps of max-sum messages for the bound of the best labelling."""
 
 ROUNDING = 1e-9
-"""Share of the size of the scores by which a bound is raised, for the rounding of its sums."""
+"""Share of the size of the scores by which a bound is raised to cover rounding errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassPrediction:
-    """What a model says of one picture, at the picture's size; arrays are read-only.
+    """Prediction of a class model for one picture, at its size; arrays are read-only.
 
     Parameters
     ----------
     classes : names; label 0 is the first.
-    labels : ndarray, shape (H, W), uint8: of each pixel's largest marginal.
+    labels : ndarray, shape (H, W), uint8: class of each pixel's largest marginal.
     probabilities : ndarray, shape (H, W, L), float32: tree-reweighted pseudomarginals.
     grid_shape : rows and columns of the model.
-    is_converged : bool, whether the messages came to rest.
-    best : BestLabelling, the best single labelling found, if it was asked for.
+    is_converged : bool, True if the messages converged.
+    best : BestLabelling, the best single labelling found, if it was requested.
     """
 
     classes: tuple[str, ...]
@@ -53,11 +54,11 @@ class ClassPrediction:
 
     @property
     def doubt(self) -> NDArray[np.float32]:
-        """Entropy of each pixel's marginals, shape (H, W), nats; log L at most."""
+        """Entropy of each pixel's marginals, shape (H, W), nats; at most log L."""
         return entropy_of(self.probabilities)
 
     def read_out(self, readout: str) -> ClassLabels:
-        """The labels by "marginal", the largest of each pixel, or by "map", the best labelling.
+        """Return the labels by "marginal", each pixel's largest, or "map", the best labelling.
 
         Raises
         ------
@@ -71,19 +72,19 @@ class ClassPrediction:
         if readout == "marginal":
             return self.labels
         if self.best is None:
-            raise InvalidProblemError("The best labelling was not asked for.")
+            raise InvalidProblemError("The best labelling was not requested.")
         return self.best.labels
 
     def above(self, label: int, threshold: float) -> NDArray[np.bool_]:
-        """Where one class is at least so probable, shape (H, W): the threshold slider."""
+        """Return the pixels where the probability of a class is at least ``threshold``, (H, W)."""
         return np.asarray(self.probabilities[:, :, label] >= threshold)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestLabelling:
-    """The best labelling found: its score and a bound of the best there is, nats.
+    """Best labelling found, with its score and an upper bound on the best score, nats.
 
-    No expansion of any label that persistency decides improves it.
+    No expansion of a label that persistency decides improves it.
     """
 
     labels: ClassLabels
@@ -104,8 +105,8 @@ def predict_classes(
     ----------
     model : ClassSegmentationModel
     image : ndarray, shape (H, W, 3), uint8
-    maps : ndarray, shape (H', W', C), probabilities from elsewhere; as many planes as the model has
-    with_best : bool, whether to search for the best single labelling too.
+    maps : ndarray, shape (H', W', C), probabilities of another program, planes as in learning
+    with_best : bool, True to search for the best single labelling too.
 
     Returns
     -------
@@ -120,8 +121,8 @@ def predict_classes(
     Notes
     -----
     Memory about 600 + 100 L bytes a pixel of the model and 8 L a pixel of the picture; models of
-    more than a megapixel are gone through in tiles (``tiled_prediction``), unless the best
-    labelling is asked for.
+    more than a megapixel are predicted in tiles (``tiled_prediction``), unless the best labelling
+    is requested.
 
     Examples
     --------
@@ -132,6 +133,7 @@ def predict_classes(
     >>> predict_classes(trained.model, leaf.image).labels.shape
     (24, 32)
     """
+    check_flag("with_best", with_best)
     check_image("image", image)
     planes = maps_for(model.n_maps, maps, image.shape[:2])
     height, width = int(image.shape[0]), int(image.shape[1])
@@ -159,7 +161,7 @@ def predict_classes(
 def _predict_in_tiles(
     model: ClassSegmentationModel, image: NDArray[np.uint8], maps: NDArray[np.float32]
 ) -> ClassPrediction:
-    """The same in the memory of a tile, beside the probabilities of the picture."""
+    """Predict tile by tile, in the memory of a tile and of the picture's probabilities."""
     shape = (int(image.shape[0]), int(image.shape[1]))
     probabilities = np.empty((*shape, model.n_classes), dtype=np.float32)
     labels = np.empty(shape, dtype=np.uint8)
@@ -179,7 +181,7 @@ def _predict_in_tiles(
 
 
 def enlarge_classes(marginals: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Interpolate marginals of a grid, (rows, columns, L), at the pixels of its picture."""
+    """Return the marginals of a grid, (rows, columns, L), interpolated at the picture's pixels."""
     if marginals.shape[:2] == shape:
         return marginals
     out = np.empty((*shape, marginals.shape[2]), dtype=np.float32)
@@ -189,14 +191,14 @@ def enlarge_classes(marginals: NDArray[np.float32], shape: tuple[int, int]) -> N
 
 
 def _stretch(labels: ClassLabels, shape: tuple[int, int]) -> ClassLabels:
-    """Labels at the nearest pixels."""
+    """Return labels enlarged to a shape by nearest neighbours."""
     rows = (np.arange(shape[0]) + 0.5) * labels.shape[0] / shape[0]
     columns = (np.arange(shape[1]) + 0.5) * labels.shape[1] / shape[1]
     return labels[np.ix_(rows.astype(int), columns.astype(int))]
 
 
 def entropy_of(probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Entropy of the last axis, nats, float32."""
+    """Return the entropy of probabilities along the last axis, nats, float32."""
     p = np.clip(probabilities, np.float32(1e-7), np.float32(1.0))
     return np.asarray(-(p * np.log(p)).sum(axis=-1), dtype=np.float32)
 
@@ -205,8 +207,8 @@ def best_labelling(features: ClassFeatures, theta: FloatArray) -> tuple[ClassLab
     """Return the best labelling found by expansions, its score and an upper bound (nats).
 
     A move lets every pixel keep its label or take one given label; roof duality finds the best
-    such move, and where it leaves pixels undecided these keep theirs: the score never falls. The
-    bound is that of the rows and the columns of the grid apart, after max-sum messages.
+    such move, and pixels that it leaves undecided keep their label: the score never falls. The
+    bound is that of rows and columns of the grid solved separately, after max-sum messages.
 
     References
     ----------
@@ -249,7 +251,7 @@ def _expand(
     labels: NDArray[np.int64],
     alpha: int,
 ) -> NDArray[np.int64]:
-    """The labelling after the best expansion of ``alpha`` that is decided."""
+    """Return the labelling after the best expansion of ``alpha``; undecided pixels keep theirs."""
     tables = oracle.grid.zeros()
     keep = np.take_along_axis(nodes, labels[:, :, None], axis=2)[:, :, 0]
     tables.nodes[:, :, 1] = nodes[:, :, alpha] - keep
@@ -271,7 +273,7 @@ def _score(
     pairs: FloatArray,
     labels: NDArray[np.int64],
 ) -> float:
-    """Score of a labelling, nats."""
+    """Return the score of a labelling, nats."""
     total = float(np.take_along_axis(nodes, labels[:, :, None], axis=2).sum())
     ends = ((labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:]))
     for (first, second), agreement, pair in zip(ends, agreements, pairs, strict=True):

@@ -1,4 +1,4 @@
-"""Fitting boosted trees whose leaves hold a number for every class."""
+"""Fitting of boosted trees whose leaves hold a number for every class."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ from engine.kernels.boosting import bin_plane, fill_gradients, grow_tree, step_l
 from engine.learning.segmentation.tree_options import TreeOptions
 
 BINS = 64
-"""Values of a feature that splits tell apart: quantiles of the samples."""
+"""Number of bins of a feature for splits, cut at quantiles of the samples."""
 
 EDGE_SAMPLES = 20_000
-"""Samples that the quantiles are taken from."""
+"""Number of samples for the quantiles."""
 
 PROJECTIONS = 4
-"""Directions in which the gradients of more classes than one more are looked at."""
+"""Number of random projections of the gradients if there are more than 1 + this many classes."""
 
 LARGEST_STEP = 4.0
-"""Nats by which a leaf may move a class, before the rate: pure leaves would go on for ever."""
+"""Largest change of a class score by a leaf, nats before the rate: pure leaves have no optimum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bins:
-    """Features cut into bins: ``edges``, shape (K, B - 1) float32, ascending for each feature."""
+    """Bin edges of features: ``edges``, shape (K, B - 1) float32, ascending for each feature."""
 
     edges: NDArray[np.float32]
 
     def cut(self, planes: NDArray[np.float32]) -> NDArray[np.uint8]:
-        """Return the bin of every value, (K, ...) uint8: how many edges lie below it."""
+        """Return the bin of every value, (K, ...) uint8: the number of edges below it."""
         flat = np.ascontiguousarray(planes, dtype=np.float32).reshape(len(planes), -1)
         bins = np.empty(flat.shape, dtype=np.uint8)
         for values, edges, out in zip(flat, self.edges, bins, strict=True):
@@ -41,7 +41,7 @@ class Bins:
 
 
 def quantile_bins(planes: NDArray[np.float32], n_bins: int = BINS) -> Bins:
-    """Cut features (K, n) into bins that hold about equally many samples each."""
+    """Return bins of features (K, n) with about equally many samples each."""
     stride = max(1, planes.shape[1] // EDGE_SAMPLES)
     ordered = np.sort(planes[:, ::stride], axis=1)
     places = np.linspace(0, ordered.shape[1] - 1, n_bins + 1)[1:-1]
@@ -59,24 +59,24 @@ def fit_class_forest(
     start: NDArray[np.float32] | None = None,
     should_stop: StopCallback = never_stop,
 ) -> Forest:
-    """Fit a forest to the log-probabilities of labels.
+    """Fit a forest of boosted trees that predicts the log-probabilities of labels.
 
     Parameters
     ----------
-    planes : ndarray, shape (K, n), float32: features of the samples, one row a feature.
+    planes : ndarray, shape (K, n), float32: features of the samples, one row per feature.
     labels : ndarray, shape (n,), uint8, below ``n_classes``
     n_classes : int, at least 2
     options : TreeOptions
     rng : numpy.random.Generator, draws features and projections.
     weights : ndarray, shape (n,), float32, optional
     start : ndarray, shape (n, L), float32, optional
-        Scores that the trees add to (messages as offsets); the forest is without them.
-    should_stop : asked before every tree; the trees so far are returned then.
+        Scores that the trees add to (messages as offsets); the forest does not include them.
+    should_stop : called before every tree; if it returns True, the trees so far are returned.
 
     Returns
     -------
     Forest
-        Without trees where all labels are equal.
+        Without trees if all labels are equal.
     """
     bins = quantile_bins(planes)
     cut = np.ascontiguousarray(bins.cut(planes).T)
@@ -108,8 +108,7 @@ def fit_binned_forest(
 ) -> Forest:
     """Fit a forest to binned features, (n, K) uint8 below `BINS`; see `fit_class_forest`.
 
-    Without ``threshold_of``, which tells thresholds from features and bins, the forest is asked
-    about bins.
+    ``threshold_of`` returns thresholds for features and bins; without it the forest takes bins.
     """
     n, n_features = bins.shape
     own = np.ones(n, dtype=np.float32) if weights is None else weights
@@ -129,7 +128,7 @@ def fit_binned_forest(
 
 
 class _Booster:
-    """The samples, their scores so far, and the trees that led there."""
+    """Boosting state: the samples, their scores so far, and the trees grown."""
 
     def __init__(
         self,
@@ -150,7 +149,7 @@ class _Booster:
         self._trees: list[tuple[NDArray[np.int32], NDArray[np.float32], int]] = []
 
     def add_tree(self, rng: np.random.Generator) -> bool:
-        """Grow a tree on what is left to explain; False when no split gains anything."""
+        """Grow a tree on the current gradients; return False if no split gains anything."""
         options, classes = self._options, self._scores.shape[1]
         projection = _projection(classes, rng)
         seen = np.empty((len(self._labels), projection.shape[1] + 1), dtype=np.float32)
@@ -200,7 +199,7 @@ class _Booster:
         offsets: NDArray[np.float32],
         threshold_of: Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float32]] | None,
     ) -> Forest:
-        """Join the nodes of all trees."""
+        """Return a forest with the nodes of all trees."""
         sizes = [len(nodes) for nodes, _, _ in self._trees]
         starts = np.cumsum([0, *sizes])[:-1]
         none = np.zeros((0, 3), np.int32)
@@ -225,7 +224,7 @@ class _Booster:
 
 
 def _projection(classes: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Directions to look at the gradients in: all there are (they sum to 0), or random ones."""
+    """Return directions to project gradients on: a full basis (they sum to 0), or random ones."""
     if classes - 1 <= PROJECTIONS:
         centred = np.eye(classes) - 1.0 / classes
         basis = np.linalg.svd(centred)[0][:, : classes - 1]

@@ -1,4 +1,4 @@
-"""Weights of what trees say, of maps and of edges, for several classes, by a chosen loss."""
+"""Learning of the weights of tree scores, maps and edges of class models, by a chosen loss."""
 
 import time
 from collections.abc import Sequence
@@ -26,24 +26,25 @@ from engine.solvers.result import LearningResult
 from engine.solvers.theta_ascent import ThetaAscent
 
 SWEEPS = 4
-"""Sweeps behind the univariate loss: with good unaries messages are nearly at rest by then."""
+"""Number of sweeps for the univariate loss: with good unaries messages nearly converge by then."""
 
 TOLERANCE = 5e-4
-"""Decrease of the loss over its size that counts as converged: held-out error moves no more."""
+"""Relative decrease of the loss at convergence: below it the held-out error does not change."""
 
 MAX_STEPS = 30
 
 MEMORY = 30
-"""Steps that L-BFGS remembers."""
+"""Number of steps that L-BFGS stores."""
 
 EM_ROUNDS = 4
-"""Times that hidden labels are guessed anew: later rounds move the weights little."""
+"""Number of EM rounds, which estimate hidden labels: later rounds change little."""
 
 INNER_RISE = 0.3
-"""Part of a step's promised rise that unfinished messages may use up; they go on at the next."""
+"""Largest error of unconverged messages, as a share of a step's predicted rise of the objective;
+messages continue from there at the next step."""
 
 EDGE_VARIANCE = 0.05
-"""Variance of an edge's agreement in the estimate of the curvature: any of its size would do."""
+"""Variance of an edge's agreement in the estimate of the curvature; the value matters little."""
 
 
 def fit_loss(
@@ -65,11 +66,11 @@ def fit_loss(
     examples : sequence of ClassExample
     options : ClassLoss; Potts edges may only agree or not, without a weight for pairs of classes.
     ridge : float, lambda > 0 of the whole loss
-    centre : ndarray, shape (K,), where the ridge draws to; by default what the trees say alone.
+    centre : ndarray, shape (K,), centre of the ridge; by default the weights of the trees alone.
     start : ndarray, shape (K,), optional; the centre by default
     max_steps : int, of L-BFGS
-    tolerance : float, decrease of the loss over its size that counts as converged
-    max_seconds : float, optional; all pictures are looked at once even if none are left.
+    tolerance : float, relative decrease of the loss at convergence
+    max_seconds : float, optional; all pictures are evaluated once even if no seconds remain.
     should_stop : StopCallback
 
     Returns
@@ -80,7 +81,7 @@ def fit_loss(
     Raises
     ------
     StoppedError
-        If stopped before all pictures had been looked at.
+        If stopped before all pictures had been evaluated.
     """
     layout = examples[0].features.layout
     plain = layout.plain() if centre is None else centre
@@ -131,14 +132,14 @@ def fit_likelihood(
 ) -> LearningResult:
     """Maximise the surrogate likelihood of the known labels, less lambda/2 ||theta||^2.
 
-    Where some pixels are hidden, surrogate EM: their expected statistics are fixed at the present
+    If some pixels are hidden, surrogate EM: their expected statistics are computed at the current
     weights, then the weights are learned as from full labels, and so on. The certificate is that of
-    the last of these problems; the whole only descends.
+    the last of these problems; EM as a whole only decreases its objective.
 
     Parameters
     ----------
     examples, ridge, start, max_seconds, should_stop : as for `fit_loss`
-    relative_gap : float, certified gap over the size of the objective at which to stop
+    relative_gap : float, stop at this certified gap divided by the size of the objective
 
     References
     ----------
@@ -174,14 +175,14 @@ def fit_likelihood(
 
 
 def free_parameters(layout: ClassLayout, *, is_potts: bool) -> IntArray:
-    """Places in theta of what is learned: all, or all but the weights of label pairs."""
+    """Return the indices of the learned parameters: all, or all but those of label pairs."""
     return np.arange(layout.size - (2 * layout.n_classes**2 if is_potts else 0))
 
 
 def estimate_curvature(examples: Sequence[ClassExample], ridge: float) -> FloatArray:
-    """Estimate the Hessian of a loss, (K, K), pixels and edges counted as independent.
+    """Estimate the Hessian of a loss, (K, K), with pixels and edges treated as independent.
 
-    It only shapes the steps: a poor estimate costs iterations, never correctness.
+    It only preconditions the steps: a poor estimate costs iterations, never correctness.
     """
     layout = examples[0].features.layout
     n = layout.n_classes
@@ -225,7 +226,7 @@ MAX_SWEEPS = 60
 
 
 def rest_messages(chains: ClassMessages) -> bool:
-    """Sweep until no message changes by a thousandth; return whether they came to rest."""
+    """Sweep until no message changes by a thousandth; return True if messages converged."""
     change, sweeps = float("inf"), 0
     while change > MESSAGE_TOLERANCE and sweeps < MAX_SWEEPS:
         change = chains.sweep(2)
@@ -236,7 +237,7 @@ def rest_messages(chains: ClassMessages) -> bool:
 def judge_classes(
     examples: Sequence[ClassExample], theta: FloatArray, should_stop: StopCallback
 ) -> list[Confusion]:
-    """Count, of each picture, known pixels by their label and the most probable one."""
+    """Return the confusion matrix of each picture: known labels against most probable ones."""
 
     def one(example: ClassExample) -> Confusion:
         if should_stop():
@@ -251,7 +252,7 @@ def judge_classes(
 
 
 def trees_alone(layout: ClassLayout) -> FloatArray:
-    """Parameters that say what the trees say, pixel by pixel."""
+    """Return the weights with which scores are those of the trees, without edges."""
     theta = np.zeros(layout.size)
     layout.split(theta)[0][:, 1] = 1.0
     return theta

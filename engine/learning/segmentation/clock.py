@@ -1,4 +1,4 @@
-"""The time of one learning run: from the first second, reading included."""
+"""Clock of one learning run: elapsed and remaining seconds, reading included."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,23 +8,23 @@ from engine.core.progress import Progress, ProgressCallback
 from engine.kernels.threads import count_threads
 
 CORE_SECONDS_A_PIXEL = 2e-5
-"""Of learning from 200 pictures of 30,000 pixels; from fewer pixels trees take their own time."""
+"""CPU seconds per pixel, measured on 200 pictures of 30,000 pixels; trees have a minimum time."""
 
 FEWEST_SECONDS = 8.0
 
 READING_SHARE = 0.5
-"""Pictures that this share of a limit did not suffice to read are left out."""
+"""Share of a time limit after which no more pictures are read."""
 
 TELLING = 0.08
-"""From this share of the work on, what it took so far tells what is left."""
+"""Share of the work from which the remaining time is estimated from the time taken so far."""
 
 
 @dataclass(slots=True)
 class Clock:
-    """Counts the seconds from the first, reading included, and reports what is left of them.
+    """Clock that counts the seconds of a run, reading included, and reports the remaining time.
 
-    ``later`` are seconds expected after the trees, which `report` counts; ``trees`` those that the
-    trees took; ``shown`` the share that was reported last, which never falls.
+    ``later`` is the expected time after the trees, which `report` adds; ``trees`` is the time that
+    the trees took; ``shown`` is the last reported share, which never falls.
     """
 
     on_progress: ProgressCallback
@@ -43,31 +43,31 @@ class Clock:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the limit, 0 beyond it; None without one."""
+        """Seconds until the limit, 0 beyond it; None without a limit."""
         return None if self.max_seconds is None else max(self.max_seconds - self.seconds, 0.0)
 
     def passed(self) -> float:
-        """Share of the time after reading that has passed, at most 1; 0 without a limit."""
+        """Return the share of the time after reading that has passed; 0 without a limit."""
         if self.max_seconds is None:
             return 0.0
         own = self.max_seconds - self.read
         return min((self.seconds - self.read) / own, 1.0) if own > 0 else 1.0
 
     def is_reading_over(self) -> bool:
-        """Whether what is read has to do: the rest of a limit is for learning."""
+        """Return True if reading must end, so that time is left for learning."""
         return self.passed() > READING_SHARE
 
     def begin(self, n_pixels: int, later: float = 0.0) -> None:
-        """Say that all is read: what is left is told from now on, at first by the pixels.
+        """Mark the end of reading, and estimate the remaining time from the number of pixels.
 
-        ``later`` are core seconds of work for which the fractions of `report` leave no room.
+        ``later`` is the CPU time, in seconds, of work that the fractions of `report` do not cover.
         """
         self.read = self.seconds
         self.expected = expected_seconds(n_pixels)
         self.later = later / count_threads()
 
     def report(self, sentence: str, fraction: float) -> None:
-        """Say what is done next, and which share of the work after reading is behind."""
+        """Report the next step, and the finished share of the work after reading."""
         seconds = self.seconds
         own = seconds - self.read
         left = own / fraction * (1 - fraction) if fraction > 0 else None
@@ -79,7 +79,7 @@ class Clock:
         self.on_progress(Progress(sentence, fraction=fraction, seconds=seconds, seconds_left=left))
 
     def foresee(self, sentence: str, left: float) -> None:
-        """Say what is done next, and how many seconds are left of all; the limit caps them."""
+        """Report the next step, and the remaining seconds, at most those until the limit."""
         seconds = self.seconds
         left = left if self.left is None else min(left, self.left)
         own = seconds - self.read
@@ -90,22 +90,22 @@ class Clock:
 
 
 def expected_seconds(n_pixels: int) -> float:
-    """Return how long trees and weights will take, from the pixels of all models: a first guess."""
+    """Return a first estimate of the seconds for trees and weights, from the number of pixels."""
     return FEWEST_SECONDS + n_pixels * CORE_SECONDS_A_PIXEL / count_threads()
 
 
 @dataclass(slots=True)
 class Pace:
-    """Says how long the steps of comparing will take: by what is expected, then by those done.
+    """Estimator of the remaining time of a comparison, corrected by the time of finished steps.
 
     Parameters
     ----------
-    clock : Clock, which is told
-    ways, tail : core seconds expected of comparing each way, and of the steps after that
+    clock : Clock, which receives the estimates
+    candidates, tail : estimated CPU seconds to evaluate each candidate, and of the steps after that
     """
 
     clock: Clock
-    ways: Sequence[float]
+    candidates: Sequence[float]
     tail: Sequence[float]
     done: int = 0
     begun: float = field(init=False)
@@ -114,26 +114,26 @@ class Pace:
         self.begun = self.clock.seconds
 
     def next(self, sentence: str) -> None:
-        """Begin the next step."""
-        work = [*self.ways, *self.tail]
+        """Report the next step and its remaining time, and count it as begun."""
+        work = [*self.candidates, *self.tail]
         self.clock.foresee(sentence, self._slowness * sum(work[self.done :]))
         self.done += 1
 
     def lacks_time(self, *, n_tail: int = 2) -> bool:
-        """Whether the next step and ``n_tail`` of what must follow would pass the limit."""
-        n_ways = len(self.ways)
-        work = sum(self.tail[max(self.done - n_ways, 0) :][:n_tail])
-        work += self.ways[self.done] if self.done < n_ways else 0.0
+        """Return True if the next step and ``n_tail`` later steps would exceed the time limit."""
+        n_candidates = len(self.candidates)
+        work = sum(self.tail[max(self.done - n_candidates, 0) :][:n_tail])
+        work += self.candidates[self.done] if self.done < n_candidates else 0.0
         return self.clock.left is not None and self._slowness * work > self.clock.left
 
     def skip(self) -> None:
-        """Leave the next way out."""
-        self.ways = [*self.ways[: self.done], *self.ways[self.done + 1 :]]
+        """Leave the next candidate out."""
+        self.candidates = [*self.candidates[: self.done], *self.candidates[self.done + 1 :]]
 
     @property
     def _slowness(self) -> float:
-        """Seconds that a core second has taken so far."""
-        behind = sum([*self.ways, *self.tail][: self.done])
+        """Elapsed seconds per estimated CPU second so far."""
+        behind = sum([*self.candidates, *self.tail][: self.done])
         if behind > 0:
             return (self.clock.seconds - self.begun) / behind
         return 1.0 / count_threads()

@@ -1,4 +1,4 @@
-"""Workers of Dask as hosts; the package ``distributed`` is needed only where these are used."""
+"""Dask workers as hosts; the package ``distributed`` is needed only if these are used."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,29 +8,29 @@ from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.hosts import HostLostError, HostRequest
 from engine.core.progress import StopCallback, never_stop
 
-POLL_SECONDS = 0.002  # at first between two looks at what is asked; longer after a while
+POLL_SECONDS = 0.002  # first pause between two checks for answers; later pauses are longer
 LONGEST_POLL = 0.1
-LOOK_SECONDS = 1.0  # between two looks at which workers are there
-NOTICE_SECONDS = 10.0  # in which a busy scheduler notices that a worker is gone
+LOOK_SECONDS = 1.0  # pause between two checks of the list of workers
+NOTICE_SECONDS = 10.0  # time for a busy scheduler to notice that a worker is gone
 
 
 class DaskHosts:
-    """All workers of a Dask scheduler: `Hosts`, to be used as a context manager.
+    """Hosts that are all workers of a Dask scheduler; a context manager, see `Hosts`.
 
-    Each keeps its object as an actor, which goes when this process does. A worker that comes later
-    is used from the next learning on.
+    Each worker stores its object as an actor, which ends with this process. Workers that join later
+    are used from the next learning run on.
 
     Parameters
     ----------
     address : str
-        Of the scheduler, such as "tcp://10.0.0.7:8786", or "tls://..." with certificates as Dask's
-        own configuration names them.
+        Address of the scheduler, such as "tcp://10.0.0.7:8786", or "tls://..." with the
+        certificates of Dask's own configuration.
     seconds : float
-        How long to wait for the scheduler.
+        Longest wait for the scheduler.
     """
 
     def __init__(self, address: str, *, seconds: float = 10.0) -> None:
-        """Connect.
+        """Connect to the scheduler.
 
         Raises
         ------
@@ -46,7 +46,7 @@ class DaskHosts:
                 "Several hosts need the package distributed: pip install 'bethe-hall[hosts]'."
             ) from error
         try:
-            connect: Any = Client  # without types
+            connect: Any = Client  # has no type annotations
             self._client = connect(
                 address, timeout=seconds, set_as_default=False, direct_to_workers=True
             )
@@ -60,21 +60,21 @@ class DaskHosts:
             raise HostLostError(f"The scheduler {address} has no worker.")
 
     def __enter__(self) -> "DaskHosts":
-        """Return itself."""
+        """Return these hosts."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the connection: workers let go of what they keep."""
+        """Close the connection; workers then free their objects."""
         self._actors, self._futures = [], []
         self._client.close()
 
     @property
     def count(self) -> int:
-        """See `Hosts.count`."""
+        """Number of workers; see `Hosts.count`."""
         return len(self._addresses)
 
     def place(self, make: Callable[[], Any]) -> None:
-        """See `Hosts.place`."""
+        """Create an object on every worker; see `Hosts.place`."""
         self._actors = []
         self._futures = [
             self._client.submit(
@@ -83,11 +83,11 @@ class DaskHosts:
             for address in self._addresses
         ]
         self._wait(self._futures, list(range(self.count)), never_stop)
-        with self._client.as_current():  # actors look for it
+        with self._client.as_current():  # actors need a current client
             self._actors = [future.result() for future in self._futures]
 
     def ask(self, requests: Sequence[HostRequest], should_stop: StopCallback) -> list[Any]:
-        """See `Hosts.ask`."""
+        """Run requests on the workers and return their answers; see `Hosts.ask`."""
         try:
             with self._client.as_current():
                 asked = [
@@ -119,17 +119,17 @@ class DaskHosts:
             pause = min(1.2 * pause, LONGEST_POLL)
 
     def _is_found_lost(self) -> bool:
-        """Whether a host is gone, or soon found to be: its actor may tell before the scheduler."""
+        """Return True if a host is lost, after time for the scheduler to notice."""
         until = time.monotonic() + NOTICE_SECONDS
         while not (is_lost := self._lost(range(self.count))) and time.monotonic() < until:
             time.sleep(LONGEST_POLL)
         return is_lost
 
     def _lost(self, hosts: Sequence[int]) -> bool:
-        """Whether one of these hosts is not there any more."""
+        """Return True if one of these hosts is no longer connected."""
         there = self._workers()
         return any(self._addresses[host] not in there for host in hosts)
 
     def _workers(self) -> set[str]:
-        """Addresses of the workers, as the scheduler told last."""
+        """Return the addresses of the workers, as last reported by the scheduler."""
         return set(self._client.scheduler_info(n_workers=-1)["workers"])

@@ -1,9 +1,9 @@
-"""The size of models that pays: tried from coarse to fine on pictures kept from the trees.
+"""Choice of the size of models, tried from coarse to fine by held-out errors of the trees.
 
-Trees of two stages learn from windows of some pictures at each size, fold by fold, and are judged
-on the pictures' own pixels, all on the same region: the finest window. A finer size is taken only
-where it makes clearly fewer mistakes, for it costs time with the square of its side. Of large
-pictures the finest size is tried in any case: what is two pixels wide shows at no other.
+Trees of two stages learn from windows of some pictures at each size, fold by fold, and are
+evaluated at full resolution, all on the same region: the finest window. A finer size is chosen only
+if it makes clearly fewer mistakes, because time grows with the square of the side. Of large
+pictures the finest size is always tried: objects two pixels wide are visible at no other size.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,35 +35,38 @@ from engine.learning.segmentation.training_pictures import deal_pictures
 from engine.learning.segmentation.tree_learning import TreeLearning
 from engine.learning.segmentation.tree_options import FIRST, SECOND
 
+FIRST_SIDE = 100
+"""Longest side in pixels of the coarsest models that are tried."""
+
 MOST_SIDE = 20_000
-"""Longest side of models with trees that is tried: all there is of nearly any picture."""
+"""Longest side in pixels of models with trees that are tried: above nearly any picture's size."""
 
 MOST_LINEAR_SIDE = 1000
-"""The same of models with linear weights: they are learned from whole, in memory."""
+"""Longest side in pixels of models with linear weights: these learn from whole pictures."""
 
 MOST_PICTURES = 16
-"""Pictures that sizes are tried on."""
+"""Largest number of pictures that sizes are tried on."""
 
 WINDOW = 224
-"""Pixels a side of the windows that are learned from."""
+"""Side in pixels of the windows that are learned from."""
 
 SAMPLES = 40_000
-"""Pixels of all pictures together that the trees of a trial learn from."""
+"""Number of pixels of all pictures together that the trees of a trial learn from."""
 
 TREES = 40
 
 TRIED = 0.95
-"""Share of its time after which a trial judges no more pictures."""
+"""Share of its time after which a trial evaluates no more pictures."""
 
 PAYS, LEAST_FALL = 0.03, 0.002
-"""By this share of the mistakes, and of all pixels, they must fall for a finer size to be taken."""
+"""Smallest fall of the error for a finer size, as a share of the error and of all pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetailChoice:
-    """The size that pays, and the share of wrong pixels by size tried, coarse to fine.
+    """Chosen size of models, and the share of wrong pixels of each size tried, coarse to fine.
 
-    Sizes beyond the first that did not pay were not tried, save the finest of large pictures.
+    No size after the first without improvement was tried, except the finest of large pictures.
     """
 
     detail: Detail
@@ -72,7 +75,7 @@ class DetailChoice:
 
     @property
     def by_side(self) -> dict[int, float]:
-        """The errors by the longest side of the models."""
+        """Share of wrong pixels by the longest side of the models."""
         sides = (detail.max_side for detail in self.tried)
         return dict(zip(sides, self.errors, strict=True))
 
@@ -90,7 +93,7 @@ def choose_detail(
     should_stop: StopCallback = never_stop,
     rng: np.random.Generator | None = None,
 ) -> DetailChoice:
-    """Try sizes of models from coarse to fine until a finer one does not pay.
+    """Choose the size of models: try sizes from coarse to fine until the error stops falling.
 
     Parameters
     ----------
@@ -98,20 +101,20 @@ def choose_detail(
         ``n_classes`` on; of masks 0 and 1. The first `MOST_PICTURES` are used.
     n_classes : int
     details : the sizes, coarse to fine; at least one
-    maps : of each picture, as in learning, gone through in step with them
-    position : whether the place within the picture may speak
+    maps : maps of each picture, as in learning, iterated in parallel
+    position : True to use the position within the picture as a feature
     max_seconds : float, optional
-        Of all, reading included; a size whose trial it does not suffice for is not taken.
+        Limit of the whole run, reading included; a size whose trial does not finish is not chosen.
     on_progress, should_stop : see `engine.core`
     rng : numpy.random.Generator, optional; a fixed seed by default
 
     Raises
     ------
     InvalidProblemError
-        If there is no size to try, or no picture with two known classes among them, or maps do not
+        If there is no size to try, the pictures have fewer than two known classes, or maps do not
         fit the pictures.
     StoppedError
-        If asked to stop.
+        If ``should_stop`` returned True.
     """
     if not details:
         raise InvalidProblemError("details: expected at least one size of models.")
@@ -153,23 +156,23 @@ def choose_detail(
 
 
 def sides_to_try(shapes: Sequence[tuple[int, int]], *, most: int) -> list[int]:
-    """Longest sides of models, coarse to fine: doubled from 100 on, up to the pictures' own.
+    """Return the longest sides of models to try: doubled from 100 up to the pictures' median.
 
-    Never above ``most``; half of the pictures are at least as large as the last.
+    No side is above ``most``; half of the pictures are at least as large as the last side.
     """
     own = int(np.median([max(shape) for shape in shapes])) if shapes else most
     finest = min(own, most)
-    sides = [side for side in (100, 200, 400, 800, 1600, 3200) if side < 0.8 * finest]
+    sides = [side for side in (FIRST_SIDE * 2**k for k in range(6)) if side < 0.8 * finest]
     return [*sides, max(finest, 16)]
 
 
 Region = tuple[int, int, int, int]
-"""First row and column, rows and columns, in the picture's pixels."""
+"""Rectangle in the picture's pixels: first row, first column, number of rows and of columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tried:
-    """What is kept of a picture: its windows at every size, and the truth of its region."""
+    """Stored parts of a picture: its windows at every size, and the true labels of its region."""
 
     shape: tuple[int, int]
     known: frozenset[int]
@@ -178,7 +181,7 @@ class _Tried:
     windows: tuple[ReadPicture, ...]
 
     def is_cut(self, place: int) -> bool:
-        """Whether a model of this size is learned from by windows."""
+        """Return True if a model of this size is learned from windows."""
         frame = self.windows[place].frame
         return is_cut((frame.rows, frame.columns))
 
@@ -191,7 +194,7 @@ def _tried(
     details: Sequence[Detail],
     draw: WindowDraw,
 ) -> _Tried:
-    """Cut a picture down: of large ones, all together would not fit in memory."""
+    """Return the stored parts of a picture; all large pictures whole would not fit in memory."""
     region = _region(label, n_classes, details[-1], draw)
     top, left, rows, columns = region
     return _Tried(
@@ -208,7 +211,7 @@ def _words(detail: Detail) -> str:
 
 
 def _region(label: ClassLabels, n_classes: int, finest: Detail, draw: WindowDraw) -> Region:
-    """What the window of the finest size covers: where most labels are known, or all, drawn."""
+    """Return the region of the finest window: most known labels, or drawn if all are known."""
     height, width = label.shape
     rows, columns = finest.shape(height, width)
     down, across = height / rows, width / columns
@@ -233,9 +236,9 @@ def _trial(
     should_stop: StopCallback,
     rng: np.random.Generator,
 ) -> tuple[float, bool]:
-    """Share of wrong known pixels in the regions, each guessed by trees that never saw it.
+    """Return the share of wrong known pixels in the regions, held out from the trees.
 
-    Also returned is whether time was too short for what a trial is.
+    The second value is True if there was too little time for the trial.
     """
     read = [one.windows[place] for one in tried]
     pictures = deal_pictures(read, n_classes, SAMPLES // len(read), rng)
@@ -272,7 +275,7 @@ def _window(
     n_classes: int,
     detail: Detail,
 ) -> ReadPicture:
-    """The window of a size around the middle of the region: it holds all of it."""
+    """Return the window of a size around the middle of the region, which contains the region."""
     height, width = label.shape
     rows, columns = detail.shape(height, width)
     colours, small = (
@@ -298,7 +301,7 @@ def _window(
 def _at_region(
     scores: NDArray[np.float32], frame: Frame, picture: _Tried
 ) -> tuple[ClassLabels, ClassLabels]:
-    """Guess and truth of the region, at the picture's own pixels."""
+    """Return the predicted and the true labels of the region, at the picture's own pixels."""
     (height, width), region = picture.shape, picture.region
     down, across = height / frame.rows, width / frame.columns
     shape = round(scores.shape[0] * down), round(scores.shape[1] * across)

@@ -1,4 +1,4 @@
-"""Weights by a chosen loss: the surrogate likelihood with its certificate, or a marginal loss."""
+"""Learning of mask weights by a logistic marginal loss, and their held-out errors."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,10 @@ from engine.solvers.result import LearningResult
 LOGISTIC_LOSSES = {"univariate": "univariate-logistic", "clique": "clique-logistic"}
 
 ITERATIONS = 10
-"""Sweeps behind a marginal loss: with good unaries messages are at rest by then."""
+"""Number of sweeps for a marginal loss: with good unaries messages have converged by then."""
 
 TOLERANCE = 1e-4
-"""Decrease of the loss over its size that counts as converged: held-out error moves no more."""
+"""Relative decrease of the loss at convergence: below it the held-out error does not change."""
 
 
 def fit_marginal_loss(
@@ -35,9 +35,9 @@ def fit_marginal_loss(
     sweeps: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> LearningResult:
-    """Learn by "univariate" or "clique" logistic loss; there is no certificate of the result.
+    """Learn weights by "univariate" or "clique" logistic loss; the result has no certificate.
 
-    From a ``start`` near the optimum, (K,), all examples are looked at from the first. ``sweeps``
+    With a ``start`` near the optimum, (K,), all examples are used from the first step. ``sweeps``
     and ``tolerance`` as `ITERATIONS` and `TOLERANCE`.
 
     Raises
@@ -45,7 +45,7 @@ def fit_marginal_loss(
     InvalidProblemError
         If the loss has another name, or there are no examples.
     StoppedError
-        If stopped before all examples had been looked at.
+        If stopped before all examples had been evaluated.
     """
     if loss not in LOGISTIC_LOSSES:
         raise InvalidProblemError(
@@ -68,5 +68,5 @@ def fit_marginal_loss(
 def held_out_errors(
     examples: Sequence[GridExample], theta: FloatArray, rho: float, should_stop: StopCallback
 ) -> FloatArray:
-    """Return the share of wrong pixels of every picture, (M,), by its larger marginals."""
+    """Return the share of wrong pixels of every picture, (M,), by larger marginals."""
     return HeldOutPictures(examples, rho, should_stop=should_stop).errors(theta)

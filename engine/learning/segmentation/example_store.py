@@ -1,4 +1,4 @@
-"""Labelled pictures ready to learn from: in memory while there is room, in files beyond."""
+"""Store of labelled pictures with features: in memory up to a budget, then in files."""
 
 import hashlib
 import io
@@ -26,19 +26,19 @@ from engine.crf.image_features import (
 )
 
 MEMORY_BYTES = 512 * 2**20
-"""Room for features in memory: about 1,700 pictures of 30,000 pixels at ten bytes a pixel."""
+"""Memory budget of features: about 1,700 pictures of 30,000 pixels at ten bytes a pixel."""
 
 VERSION = b"image features 1"
 
 
 PARTS = ("colours", "gradients", "right", "down")
-"""Arrays of a picture's features; "maps" come after them where there are any."""
+"""Names of the arrays of a picture's features; "maps" follow if there are any."""
 
 NO_MAPS = np.zeros((1, 1, 0), dtype=np.float32)
 
 
 class PictureDigest:
-    """SHA-256 of pictures and labels in their order: tells sets apart."""
+    """SHA-256 of pictures and labels in their order, to identify a set."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -50,26 +50,26 @@ class PictureDigest:
         packed: NDArray[np.uint8],
         maps: NDArray[np.float32] = NO_MAPS,
     ) -> None:
-        """Add a picture whose labels are packed eight to a byte, and its maps."""
+        """Add a picture, its maps, and its labels packed eight to a byte."""
         for part in (np.array(shape, np.int64), colours, packed, maps):
             self._digest.update(np.ascontiguousarray(part).tobytes())
 
     def hexdigest(self) -> str:
-        """Return the digest so far."""
+        """Return the digest of all pictures added so far."""
         return self._digest.hexdigest()
 
 
 class ExampleStore(Sequence[GridExample]):
-    """A growing sequence of examples whose memory does not grow beyond a budget.
+    """Growing sequence of examples with a memory budget.
 
-    Features beyond the budget lie in files and are read whenever they are asked for; labels stay
-    in memory, eight to a byte.
+    Features beyond the budget are in files and are read on every access; labels stay in memory,
+    eight to a byte.
 
     Parameters
     ----------
     cache : Path, optional
-        Folder in which features are kept from run to run, named by the content of the picture.
-        None: beyond the budget they lie in a file without a name, which goes with the store.
+        Folder that stores features from run to run, named by the content of the picture.
+        None: features beyond the budget are in a file without a name, deleted with the store.
     memory_bytes : int
     """
 
@@ -89,9 +89,9 @@ class ExampleStore(Sequence[GridExample]):
         labels: NDArray[np.bool_],
         maps: NDArray[np.float32] = NO_MAPS,
     ) -> None:
-        """Add a picture that already has the size of its model, (rows, columns, 3) uint8.
+        """Add a picture at the size of its model, (rows, columns, 3) uint8, with its labels.
 
-        Its maps, (rows, columns, C) log-odds, have that size as well.
+        Its maps, (rows, columns, C) log-odds, have the same size.
         """
         features, path = self._featurise(colours, maps)
         size = colours.nbytes + maps.nbytes + features.gradients.nbytes + 2 * labels.size
@@ -106,22 +106,22 @@ class ExampleStore(Sequence[GridExample]):
 
     @property
     def digest(self) -> str:
-        """Hexadecimal SHA-256 of all pictures and labels, in their order: tells sets apart."""
+        """Hexadecimal SHA-256 of all pictures and labels, in their order, to identify the set."""
         return self._digest.hexdigest()
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of pixels of each example; reads no file."""
+        """Number of pixels of each example, without reading a file."""
         return tuple(rows * columns for rows, columns in self._shapes)
 
     def labels(self, index: int) -> NDArray[np.bool_]:
-        """Labels of one example, shape (rows, columns); reads no file."""
+        """Return the labels of one example, shape (rows, columns), without reading a file."""
         rows, columns = self._shapes[index]
         bits = np.unpackbits(self._labels[index], count=rows * columns)
         return bits.reshape(rows, columns).astype(np.bool_)
 
     def __len__(self) -> int:
-        """Number of examples."""
+        """Return the number of examples."""
         return len(self._shapes)
 
     @overload
@@ -147,7 +147,7 @@ class ExampleStore(Sequence[GridExample]):
     def _featurise(
         self, colours: NDArray[np.uint8], maps: NDArray[np.float32]
     ) -> tuple["StoredFeatures", Path | None]:
-        """Features of a picture, from the cache if they are there, and their place in it."""
+        """Return the features of a picture, from the cache if present, and their path in it."""
         if self._cache is None:
             return StoredFeatures.compute(colours, maps), None
         path = self._cache / f"{content_key(colours, maps)}.npz"
@@ -164,17 +164,17 @@ class ExampleStore(Sequence[GridExample]):
 
 
 class SpillFile:
-    """The features of many pictures in one file that has no name.
+    """Temporary file without a name that holds the features of many pictures.
 
-    Its room is free again when the store goes, and also when the process is killed.
+    Its disk space is freed with the store, even if the process is killed.
     """
 
     def __init__(self) -> None:
         folder = spill_folder()
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it lives with the store
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the store
 
     def append(self, features: "StoredFeatures") -> "SpilledFeatures":
-        """Write the features of a picture."""
+        """Write the features of a picture at the end of the file, and return their location."""
         packed = io.BytesIO()
         features.write(packed)
         start = self._file.seek(0, os.SEEK_END)
@@ -184,27 +184,27 @@ class SpillFile:
 
 
 class SpilledFeatures(NamedTuple):
-    """Where the features of a picture lie: in which file, from which byte, how many bytes."""
+    """Location of the features of a picture: the file, the first byte and the number of bytes."""
 
     file: IO[bytes]
     start: int
     size: int
 
     def load(self) -> "StoredFeatures":
-        """Read them; any number of threads may at once."""
+        """Read the features; safe to call from several threads."""
         content = os.pread(self.file.fileno(), self.size, self.start)
         with np.load(io.BytesIO(content), allow_pickle=False) as parts:
             return StoredFeatures.of_parts(parts)
 
 
 class ExampleView(Sequence[GridExample]):
-    """Some examples of a sequence, in a given order, read when asked for."""
+    """Lazy view of some examples of a sequence, in a given order."""
 
     def __init__(self, examples: Sequence[GridExample], order: Sequence[int]) -> None:
         self._examples, self._order = examples, order
 
     def __len__(self) -> int:
-        """Number of examples in the view."""
+        """Return the number of examples in the view."""
         return len(self._order)
 
     @overload
@@ -221,7 +221,7 @@ class ExampleView(Sequence[GridExample]):
 
 
 class StoredFeatures:
-    """The arrays from which the features of a picture are put together."""
+    """Arrays from which the features of a picture are assembled."""
 
     def __init__(
         self,
@@ -239,26 +239,26 @@ class StoredFeatures:
     def compute(
         cls, colours: NDArray[np.uint8], maps: NDArray[np.float32] = NO_MAPS
     ) -> "StoredFeatures":
-        """Compute the features of a picture, (rows, columns, 3) uint8; maps are kept with them."""
+        """Compute the features of a picture, (rows, columns, 3) uint8, and store its maps."""
         nodes, edges = compute_parts(colours)
         return cls(nodes.colours, nodes.gradients, edges.horizontal, edges.vertical, maps)
 
     @classmethod
     def of_parts(cls, parts: Mapping[str, NDArray[Any]]) -> "StoredFeatures":
-        """Take them from arrays by name."""
+        """Build features from a mapping of arrays by name."""
         colours, gradients, right, down = (parts[name] for name in PARTS)
         return cls(colours, gradients, right, down, parts.get("maps", NO_MAPS))
 
     @classmethod
     def load(cls, path: Path) -> "StoredFeatures | None":
-        """Read features; None when the file is damaged."""
+        """Read features from a file; return None if the file is damaged."""
         try:
             return cls.of_parts(read_npz(path))
         except (OSError, InvalidProblemError, KeyError):
             return None
 
     def write(self, file: IO[bytes]) -> None:
-        """Write to an open file."""
+        """Write the features to an open file."""
         parts = (self.colours, self.gradients, self.horizontal, self.vertical)
         named: dict[str, NDArray[Any]] = dict(zip(PARTS, parts, strict=True))
         if self.maps.size:
@@ -266,13 +266,13 @@ class StoredFeatures:
         np.savez(file, **named)  # type: ignore[arg-type]
 
     def save(self, path: Path) -> None:
-        """Write whole or not at all."""
+        """Write the features to a path atomically."""
         with whole_file(path) as file:
             self.write(file)
 
 
 def assemble(features: StoredFeatures) -> GridFeatures:
-    """Put the features of a picture together."""
+    """Return the grid features of a picture from its stored arrays."""
     return GridFeatures(
         beside_maps(ImageNodeFeatures(features.colours, features.gradients), features.maps),
         edge_features_from_codes(features.horizontal, features.vertical),
@@ -280,7 +280,7 @@ def assemble(features: StoredFeatures) -> GridFeatures:
 
 
 def content_key(colours: NDArray[np.uint8], maps: NDArray[np.float32] = NO_MAPS) -> str:
-    """Name features by all that they depend on."""
+    """Return a key of features: a hash of all that they depend on."""
     digest = hashlib.sha256(VERSION)
     for part in (COLOUR_THRESHOLDS, SOBEL_THRESHOLDS, np.array(colours.shape), colours, maps):
         digest.update(np.ascontiguousarray(part).tobytes())

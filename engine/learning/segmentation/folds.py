@@ -1,4 +1,4 @@
-"""Folds: which trees never saw a pixel, by picture or, of few pictures, by blocks of pixels."""
+"""Cross-validation folds of pictures, or of blocks of pixels if there are few pictures."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 FOLDS = 4
 
 BLOCKS = 6
-"""Blocks a side in which the pixels are dealt into folds, where pictures are fewer than folds."""
+"""Number of blocks a side for folds of pixels, used if there are fewer pictures than folds."""
 
 Folds = NDArray[np.int64]
 """Fold of a whole picture, shape (), or of each of its pixels, (rows, columns)."""
@@ -20,12 +20,12 @@ def deal_folds(
     rng: np.random.Generator,
     owners: Sequence[int] | None = None,
 ) -> list[Folds]:
-    """Fold of every picture, shape (); of few pictures, of every pixel, in blocks.
+    """Return the fold of every picture, shape (); of few pictures, of every pixel, in blocks.
 
-    Of pictures one after the other by lightness every fold has one: where two of twenty are of
-    another kind (stained tissue among fluorescence) they are of two folds, and no trees know but
-    one kind. Windows of one picture (``owners``, a number each) share its fold, unless pictures are
-    fewer than folds.
+    Pictures are ordered by lightness, and consecutive ones go to different folds: if two of twenty
+    are of another kind (stained tissue among fluorescence), they are in two folds, and all trees
+    learn from both kinds. Windows of one picture (``owners``, a number each) share its fold, unless
+    there are fewer pictures than folds.
     """
     if owners is not None and FOLDS <= len(set(owners)) < len(owners):
         firsts = [owners.index(owner) for owner in dict.fromkeys(owners)]
@@ -44,6 +44,6 @@ def deal_folds(
 
 
 def block_folds(shape: tuple[int, ...]) -> Folds:
-    """Folds of the pixels of a lone picture: blocks, so that no pixel's neighbour gives it away."""
+    """Return the folds of a picture's pixels, in blocks so that most neighbours share a fold."""
     rows, columns = (np.arange(side) * BLOCKS // side for side in shape)
     return (rows[:, None] * 3 + columns[None] * 2) % FOLDS

@@ -1,4 +1,4 @@
-"""Probabilities of another program beside pictures: checked alike for masks and for label maps."""
+"""Checks of given maps: probabilities of another program beside pictures."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,12 +18,12 @@ _END = object()
 
 
 class MapsInStep:
-    """Maps gone through in step with their pictures, each with as many planes as the first.
+    """Iterator over the maps of pictures, which checks that all have the same number of planes.
 
     Parameters
     ----------
-    maps : iterable of ndarray, one a picture; None where pictures come without any
-    n_planes : how many each must have; by default as many as the first
+    maps : iterable of ndarray, one per picture; None if pictures have no maps
+    n_planes : required number of planes; by default that of the first map
     """
 
     def __init__(self, maps: Maps | None, n_planes: int | None = None) -> None:
@@ -31,12 +31,12 @@ class MapsInStep:
         self.n_planes = n_planes
 
     def next(self, name: str, shape: Sequence[int]) -> Planes:
-        """Return the map of the next picture, of ``shape``, as `check_maps` does.
+        """Return the map of the next picture, of ``shape``, after `check_maps`.
 
         Raises
         ------
         InvalidProblemError
-            If there is none, or it has another number of planes than the others.
+            If there is no further map, or its number of planes differs from the others.
         """
         given = None if self._maps is None else next(self._maps, _END)
         if given is _END:
@@ -50,16 +50,13 @@ class MapsInStep:
         return planes
 
     def end(self, count: int) -> None:
-        """Raise InvalidProblemError if more maps come than the ``count`` pictures that there are.
-
-        The iterable is asked for one more.
-        """
+        """Raise InvalidProblemError if there are more maps than the ``count`` pictures."""
         if self._maps is not None and next(self._maps, _END) is not _END:
             raise InvalidProblemError(f"map {count + 1} has no image.")
 
 
 def check_maps(name: str, given: GivenMap, shape: Sequence[int]) -> Planes:
-    """Return maps as (H', W', C) float32, C = 0 where there are none.
+    """Return checked maps as (H', W', C) float32, with C = 0 for None.
 
     Parameters
     ----------
@@ -70,8 +67,7 @@ def check_maps(name: str, given: GivenMap, shape: Sequence[int]) -> Planes:
     Raises
     ------
     InvalidProblemError
-        If the shape is another, the proportions are not the picture's, or a value is not between 0
-        and 1.
+        If the shape or the proportions are wrong, or a value is not between 0 and 1.
     """
     if given is None:
         return np.zeros((1, 1, 0), dtype=np.float32)
@@ -82,14 +78,14 @@ def check_maps(name: str, given: GivenMap, shape: Sequence[int]) -> Planes:
         raise InvalidProblemError(f"{name}: maps have at most {MOST_CLASSES} planes.")
     check_proportions(name, values.shape, shape)
     narrow = np.asarray(values, dtype=np.float32)
-    low, high = float(narrow.min()), float(narrow.max())  # not numbers where one value is none
+    low, high = float(narrow.min()), float(narrow.max())  # nan if any value is nan
     if not (low >= -ROUNDING and high <= 1 + ROUNDING):
         raise InvalidProblemError(f"{name}: maps must hold probabilities, numbers from 0 to 1.")
     return narrow
 
 
 def check_proportions(name: str, maps_shape: Sequence[int], shape: Sequence[int]) -> None:
-    """Raise InvalidProblemError unless maps may be a copy of their picture's frame."""
+    """Raise InvalidProblemError unless maps have the proportions of their picture."""
     (rows, columns), (height, width) = maps_shape[:2], shape[:2]
     if not mask_fits((rows, columns), (int(height), int(width))):
         raise InvalidProblemError(
@@ -99,12 +95,12 @@ def check_proportions(name: str, maps_shape: Sequence[int], shape: Sequence[int]
 
 
 def maps_for(n_maps: int, maps: GivenMap, shape: Sequence[int]) -> Planes:
-    """Return the maps beside a picture of ``shape`` as a model with ``n_maps`` planes needs them.
+    """Return the checked maps of a picture of ``shape``, for a model with ``n_maps`` planes.
 
     Raises
     ------
     InvalidProblemError
-        As `check_maps`, or if there are more or fewer planes than the model learned with.
+        As `check_maps`, or if the number of planes differs from that in learning.
     """
     planes = check_maps("image", maps, shape)
     check_count(n_maps, planes.shape[2])
@@ -112,7 +108,7 @@ def maps_for(n_maps: int, maps: GivenMap, shape: Sequence[int]) -> Planes:
 
 
 def check_count(n_maps: int, n_given: int) -> None:
-    """Raise InvalidProblemError unless a picture comes with as many planes as a model needs."""
+    """Raise InvalidProblemError unless a picture has the number of planes that a model needs."""
     if n_given != n_maps:
         raise InvalidProblemError(
             f"The model learned with {_maps(n_maps)} beside each image; this one comes with "

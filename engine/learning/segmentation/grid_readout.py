@@ -1,4 +1,4 @@
-"""Labels and marginals of the grid of one picture, or of a tile of it."""
+"""Best labelling and marginals on the grid of one picture, or of a tile of it."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from engine.objectives.grid_chains import GridChains
 from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
 
 MESSAGE_TOLERANCE = 1e-4
-"""Largest relative change of a message between sweeps that counts as converged."""
+"""Largest relative change of a message between sweeps at convergence."""
 
 MAX_SWEEPS = 200
 
@@ -20,8 +20,8 @@ def best_labelling(
 ) -> tuple[NDArray[np.bool_], float, float]:
     """Return the best labelling on the grid, its score and a certified upper bound (nats).
 
-    One minimum cut; where edges prefer unequal labels roof duality may leave pixels undecided
-    (their bound is then strict), and these become foreground.
+    It takes one minimum cut. If edges prefer unequal labels, roof duality may leave pixels
+    undecided (their bound is then strict), and these become foreground.
     """
     scores = features.scores(theta)
     grid = Grid(*features.shape)
@@ -39,9 +39,9 @@ def best_labelling(
 def predict_marginals(
     features: GridFeatures, theta: FloatArray, rho: float, messages: FloatArray | None = None
 ) -> tuple[FloatArray, bool]:
-    """Return tau_i(1) on the grid, shape (rows, columns), and whether the messages converged.
+    """Return the marginals tau_i(1), shape (rows, columns), and True if messages converged.
 
-    ``messages``, (4, rows, columns), are started from and left at where they came to rest.
+    ``messages``, (4, rows, columns), are the starting point, and are updated in place.
     """
     chains = GridChains(features, rho, theta, messages)
     change, sweeps = float("inf"), 0

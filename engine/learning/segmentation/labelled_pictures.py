@@ -1,4 +1,4 @@
-"""Pictures and masks gone through in step, checked and shrunk to the size of their models."""
+"""Reading of pictures with masks: checks, and scaling down to the size of their models."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -17,10 +17,10 @@ Masks = Iterable[NDArray[np.bool_]]
 
 
 class LabelledPicture(NamedTuple):
-    """A picture (rows, columns, 3) uint8 at the size of its model, its labels and its maps.
+    """Picture (rows, columns, 3) uint8 at the size of its model, with its labels and maps.
 
-    ``maps`` are log-odds, (rows, columns, C) float32, and C is 0 where there are none;
-    ``is_marked`` says whether the mask marked anything before it was shrunk.
+    ``maps`` are log-odds, (rows, columns, C) float32, with C = 0 if there are none;
+    ``is_marked`` is True if the mask marked any pixel before it was scaled down.
     """
 
     colours: NDArray[np.uint8]
@@ -37,13 +37,13 @@ def labelled_pictures(
     *,
     n_maps: int | None = None,
 ) -> Iterator[LabelledPicture]:
-    """Yield pictures with masks, one at a time; each with ``n_maps`` maps, or as many as the first.
+    """Yield pictures with masks one at a time, with ``n_maps`` maps or as many as the first.
 
     Raises
     ------
     InvalidProblemError
         If the numbers differ, an image is not (H, W, 3) uint8, an image and its mask differ in
-        size, or maps are not as `given_maps.check_maps` has them.
+        size, or maps fail `given_maps.check_maps`.
     """
     beside, number = MapsInStep(maps, n_maps), 0
     for number, (image, mask) in enumerate(zip_longest(images, masks), start=1):
@@ -66,7 +66,7 @@ def labelled_pictures(
 
 
 def check_some(count: int) -> None:
-    """Raise InvalidProblemError if there are no pictures."""
+    """Raise InvalidProblemError if the number of pictures is 0."""
     if count == 0:
         raise InvalidProblemError("There are no labelled images to learn from.")
 
@@ -74,12 +74,12 @@ def check_some(count: int) -> None:
 def check_labels(
     counts: Sequence[int], sizes: Sequence[int], max_side: int, *, is_any_marked: bool
 ) -> None:
-    """Refuse masks from which nothing can be told apart.
+    """Raise InvalidProblemError if the masks mark no pixel or every pixel.
 
     Parameters
     ----------
     counts, sizes : marked pixels and all pixels of each picture at the size of its model.
-    is_any_marked : whether any mask marked anything at its own size.
+    is_any_marked : True if any mask marked any pixel at its own size.
     """
     check_some(len(sizes))
     if not is_any_marked:

@@ -1,14 +1,14 @@
-"""Learning while somebody paints: strokes in, labels of the visible part out, within a second.
+"""Live segmentation during painting: learns from strokes and labels a window within a second.
 
     live = LiveSegmenter(["cell", "gap", "dirt"])
-    live.add_image("a", image)               # once a picture: filters, kept in bytes
-    live.learn({"a": strokes})               # after each stroke: trees
+    live.add_image("a", image)               # once per picture: computes filters, stored as bytes
+    live.learn({"a": strokes})               # after each stroke: fits trees
     answer = live.predict("a", window)       # labels, probabilities, doubt, where to paint next
 
-What is kept between strokes are the filters of each picture, cut into 64 bins of a byte each, and
-the codes of its edges: about 80 bytes a pixel. Trees are fitted anew after every stroke, so the
-answer depends on the strokes alone and not on their order: a process that was killed is replaced
-by adding the pictures and learning the strokes once more.
+The filters of each picture, in 64 bins of a byte each, and the codes of its edges are stored
+between strokes: about 80 bytes a pixel. Trees are fitted again after every stroke, so the answer
+depends only on the strokes and not on their order: to replace a killed process, add the pictures
+and learn the strokes again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_flag, check_text, check_whole
 from engine.crf.class_features import ClassFeatures, ClassLabels, ClassLayout, centred
 from engine.crf.filter_bank import FilterBank, blur_into
 from engine.crf.forest import Forest
@@ -36,38 +37,38 @@ from engine.objectives.class_messages import ClassMessages
 TREES = TreeOptions(n_trees=24, n_leaves=12, rate=0.3, min_leaf=5, max_depth=6)
 
 SAMPLES_A_CLASS = 2_000
-"""Painted pixels of a class that trees learn from: more of the same strokes say little."""
+"""Largest number of painted pixels of a class that trees learn from: more add little."""
 
 ANSWERED = 1_050_000
-"""Pixels of a window that are answered one by one; of a larger one, every second or third."""
+"""Largest number of pixels predicted one by one; in larger windows every second or third is."""
 
 SWEEPS = 2
-"""Sweeps of messages behind an answer: what is farther than the strokes' surroundings waits."""
+"""Number of message sweeps for an answer: messages do not travel far from the strokes."""
 
 MARGIN = 16
-"""Pixels around the window that messages see."""
+"""Width in pixels of the margin around the window that messages include."""
 
 PAINTED = 8.0
-"""Nats by which a painted pixel is held to be what it was painted."""
+"""Score added to the painted class of a painted pixel, nats."""
 
 NEXT_SCALE = 8.0
-"""Scale, pixels, over which doubt is averaged to find where a stroke would tell most."""
+"""Scale in pixels over which doubt is averaged to find the most informative place to paint."""
 
 MOST_PIXELS = 40_000_000
-"""Pixels of all pictures together that are kept: 3.2 GB."""
+"""Largest number of pixels of all pictures together: 3.2 GB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveAnswer:
-    """What the strokes so far say of a window; arrays have its shape and are read-only.
+    """Prediction for a window from the strokes so far; arrays have its shape and are read-only.
 
     Parameters
     ----------
     labels : ndarray, shape (h, w), uint8
     probabilities : ndarray, shape (h, w, L), float32
-    doubt : ndarray, shape (h, w), float32: entropy over its largest value log L, 0 to 1.
-    next_place : (row, column) in the whole picture where a stroke would tell most
-    stride : int, every so many-th pixel was answered and the rest interpolated
+    doubt : ndarray, shape (h, w), float32: entropy divided by its maximum log L, 0 to 1.
+    next_place : (row, column) in the whole picture where a stroke would be most informative
+    stride : int, step between predicted pixels; the others are interpolated
     """
 
     labels: ClassLabels
@@ -79,7 +80,7 @@ class LiveAnswer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """A picture's filters in bins, (K, H, W) uint8, and its edges."""
+    """Stored filters of a picture in bins, (K, H, W) uint8, and its edges."""
 
     bins: NDArray[np.uint8]
     edges: EdgeFeatures
@@ -90,13 +91,13 @@ class _Kept:
 
 
 class LiveSegmenter:
-    """Segments pictures while they are painted; not to be used from two threads at once.
+    """Segmenter of pictures during painting; not safe to use from several threads.
 
     Parameters
     ----------
     classes : sequence of str, names of the L classes, 2 to 32; label 0 is the first.
-    position : bool, whether the place within the picture may speak.
-    most_pixels : int, of all pictures together.
+    position : bool, True to use the position within the picture as a feature.
+    most_pixels : int, largest number of pixels of all pictures together.
 
     Raises
     ------
@@ -112,13 +113,15 @@ class LiveSegmenter:
     def __init__(
         self, classes: Sequence[str], *, position: bool = False, most_pixels: int = MOST_PIXELS
     ) -> None:
-        """Begin without pictures and strokes.
+        """Create a segmenter without pictures and strokes.
 
         Raises
         ------
         InvalidProblemError
             If there are fewer than 2 or more than 32 classes, or two of one name.
         """
+        check_flag("position", position)
+        check_whole("most_pixels", most_pixels, at_least=1)
         self.classes = tuple(classes)
         check_classes(self.classes)
         self._bank = FilterBank(position)
@@ -131,21 +134,22 @@ class LiveSegmenter:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The pictures, in the order in which they came."""
+        """Keys of the pictures, in the order in which they were added."""
         return tuple(self._pictures)
 
     def add_image(self, key: str, image: NDArray[np.uint8]) -> None:
-        """Compute and keep the filters of a picture, (H, W, 3) uint8; one of that key is replaced.
+        """Add or replace a picture, (H, W, 3) uint8: compute and store its filters.
 
         Raises
         ------
         InvalidProblemError
-            If it is no such picture, or all together have more pixels than may be kept.
+            If the image has another shape or type, or all have more than ``most_pixels`` pixels.
 
         Notes
         -----
         About 2 s of processor time and, for a moment, 400 MB a megapixel.
         """
+        check_text("key", key)
         check_image(key, image)
         others = sum(kept.bins[0].size for name, kept in self._pictures.items() if name != key)
         if others + image.shape[0] * image.shape[1] > self._most_pixels:
@@ -154,13 +158,14 @@ class LiveSegmenter:
                 f"{self._most_pixels / 1e6:.3g} megapixels are kept at once."
             )
         planes = self._bank.compute(image)
-        if self._cuts is None:  # one way of cutting for all pictures
+        if self._cuts is None:  # all pictures use the bins of the first
             self._cuts = quantile_bins(planes.reshape(len(planes), -1))
         self._pictures[key] = _Kept(self._cuts.cut(planes), code_edges(image / 255.0))
         self._strokes.pop(key, None)
 
     def remove_image(self, key: str) -> None:
-        """Forget a picture and its strokes; none of that key is no error."""
+        """Remove a picture and its strokes; an unknown key is ignored."""
+        check_text("key", key)
         self._pictures.pop(key, None)
         self._strokes.pop(key, None)
 
@@ -169,18 +174,18 @@ class LiveSegmenter:
 
         Parameters
         ----------
-        strokes : for the key of each painted picture, (H, W) uint8: labels 0 to L - 1 where it was
-            painted, `UNKNOWN` (255) elsewhere. What is not named keeps the strokes it had.
+        strokes : by key of each painted picture, (H, W) uint8: labels 0 to L - 1 of painted pixels,
+            `UNKNOWN` (255) elsewhere. Pictures that are not given keep their earlier strokes.
 
         Returns
         -------
         tuple of int
-            Painted pixels of each class.
+            Number of painted pixels of each class.
 
         Raises
         ------
         InvalidProblemError
-            If a key is unknown, a map has another size or a strange label, or nothing is painted.
+            If a key is unknown, a map has another size or an invalid label, or nothing is painted.
         """
         for key, labels in strokes.items():
             shape = self._picture(key).shape
@@ -203,7 +208,7 @@ class LiveSegmenter:
             raise InvalidProblemError("Nothing is painted yet.")
         truth = np.concatenate(answers)
         often = np.bincount(truth, minlength=len(self.classes)).astype(np.float64)
-        # Long strokes of one class say how much was painted, not how much of it there is.
+        # The number of painted pixels of a class is not an estimate of its frequency.
         weights = (often.sum() / np.maximum(often, 1) / np.count_nonzero(often)) ** 0.5
         self._forest = fit_binned_forest(
             np.ascontiguousarray(np.concatenate(samples)),
@@ -216,13 +221,14 @@ class LiveSegmenter:
         return tuple(int(count) for count in counts)
 
     def predict(self, key: str, window: tuple[slice, slice] | None = None) -> LiveAnswer:
-        """Answer for a window of a picture, (rows, columns); the whole by default.
+        """Return the prediction for a window of a picture, (rows, columns); the whole by default.
 
         Raises
         ------
         InvalidProblemError
             If the key is unknown, the window is empty, or nothing was learned yet.
         """
+        check_text("key", key)
         if self._forest is None:
             raise InvalidProblemError("Nothing is painted yet.")
         kept = self._picture(key)
@@ -235,7 +241,7 @@ class LiveSegmenter:
         doubt = entropy_of(probabilities) / np.float32(np.log(len(self.classes)))
         painted = self._strokes.get(key)
         own = None if painted is None else painted[place] < len(self.classes)
-        row, column = _most_doubtful(doubt, own)
+        row, column = _most_uncertain_pixel(doubt, own)
         return LiveAnswer(
             read_only(probabilities.argmax(axis=2).astype(np.uint8)),
             read_only(probabilities),
@@ -247,7 +253,7 @@ class LiveSegmenter:
     def _marginals(
         self, forest: Forest, key: str, seen: tuple[slice, slice]
     ) -> NDArray[np.float32]:
-        """Marginals of the pixels that are looked at, shape (rows, columns, L)."""
+        """Return the marginals of the selected pixels, shape (rows, columns, L)."""
         bins = self._pictures[key].bins[:, seen[0], seen[1]]
         scores = np.empty((*bins.shape[1:], len(self.classes)), dtype=np.float32)
 
@@ -276,7 +282,7 @@ class LiveSegmenter:
 
 
 def _within(window: tuple[slice, slice] | None, shape: tuple[int, int]) -> tuple[slice, slice]:
-    """The window cut to the picture, with whole numbers for its ends."""
+    """Return the window cropped to the picture, with integer ends."""
     given = window or (slice(None), slice(None))
     rows, columns = (
         slice(*part.indices(size)[:2]) for part, size in zip(given, shape, strict=True)
@@ -289,7 +295,7 @@ def _within(window: tuple[slice, slice] | None, shape: tuple[int, int]) -> tuple
 def _with_margin(
     place: tuple[slice, slice], shape: tuple[int, int], stride: int
 ) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
-    """Which pixels are looked at for a window, and where those of the window are among them."""
+    """Return slices of the pixels to compute for a window, and of the window within them."""
     seen, inner = [], []
     for part, size in zip(place, shape, strict=True):
         before = min(part.start // stride, MARGIN)
@@ -301,7 +307,7 @@ def _with_margin(
 
 
 def _window_of(edges: EdgeFeatures, seen: tuple[slice, slice]) -> EdgeFeatures:
-    """Edges between the pixels that are looked at; of a stride, those that leave each pixel."""
+    """Return the edges between selected pixels; with a stride, the edges that leave each pixel."""
     rows, columns = seen
     n_rows, n_columns = (len(range(part.start, part.stop, part.step)) for part in seen)
     right = edges.horizontal[rows, columns][:, : n_columns - 1]
@@ -314,10 +320,10 @@ def _window_of(edges: EdgeFeatures, seen: tuple[slice, slice]) -> EdgeFeatures:
     )
 
 
-def _most_doubtful(
+def _most_uncertain_pixel(
     doubt: NDArray[np.float32], painted: NDArray[np.bool_] | None
 ) -> tuple[int, int]:
-    """Where doubt is largest over a neighbourhood, away from what was painted."""
+    """Return the place where mean doubt over a neighbourhood is largest, painted pixels as 0."""
     step = max(1, round(np.sqrt(doubt.size / 250_000)))
     small = np.ascontiguousarray(doubt[::step, ::step])
     if painted is not None:

@@ -1,9 +1,9 @@
-"""Marginal-based learning (truncated fitting and relatives), the method MLE-Struct is compared to.
+"""Marginal-based learning of masks (truncated fitting and relatives), compared with MLE-Struct.
 
     minimise  sum_m loss(example m; theta) + lambda/2 ||theta||^2     by L-BFGS
 
-with the losses of `engine.objectives.grid_losses`, on the same features and kernels. None of the
-marginal losses is convex, and a truncated likelihood bounds nothing: there is no certificate.
+with the losses of `engine.objectives.grid_losses`, on the same features and kernels. The marginal
+losses are not convex, and a truncated likelihood gives no bound: there is no certificate.
 
 References
 ----------
@@ -18,8 +18,9 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, check_positive
+from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.options import check_positive
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
@@ -31,27 +32,27 @@ from engine.objectives.grid_losses import LossOptions, Tape, loss_and_gradient
 from engine.solvers.lbfgs import MEMORY, EvaluationCallback, SmoothFit, minimise_by_lbfgs
 
 LONG_MEMORY = 100
-"""Steps that L-BFGS remembers on growing sets: K is a few hundred, and inference costs more."""
+"""Number of steps that L-BFGS stores on growing sets: K is a few hundred, inference costs more."""
 
 RELATIVE_DECREASE = 1e-9
-"""Decrease of the objective over its size below which L-BFGS counts as converged."""
+"""Relative decrease of the objective below which L-BFGS has converged."""
 
 REHEARSAL_DECREASE = 1e-4
-"""The same for a subset: what it would still teach differs from what all pictures teach."""
+"""Relative decrease at convergence on a subset, whose optimum differs from that of all pictures."""
 
 METRIC_RHO = 0.5
-"""Reweighting in the estimate of the Hessian, where messages are at their start: any would do."""
+"""Reweighting in the estimate of the Hessian, with initial messages; its value does not matter."""
 
 
 @dataclass(slots=True)
 class _Objective:
-    """The penalised loss, one picture a thread."""
+    """Penalised loss of all pictures, computed with one picture per thread."""
 
     examples: Sequence[GridExample]
     options: LossOptions
     ridge: float
     pool: ThreadPoolExecutor
-    tapes: SimpleQueue[Tape]  # one a thread
+    tapes: SimpleQueue[Tape]  # one per thread
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         parts = self.pool.map(lambda m: self._loss_of(m, theta), range(len(self.examples)))
@@ -92,17 +93,16 @@ def fit_marginals(
     options : LossOptions
     ridge : float, lambda > 0 of the whole (not the mean) loss.
     start : ndarray, shape (K,), optional; zero by default. Published results start from the fit
-        of "independent", and those of the smoothed classification loss from the surrogate
-        likelihood's.
+        of "independent", and for the smoothed classification loss from that of the surrogate
+        likelihood.
     metric : ndarray, shape (K, K), positive definite, optional; an estimate of the Hessian of the
         objective. L-BFGS then works in variables in which it is the identity.
-    memory : int, steps that L-BFGS remembers.
-    tolerance : float, decrease of the objective in one step, over its size, that counts as
-        converged.
-    max_iterations, max_seconds : limits; hitting one is said by the status.
+    memory : int, number of steps that L-BFGS stores.
+    tolerance : float, relative decrease of the objective in one step at convergence.
+    max_iterations, max_seconds : limits; the status reports if one was reached.
     on_evaluation : called after every evaluation, its time counts.
-    should_stop : asked after every evaluation.
-    threads : pictures worked on at the same time; as many as cores by default.
+    should_stop : called after every evaluation.
+    threads : number of pictures processed in parallel; by default the number of cores.
 
     Returns
     -------
@@ -154,24 +154,24 @@ def fit_marginals_on_growing_sets(
 ) -> SmoothFit:
     """Fit theta as `fit_marginals` does, after rehearsals on growing random subsets.
 
-    Each subset contains the one before, starts at its optimum and takes lambda in proportion to
-    its pixels; the last is everything. Every stage works in the metric of `estimate_metric` at
-    its start, without which it would have to learn the curvature anew. The objective and the
+    Each subset contains the one before, starts at its optimum and uses lambda in proportion to its
+    pixels; the last subset is all pictures. Every stage uses the metric of `estimate_metric` at
+    its start, without which it would have to learn the curvature again. The objective and the
     status are those of the last stage: a convex loss has the same optimum as without rehearsals,
-    another loss may have another local one.
+    another loss may have another local optimum.
 
     Parameters
     ----------
     examples, options, ridge, start, tolerance, threads : see `fit_marginals`.
     rng : numpy.random.Generator, draws the order in which pictures join the subsets.
     rehearses : bool
-        False goes to all pictures at once: for a start that is near their optimum already.
+        False to use all pictures at once, for a start that is already near their optimum.
     max_iterations : limit of each stage.
-    max_seconds : limit of all stages together. A rehearsal may take `REHEARSAL_SHARE` of what is
-        left, and everything is evaluated at least once, so the last evaluation may end late.
+    max_seconds : limit of all stages together. A rehearsal may take `REHEARSAL_SHARE` of the
+        remaining time, and all pictures are evaluated at least once, so the end may be late.
     on_evaluation : called after evaluations of the last stage only, with the seconds since the
-        first began.
-    should_stop : asked after every evaluation of every stage.
+        start of the first.
+    should_stop : called after every evaluation of every stage.
 
     Returns
     -------
@@ -237,8 +237,8 @@ def estimate_metric(
 ) -> FloatArray:
     """Estimate the Hessian of a loss: lambda I + the covariance of features at uncoupled marginals.
 
-    Every marginal loss compares marginals with labels in the same features, so that one rough
-    estimate serves all: it takes out the scales of the features and what relates them.
+    Every marginal loss compares marginals with labels in the same features, so one rough estimate
+    serves all: it removes the scales and the correlations of the features.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def estimate_metric(
 
 
 def _seconds_left(max_seconds: float | None, started: float) -> float | None:
-    """Seconds until the limit, 0 beyond it; None without a limit."""
+    """Return the seconds until the limit, 0 beyond it; None without a limit."""
     if max_seconds is None:
         return None
     return max(max_seconds - (time.perf_counter() - started), 0.0)

@@ -1,4 +1,4 @@
-"""MLE-Struct on images: learn to segment from pictures with masks, with a certificate."""
+"""MLE-Struct on images: certified learning of segmentation models from pictures with masks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,17 +7,26 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.core.arguments import check_positive, check_seconds
 from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.hosts import Hosts
+from engine.core.options import (
+    check_callables,
+    check_choice,
+    check_generator,
+    check_number,
+    check_seconds,
+    check_whole,
+)
 from engine.core.progress import (
     ProgressCallback,
     StopCallback,
     ignore_progress,
     never_stop,
 )
+from engine.crf.image_grid import MIN_SIDE
 from engine.kernels.threads import one_blas_thread
+from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO, RIDGE_PER_PIXEL
 from engine.learning.segmentation.edge_learning import LOGISTIC_LOSSES, fit_marginal_loss
 from engine.learning.segmentation.example_store import ExampleStore
 from engine.learning.segmentation.given_maps import Maps
@@ -35,25 +44,22 @@ from engine.learning.segmentation.mask_solvers import (
     solve_in_theta,
 )
 from engine.learning.segmentation.spread_pictures import SpreadPictures
-from engine.objectives.grid_inner import check_rho
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
 
-RIDGE_PER_PIXEL = 1e-3
-"""Default lambda over the number of training pixels, the published setting (Domke 2013, 8.4)."""
-
 SOLVERS = ("auto", "theta", "frank-wolfe", "block-coordinate")
+LOSSES = ("likelihood", *LOGISTIC_LOSSES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedSegmentation:
-    """A learned model, and the certificate of its weights: bounds on log l_rho, nats."""
+    """Learned model, with the certificate of its weights: bounds on log l_rho, nats."""
 
     model: SegmentationModel
     result: LearningResult
     n_pixels: int
     loss: str = "likelihood"
-    errors: Mapping[str, float] = field(default_factory=dict)  # none: no losses are compared
+    errors: Mapping[str, float] = field(default_factory=dict)  # empty: no losses are compared
 
 
 def train_segmentation(
@@ -63,11 +69,11 @@ def train_segmentation(
     maps: Maps | None = None,
     ridge: float | None = None,
     ridge_factor: float = 1.0,
-    rho: float = 0.5,
-    max_side: int = 200,
+    rho: float = RHO,
+    max_side: int = MAX_SIDE,
     solver: str = "auto",
     loss: str | None = None,
-    relative_gap: float = 1e-3,
+    relative_gap: float = RELATIVE_GAP,
     max_seconds: float | None = None,
     holdout: tuple[Images, Masks] | tuple[Images, Masks, Maps | None] | None = None,
     on_progress: ProgressCallback = ignore_progress,
@@ -83,38 +89,38 @@ def train_segmentation(
     ----------
     images : iterable of ndarray, each (H, W, 3) uint8
     masks : iterable of ndarray, each (H, W) bool, the size of its image
-        Both are gone through once, in step, and no picture is kept.
+        Both are iterated once, in parallel, and no picture is stored.
     maps : iterable of ndarray, each (H', W', C) of numbers from 0 to 1, optional
         Probabilities from any other program for each picture, which become node features; see
         `train_boosted_segmentation`.
     ridge : float, optional
         lambda > 0; by default 0.001 times the number of training pixels.
     ridge_factor : float
-        Multiplies that default; without effect where ``ridge`` is given.
+        Factor on that default; ignored if ``ridge`` is given.
     rho : float
         Edge appearance probability in (0, 1/2].
     max_side : int
-        Larger pictures are shrunk to models of this many pixels a side.
+        Larger pictures are scaled down to models of this many pixels a side.
     solver : "auto", "theta", "frank-wolfe" or "block-coordinate"
     loss : "likelihood" (the default), "univariate" or "clique"
-        The logistic losses have no certificate, and neither solver, gap nor checkpoint matters.
+        The logistic losses have no certificate, and ignore solver, gap and checkpoint.
     relative_gap : float
-        Certified duality gap over the size of the log-likelihood at which to stop.
+        Stop at this certified duality gap divided by the size of the log-likelihood.
     max_seconds : float, optional
-        From 0, reading the pictures included. All are read and the first parameters are always
-        looked at, however little time is left then.
+        Limit from 0 on, reading included. All pictures are read and the first parameters are
+        evaluated even if no time remains.
     holdout : (images, masks) or (images, masks, maps), optional
-        Pictures not learned from; reports then carry a `SegmentationPreview`, unless there turn
-        out to be none: the last report, and as many before it as a fifth of the time allows.
+        Pictures not learned from. If there are any, the last report carries a
+        `SegmentationPreview`, and as many earlier reports as a fifth of the time allows.
     on_progress, should_stop, checkpoint
         See `engine.core`.
     rng : numpy.random.Generator, optional
         Order of the blocks of "block-coordinate"; a fixed seed by default.
     cache : Path, optional
-        Folder that keeps the features of pictures from run to run.
+        Folder that stores the features of pictures from run to run.
     hosts : Hosts, optional
-        Where the pictures are worked on, such as `DaskHosts`: the answer is that of one host.
-        For the solve in theta of the surrogate likelihood, "auto"; held-out pictures stay here.
+        Hosts that process the pictures, such as `DaskHosts`: the result is that of one host. Only
+        for the likelihood with solver "auto" or "theta"; held-out pictures stay on this host.
 
     Returns
     -------
@@ -125,12 +131,12 @@ def train_segmentation(
     InvalidProblemError
         If there are no images, one is not of the shape or type above, an image and its mask
         differ in size, maps do not fit the images, no mask marks anything (or all mark everything)
-        at the size of the models, an option is out of range, or another solver or loss is asked to
-        use hosts.
+        at the size of the models, an option is out of range, or hosts are given with another
+        solver or loss.
     StoppedError
-        If ``should_stop`` answered True before any parameters were found.
+        If ``should_stop`` returned True before any parameters were found.
     HostLostError
-        If one of the hosts went away: begin again with the others, from the same checkpoint.
+        If a host was lost: start again with the others, from the same checkpoint.
 
     References
     ----------
@@ -145,13 +151,18 @@ def train_segmentation(
     >>> trained.result.relative_gap <= 1e-3
     True
     """
-    _check_ways(solver, loss, has_hosts=hosts is not None)
-    check_rho(rho)
-    check_positive("relative_gap", relative_gap)
-    check_positive("ridge_factor", ridge_factor)
-    if ridge is not None:
-        check_positive("ridge", ridge)
+    check_number("ridge", ridge, above=0.0, optional=True)
+    check_number("ridge_factor", ridge_factor, above=0.0)
+    check_number("rho", rho, above=0.0, at_most=0.5)
+    check_whole("max_side", max_side, at_least=MIN_SIDE)
+    check_choice("solver", solver, SOLVERS)
+    check_choice("loss", loss, LOSSES, optional=True)
+    check_number("relative_gap", relative_gap, above=0.0)
     check_seconds("max_seconds", max_seconds)
+    check_generator("rng", rng)
+    check_callables(on_progress=on_progress, should_stop=should_stop)
+    if hosts is not None and (solver not in ("auto", "theta") or loss in LOGISTIC_LOSSES):
+        raise InvalidProblemError("hosts: expected solver theta and loss likelihood beside them.")
     started = perf_counter()
     here = ExampleStore(cache)
     spread = None if hosts is None else SpreadPictures(hosts, should_stop)
@@ -177,18 +188,6 @@ def train_segmentation(
     return TrainedSegmentation(model, result, n_pixels, loss or "likelihood")
 
 
-def _check_ways(solver: str, loss: str | None, *, has_hosts: bool) -> None:
-    """Refuse a solver or a loss that is not known, or that hosts cannot share."""
-    if solver not in SOLVERS:
-        raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, got {solver!r}.")
-    if loss not in {None, "likelihood", *LOGISTIC_LOSSES}:
-        raise InvalidProblemError(
-            f"loss: expected likelihood, univariate or clique, received {loss!r}."
-        )
-    if has_hosts and (solver not in ("auto", "theta") or loss in LOGISTIC_LOSSES):
-        raise InvalidProblemError("hosts: expected solver theta and loss likelihood beside them.")
-
-
 def _solve(
     task: SegmentationTask,
     solver: str,
@@ -198,7 +197,7 @@ def _solve(
     reporter: SegmentationReporter,
     rng: np.random.Generator,
 ) -> LearningResult:
-    """Find the weights by a logistic loss, or those of the likelihood by the solver."""
+    """Learn the weights by a logistic loss, or by the likelihood with the given solver."""
     if loss in LOGISTIC_LOSSES:
         return fit_marginal_loss(
             task.examples,
@@ -216,7 +215,7 @@ def _solve(
 
 
 def _left(max_seconds: float | None, started: float) -> float | None:
-    """Seconds of a limit that reading has left to the solver."""
+    """Return the seconds of a limit that remain for the solver after reading."""
     return None if max_seconds is None else max(max_seconds - (perf_counter() - started), 0.0)
 
 
@@ -231,13 +230,13 @@ def _append(
 ) -> tuple[int, list[int], bool]:
     """Add pictures, masks and maps at the size of their models.
 
-    Returns how many maps each picture has, how many pixels of each are marked at that size, and
-    whether any was at its own.
+    Returns the number of maps of each picture, the number of marked pixels of every picture at that
+    size, and True if any mask marked a pixel at its own size.
     """
     counts, is_any_marked = [], False
     for picture in labelled_pictures(images, masks, side, maps, n_maps=n_maps):
         n_maps = picture.maps.shape[2]
-        with one_blas_thread():  # sums then round alike on every machine of a kind
+        with one_blas_thread():  # sums then round identically on all machines of one type
             examples.append(picture.colours, picture.labels, picture.maps)
         counts.append(int(picture.labels.sum()))
         is_any_marked = is_any_marked or picture.is_marked
@@ -247,7 +246,7 @@ def _append(
 def _own(
     checkpoint: Checkpoint | None, task: SegmentationTask, solver: str, digest: str
 ) -> OwnCheckpoint | None:
-    """Tie a checkpoint to the pictures, and to the settings that change the optimum or the way."""
+    """Return a checkpoint bound to the pictures, and to the settings that change the solution."""
     if checkpoint is None:
         return None
     settings: dict[str, str | float] = {

@@ -1,4 +1,4 @@
-"""A learned segmentation model, and its file."""
+"""Mask model with linear weights of image features, and its file format."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
+from engine.core.arguments import FloatArray, as_finite_array, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_model_parts, write_npz
+from engine.core.options import check_positive
 from engine.crf.class_features import MOST_CLASSES
 from engine.crf.grid_features import GridFeatures
 from engine.crf.image_features import (
@@ -36,20 +37,20 @@ from engine.objectives.grid_inner import check_rho
 FORMAT = "bethe-hall segmentation model 1"
 MAX_FILE_BYTES = 16 * 2**20
 N_PARAMETERS = 2 * N_NODE_FEATURES + 4 * N_EDGE_FEATURES
-"""Of a model without maps; each map has two weights more."""
+"""Number of weights of a model without maps; each map adds two weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentationModel:
-    """Weights of image features, and what is needed to apply them to another picture.
+    """Mask model: learned weights of image features, and settings.
 
     Parameters
     ----------
     theta : ndarray, shape (368 + 2 C,), nats, read-only; see `engine.crf.grid_features`.
-    ridge : float, lambda that theta was learned with.
+    ridge : float, lambda used in learning.
     rho : float, edge appearance probability in (0, 1/2].
-    max_side : int, pixels; larger pictures are shrunk to this.
-    n_maps : int, C, planes of maps from elsewhere that every picture must come with.
+    max_side : int, longest side in pixels; larger pictures are scaled down to it.
+    n_maps : int, C, number of planes of given maps that every picture needs.
     """
 
     theta: FloatArray
@@ -59,24 +60,24 @@ class SegmentationModel:
     n_maps: int = 0
 
     def grid_shape(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of the model of a picture."""
+        """Return the rows and columns of the model of a picture."""
         return model_shape((height, width), self.max_side)
 
     def features(
         self, image: NDArray[np.uint8], maps: NDArray[np.float32] | None = None
     ) -> GridFeatures:
-        """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features.
+        """Return the features of a picture, (H, W, 3) uint8, scaled down to the model's size.
 
-        Its maps, (H', W', C) probabilities, are shrunk with it.
+        Its maps, (H', W', C) probabilities, are scaled down with it.
         """
         shape = self.grid_shape(image.shape[0], image.shape[1])
         planes = None if maps is None else shrink_maps(maps, shape)
         return compute_image_features(shrink_image(image, shape), planes)
 
     def save(self, path: Path | str, view: PictureView | None = None) -> None:
-        """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code.
+        """Write the model atomically, as an ``.npz`` of numbers and text without code.
 
-        ``view`` is how the deep pictures were shown that it learned from.
+        ``view`` is the view of the deep pictures that it learned from.
         """
         arrays = {
             "format": np.array(FORMAT),
@@ -97,7 +98,7 @@ AnySegmentationModel = SegmentationModel | BoostedSegmentationModel
 def make_segmentation_model(
     theta: FloatArray, *, ridge: float, rho: float, max_side: int, n_maps: int = 0
 ) -> SegmentationModel:
-    """Build a model that owns a checked, read-only copy of theta.
+    """Build a mask model that owns a checked, read-only copy of theta.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def make_segmentation_model(
 
 
 def load_segmentation_model(path: Path | str) -> AnySegmentationModel:
-    """Read a model file of either kind of unaries and check everything in it.
+    """Read a mask model, with linear or tree unaries, and check everything in the file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Prediction of masks: the best labelling, the probability of every pixel, and their errors."""
+"""Prediction of masks: best labelling, probability of every pixel, and errors of both."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_callables, check_choice
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.image_grid import enlarge
 from engine.crf.picture_windows import ArrayMaps, ArraySource
@@ -24,12 +25,12 @@ from engine.metrics.segmentation import (
 )
 
 READOUTS = ("marginal", "map")
-"""How a mask is read out: by each pixel's larger marginal, or as the best single labelling."""
+"""Names of the readouts of a mask: each pixel's larger marginal, or the best labelling (MAP)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """What the model says of one picture, at the picture's size; arrays are read-only.
+    """Prediction of a mask model for one picture, at its size; arrays are read-only.
 
     Parameters
     ----------
@@ -37,10 +38,10 @@ class Prediction:
     marginals : ndarray, shape (H, W), float32: tree-reweighted pseudomarginals of "foreground".
     grid_shape : rows and columns of the model.
     score, upper_bound : float, nats
-        Score of the labelling found and a certified bound of the best; equal (to rounding) where
-        every pixel was decided, as it always is when no edge prefers unequal labels. Of a picture
-        in tiles, whose best labellings are put together, neither is known: minus and plus infinity.
-    is_converged : bool, whether the messages came to rest.
+        Score of the labelling found and a certified upper bound of the best score; equal (to
+        rounding) if every pixel was decided, as is always so if no edge prefers unequal labels. For
+        pictures predicted in tiles neither is known: minus and plus infinity.
+    is_converged : bool, True if the messages converged.
     """
 
     mask: NDArray[np.bool_]
@@ -51,7 +52,7 @@ class Prediction:
     is_converged: bool
 
     def read_out(self, readout: str) -> NDArray[np.bool_]:
-        """The mask by "marginal", the label of each pixel's larger marginal, or by "map".
+        """Return the mask by "marginal", each pixel's larger marginal, or by "map".
 
         Raises
         ------
@@ -71,17 +72,17 @@ class Prediction:
 
     @property
     def entropy(self) -> NDArray[np.float32]:
-        """Entropy of each pixel's marginal, shape (H, W), nats; log 2 at most."""
+        """Entropy of each pixel's marginal, shape (H, W), nats; at most log 2."""
         return binary_entropy(self.marginals)
 
 
 @dataclass(frozen=True, slots=True)
 class MaskEvaluation:
-    """Errors of one prediction against a known mask.
+    """Errors of one prediction against the true mask.
 
     ``error_map`` and ``error_mpm`` are shares of wrong pixels of the best labelling and of the
-    most probable labels; ``iou`` is that of the labels read out, the most probable ones unless the
-    best labelling was asked for; ``log_loss`` is in nats a pixel.
+    most probable labels; ``iou`` is that of the most probable labels, or of the best labelling if
+    requested; ``log_loss`` is in nats a pixel.
     """
 
     error_map: float
@@ -106,7 +107,7 @@ def predict_segmentation(
     *,
     should_stop: StopCallback = never_stop,
 ) -> Prediction:
-    """Segment one picture.
+    """Return the predicted mask and the marginals of one picture.
 
     Inference runs on a grid of at most ``model.max_side`` pixels a side; results are
     interpolated to the picture's size.
@@ -115,8 +116,8 @@ def predict_segmentation(
     ----------
     model : SegmentationModel or BoostedSegmentationModel
     image : ndarray, shape (H, W, 3), uint8
-    maps : ndarray, shape (H', W', C), probabilities from elsewhere; as many planes as the model has
-    should_stop : asked before every tile of a large model
+    maps : ndarray, shape (H', W', C), probabilities of another program, planes as in learning
+    should_stop : called before every tile of a large model
 
     Returns
     -------
@@ -127,12 +128,12 @@ def predict_segmentation(
     InvalidProblemError
         If the image has another shape or type, or the maps are not what the model learned with.
     StoppedError
-        If asked to stop.
+        If ``should_stop`` returned True.
 
     Notes
     -----
-    About 60 ms for any photograph, .5 s where trees are asked, and 15 bytes a pixel of the
-    original beside the image. Trees of more than a megapixel are asked tile by tile
+    About 60 ms for any photograph, 0.5 s with trees, and 15 bytes a pixel of the original beside
+    the image. Models with trees of more than a megapixel are predicted tile by tile
     (`engine.learning.segmentation.tiled_prediction`), in about a gigabyte.
 
     References
@@ -148,6 +149,7 @@ def predict_segmentation(
     >>> predict_segmentation(trained.model, leaves[1].image).mask.shape
     (24, 32)
     """
+    check_callables(should_stop=should_stop)
     check_image("image", image)
     planes = maps_for(model.n_maps, maps, image.shape[:2])
     rows, columns = model.grid_shape(int(image.shape[0]), int(image.shape[1]))
@@ -175,7 +177,7 @@ def _predict_in_tiles(
     maps: NDArray[np.float32],
     should_stop: StopCallback,
 ) -> Prediction:
-    """The same in the memory of a tile, beside the marginals of the picture."""
+    """Predict tile by tile, in the memory of a tile and of the picture's marginals."""
     shape = (int(image.shape[0]), int(image.shape[1]))
     marginals = np.empty(shape, dtype=np.float32)
     best = np.empty(model.grid_shape(*shape), dtype=np.float32)
@@ -200,13 +202,13 @@ def _predict_in_tiles(
 def evaluate_mask(
     prediction: Prediction, mask: NDArray[np.bool_], *, readout: str = "marginal"
 ) -> MaskEvaluation:
-    """Compare a prediction with the true mask of the same size; the overlap is of ``readout``.
+    """Return the errors of a prediction against the true mask of the same size.
 
     Parameters
     ----------
     prediction : Prediction
-    mask : ndarray, shape (H, W), bool, what is true.
-    readout : "marginal" or "map", which of the predicted masks the overlap is of.
+    mask : ndarray, shape (H, W), bool, the true mask.
+    readout : "marginal" or "map", the predicted mask whose overlap is returned.
 
     Returns
     -------
@@ -229,6 +231,7 @@ def evaluate_mask(
     >>> evaluate_mask(prediction, masks[2]).error_map < 0.2
     True
     """
+    check_choice("readout", readout, READOUTS)
     return MaskEvaluation(
         error_map=pixel_error(prediction.mask, mask),
         error_mpm=pixel_error(prediction.mpm, mask),

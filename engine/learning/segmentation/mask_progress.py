@@ -1,4 +1,4 @@
-"""Reports of learning to segment: bounds, and how held-out pictures fare meanwhile."""
+"""Progress reports of segmentation learning: bounds, and errors on held-out pictures."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,16 +18,16 @@ from engine.learning.segmentation.grid_readout import predict_marginals
 from engine.solvers.result import LearningResult
 
 MAX_PREVIEWS = 2
-"""Held-out pictures whose marginals travel with the progress."""
+"""Number of held-out pictures whose marginals are part of a progress report."""
 
 PREVIEW_PATIENCE = 4.0
-"""Held-out pictures rest for so many times the time that the last look at them took: they may
-have a fifth of the time for learning, which they count towards."""
+"""Pause between two evaluations of held-out pictures, in multiples of the last one's time: they
+take a fifth of the learning time, which includes them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentationPreview:
-    """How the current parameters do on held-out pictures.
+    """Error and marginals of the current parameters on held-out pictures.
 
     ``error`` is the mean share of wrong pixels (MPM) over all of them; ``marginals`` are the
     first two pictures' tau_i(1) at the size of their models, float64.
@@ -39,20 +39,20 @@ class SegmentationPreview:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentationProgress(Progress):
-    """A report of learning; ``preview`` is None without held-out pictures, and while they rest."""
+    """Progress report with a ``preview``; None without held-out pictures, or between previews."""
 
     preview: SegmentationPreview | None = None
 
 
 class HeldOutPictures:
-    """Pictures not learned from, looked at again and again, each time from their last messages.
+    """Held-out pictures for repeated evaluation, each time from their last messages.
 
     Parameters
     ----------
     examples : Sequence of GridExample
     rho : float, in (0, 1/2]
-    threads : int, pictures looked at at the same time.
-    should_stop : StopCallback, asked before every picture.
+    threads : int, number of pictures evaluated in parallel.
+    should_stop : StopCallback, called before every picture.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class HeldOutPictures:
     ) -> None:
         self._examples, self._rho, self._should_stop = examples, rho, should_stop
         self._threads = threads or count_threads()
-        store = ArrayStore(MEMORY_BYTES // 4)  # beside the messages of what is learned from
+        store = ArrayStore(MEMORY_BYTES // 4)  # the messages of training pictures need the rest
         self._messages = [store.keep(np.ones((4, *e.features.shape))) for e in examples]
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class HeldOutPictures:
         Raises
         ------
         StoppedError
-            If asked to stop.
+            If ``should_stop`` returned True.
         """
         errors, shown = zip(*self._look_at_all(theta), strict=True)
         return SegmentationPreview(
@@ -91,7 +91,7 @@ class HeldOutPictures:
         Raises
         ------
         StoppedError
-            If asked to stop.
+            If ``should_stop`` returned True.
         """
         return np.array([error for error, _ in self._look_at_all(theta)])
 
@@ -109,7 +109,7 @@ class HeldOutPictures:
 
 
 class SegmentationReporter:
-    """Passes reports on, now and then with the held-out error and marginals.
+    """Progress callback that forwards reports, some with the held-out error and marginals.
 
     ``theta`` holds the current parameters. The bounds of a rehearsal belong to another problem (a
     subset of the pictures) and are therefore left out.
@@ -124,8 +124,8 @@ class SegmentationReporter:
     ) -> None:
         self._held_out = HeldOutPictures(held_out, rho, should_stop=should_stop)
         self._on_progress = on_progress
-        self._ready = float("-inf")  # when the held-out pictures have rested
-        self._seconds = 0.0  # of the last report
+        self._ready = float("-inf")  # time from which the next preview is due
+        self._seconds = 0.0  # elapsed at the last report
         self._looked_at: FloatArray | None = None  # the parameters of the last preview
         self.theta: FloatArray | None = None
         self.sentence = "Learning"
@@ -135,13 +135,13 @@ class SegmentationReporter:
         self._last_iteration = -1
 
     def begin_stage(self, sentence: str, seconds_before: float, *, is_rehearsal: bool) -> None:
-        """Count iterations and seconds on from those of the stages before."""
+        """Start a stage; iterations and seconds continue from those of the earlier stages."""
         self.sentence, self.is_rehearsal = sentence, is_rehearsal
         self.seconds_before = seconds_before
         self._iterations_before = self._last_iteration + 1
 
     def __call__(self, progress: Progress) -> None:
-        """Report, with a preview if the held-out pictures have rested."""
+        """Forward a report, with a preview if one is due."""
         preview = None
         if self.theta is not None and perf_counter() >= self._ready:
             preview = self._preview(self.theta)
@@ -159,7 +159,7 @@ class SegmentationReporter:
         self._on_progress(SegmentationProgress(**fields, preview=preview))
 
     def finish(self, result: LearningResult) -> None:
-        """Report how the final parameters do, unless a report did or nobody waits for it."""
+        """Report a preview of the final parameters, unless already reported or cancelled."""
         is_known = self._looked_at is not None and np.array_equal(self._looked_at, result.theta)
         if is_known or result.status is Status.CANCELLED:
             return
@@ -175,7 +175,7 @@ class SegmentationReporter:
             )
 
     def _preview(self, theta: FloatArray) -> SegmentationPreview | None:
-        """Look at the held-out pictures; None without any, or if asked to stop meanwhile."""
+        """Return a preview on the held-out pictures; None without any, or if stopped."""
         if len(self._held_out) == 0:
             return None
         started = perf_counter()

@@ -1,4 +1,4 @@
-"""The ways to solve the learning problem of images: in theta on growing subsets, or Frank-Wolfe."""
+"""Solvers of the learning problem of images: in theta on growing subsets, or Frank-Wolfe."""
 
 import time
 from collections.abc import Sequence
@@ -29,30 +29,30 @@ from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.grid import GridStructure
 
 SMALLEST_SUBSET = 4
-"""Pictures of the first rehearsal."""
+"""Smallest number of pictures of the first rehearsal."""
 
 GROWTH = 3.2
-"""Each subset is so many times larger than the one before."""
+"""Factor by which each subset is larger than the one before."""
 
 REHEARSAL_GAP = 0.002
-"""Relative gap at which a subset has taught its share: the curvature that it passes on, learned
-from the steps that it took, saves more evaluations of the next than these last steps cost."""
+"""Relative gap at which a rehearsal ends: its last steps improve the curvature for the next stage,
+which saves more evaluations there than the steps cost."""
 
 REHEARSAL_SHARE = 0.4
-"""Share of the time left that one rehearsal may take."""
+"""Largest share of the remaining time for one rehearsal."""
 
 THREADS = count_threads()
-"""Pictures worked on at the same time."""
+"""Number of pictures processed in parallel."""
 
 CHECKPOINT_PATIENCE = 20.0
-"""Frank-Wolfe saves again after so many times the time that the last save took."""
+"""Pause between two saves of Frank-Wolfe, in multiples of the last save's time."""
 
 MEMORY = 100
-"""Steps that L-BFGS remembers: K is a few hundred, so they cost nothing beside inference."""
+"""Number of steps that L-BFGS stores: K is a few hundred, so they cost nothing beside inference."""
 
 INNER_RISE = 0.3
-"""Part of the promised rise that unfinished messages may use up: sweeps are most of the work, and
-they go on from where they are at the next step."""
+"""Largest error of unconverged messages, as a share of a step's predicted rise of the objective:
+sweeps are most of the work, and messages continue from there at the next step."""
 
 
 STEP_RULES: dict[str, StepRule] = {"line-search": LineSearch(), "open-loop": OpenLoop()}
@@ -60,9 +60,9 @@ STEP_RULES: dict[str, StepRule] = {"line-search": LineSearch(), "open-loop": Ope
 
 @dataclass(frozen=True, slots=True)
 class SegmentationTask:
-    """What is to be learned: labelled pictures, their pixels, lambda for all of them, and rho.
+    """Learning problem: labelled pictures, their numbers of pixels, lambda for all, and rho.
 
-    ``spread`` holds the pictures instead of ``examples`` where they lie on several hosts.
+    ``spread`` holds the pictures instead of ``examples`` if they are on several hosts.
     """
 
     examples: Sequence[GridExample]
@@ -79,12 +79,12 @@ def solve_in_theta(
     reporter: SegmentationReporter,
     theta: FloatArray | None = None,
 ) -> LearningResult:
-    """Maximise l_rho(theta) on growing random subsets, the last of which is everything.
+    """Maximise l_rho(theta) on growing random subsets, and at last on all pictures.
 
-    A subset with lambda in proportion has nearly the same solution and nearly the same curvature
-    a picture; both pass on to the next. The last stage then needs about a dozen evaluations
-    instead of a hundred, and its bounds are those of the whole problem. The first subset starts
-    at ``theta``, (K,), or at zero.
+    A subset with lambda in proportion has nearly the same solution and curvature per picture; the
+    next subset starts from both. The last stage then needs about a dozen evaluations instead of a
+    hundred, and its bounds are those of the whole problem. The first subset starts at ``theta``,
+    (K,), or at zero.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def solve_in_theta(
     order = np.random.default_rng(0).permutation(len(task.sizes))
     sizes = subset_sizes(len(task.sizes))
     stage, seconds = _resume(callbacks.checkpoint, sizes)
-    started = time.perf_counter() - seconds  # or would have, had all been done in one go
+    started = time.perf_counter() - seconds  # start time as if the run had not been interrupted
     while True:
         size, is_last = sizes[stage.index], stage.index == len(sizes) - 1
         chosen = range(size) if is_last else [int(k) for k in order[:size]]
@@ -136,10 +136,10 @@ def solve_by_frank_wolfe(
     rng: np.random.Generator,
     step_rule: str = "line-search",
 ) -> LearningResult:
-    """Frank-Wolfe in the local polytopes by calls of roof duality (Tang 2015, algorithm 1).
+    """Learn by Frank-Wolfe in the local polytopes with roof duality (Tang 2015, algorithm 1).
 
-    ``by_blocks`` moves as many pictures at a time as there are threads, else all at once; a
-    resumed run as many as when it began, whatever the machine. ``step_rule`` is "line-search" or
+    With ``by_blocks`` a step moves one picture per thread, else all pictures; a resumed run uses
+    the number of pictures of its start on any machine. ``step_rule`` is "line-search" or
     "open-loop".
 
     Raises
@@ -155,7 +155,7 @@ def solve_by_frank_wolfe(
     result = _solve_in_polytopes(
         task, limits, callbacks, reporter, size, rng, STEP_RULES[step_rule]
     )
-    return _with_true_gap(task, callbacks, result)  # the points are gone: messages need their room
+    return _with_true_gap(task, callbacks, result)  # points are freed: messages need the memory
 
 
 def _solve_in_polytopes(
@@ -167,7 +167,7 @@ def _solve_in_polytopes(
     rng: np.random.Generator,
     rule: StepRule,
 ) -> LearningResult:
-    """Run Frank-Wolfe, ``size`` pictures at a time; its points live no longer than the call."""
+    """Run Frank-Wolfe with ``size`` pictures a step; its points are freed on return."""
     count = len(task.examples)
     structures = [_ReportingStructure(task, k, callbacks, reporter) for k in range(count)]
     dual = make_learning_dual([structure.observed for structure in structures], task.ridge)
@@ -187,9 +187,9 @@ def _solve_in_polytopes(
 
 
 def _pictures_a_block(checkpoint: Checkpoint | None) -> int:
-    """How many pictures a block holds: as in the run to go on from, else one a thread.
+    """Return the number of pictures per block: that of the resumed run, else one per thread.
 
-    The number decides what a step is: on another machine the saved points would not fit.
+    The saved points only fit steps with the same number, whatever the number of threads.
     """
     saved = None if checkpoint is None else checkpoint.load()
     return THREADS if saved is None else int(saved.get("pictures_a_block", THREADS))
@@ -198,10 +198,10 @@ def _pictures_a_block(checkpoint: Checkpoint | None) -> int:
 def _with_true_gap(
     task: SegmentationTask, callbacks: Callbacks, result: LearningResult
 ) -> LearningResult:
-    """Replace the bounds by those of one inner maximisation at theta where these are closer.
+    """Replace the bounds by those of one inner maximisation at theta if these are tighter.
 
-    The Frank-Wolfe gap is a certificate too, but by far a wider one: log Z_rho itself costs no
-    more than a few oracle calls a picture. Whoever asked to stop gets the bounds at hand.
+    The Frank-Wolfe gap is a certificate too, but far wider, and log Z_rho costs no more than a few
+    oracle calls a picture. If the run was cancelled, the bounds so far are returned.
     """
     if result.status is Status.CANCELLED:
         return result
@@ -223,7 +223,7 @@ def _with_true_gap(
 
 
 class _ReportingStructure(GridStructure):
-    """Tells the reporter at which parameters the oracle was asked last."""
+    """Grid structure that passes the parameters of the last oracle call to the reporter."""
 
     def __init__(
         self,
@@ -236,13 +236,13 @@ class _ReportingStructure(GridStructure):
         self._reporter = reporter
 
     def scores(self, theta: FloatArray) -> FloatArray:
-        """See `GridStructure.scores`."""
+        """Return the scores at theta; see `GridStructure.scores`."""
         self._reporter.theta = theta
         return super().scores(theta)
 
 
 def subset_sizes(count: int) -> tuple[int, ...]:
-    """Return the growing numbers of pictures, the last of which is ``count``."""
+    """Return the growing numbers of pictures of the subsets; the last number is ``count``."""
     sizes = [count]
     while sizes[0] / GROWTH >= SMALLEST_SUBSET:
         sizes.insert(0, round(sizes[0] / GROWTH))
@@ -251,13 +251,13 @@ def subset_sizes(count: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stage:
-    """One of the growing subsets, and what the stages before leave to it.
+    """Stage of learning on one of the growing subsets, with results of the earlier stages.
 
     Parameters
     ----------
     index : int
-    curvature : ndarray, shape (K, K), a pixel; None at the first.
-    seconds_before, sweeps_before : spent on the stages before.
+    curvature : ndarray, shape (K, K), per pixel; None at the first stage.
+    seconds_before, sweeps_before : effort of the earlier stages.
     """
 
     index: int = 0
@@ -267,7 +267,7 @@ class _Stage:
 
 
 class _ReportingProblem(GridSetInnerProblem):
-    """Tells the reporter which parameters were solved last."""
+    """Inner problem that passes the last solved parameters to the reporter."""
 
     def __init__(
         self,
@@ -293,7 +293,7 @@ class _ReportingProblem(GridSetInnerProblem):
     def maximise(
         self, theta: FloatArray, state: WarmStart | None, accuracy: float
     ) -> InnerSolution:
-        """See `GridSetInnerProblem.maximise`."""
+        """Return the inner solution at theta; see `GridSetInnerProblem.maximise`."""
         solution = super().maximise(theta, state, accuracy)
         self._reporter.theta = theta
         return solution
@@ -311,9 +311,9 @@ def _stage_limits(limits: Limits, seconds_before: float, *, is_last: bool) -> Li
 
 @dataclass(slots=True)
 class _PatientCheckpoint:
-    """A checkpoint that takes at most a twentieth of the time, since points are large.
+    """Checkpoint whose saves take at most a twentieth of the time, because points are large.
 
-    It keeps how many pictures a block holds beside them: see ``_pictures_a_block``.
+    It also stores the number of pictures per block: see ``_pictures_a_block``.
     """
 
     place: Checkpoint
@@ -325,7 +325,7 @@ class _PatientCheckpoint:
         return self.place.load()
 
     def save(self, state: State) -> None:
-        """Save, unless the last save was too recent for what it cost."""
+        """Save the state, unless the last save was too recent for its duration."""
         started = time.perf_counter()
         if started >= self._ready:
             self.place.save(state | {"pictures_a_block": np.array(self.pictures_a_block)})
@@ -335,7 +335,7 @@ class _PatientCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class _StagedCheckpoint:
-    """A checkpoint of one stage: it remembers which, and the curvature that was learned so far."""
+    """Checkpoint of one stage, which also stores the stage and the curvature learned so far."""
 
     place: Checkpoint
     stage: _Stage
@@ -366,7 +366,7 @@ def _staged(
 
 
 def _resume(place: Checkpoint | None, sizes: tuple[int, ...]) -> tuple[_Stage, float]:
-    """The stage to begin with, and the seconds spent already, on it and before it."""
+    """Return the stage to start with, and the seconds already spent on it and before it."""
     state = place.load() if place is not None else None
     if state is None or not 0 <= int(state.get("stage", np.array(-1))) < len(sizes):
         return _Stage(), 0.0
@@ -380,7 +380,7 @@ def _resume(place: Checkpoint | None, sizes: tuple[int, ...]) -> tuple[_Stage, f
 
 
 def _whole(result: LearningResult, stage: _Stage) -> LearningResult:
-    """The last stage's result with the time and the sweeps of all stages."""
+    """Return the last stage's result with the time and the sweeps of all stages."""
     shifted = tuple(
         replace(point, seconds=point.seconds + stage.seconds_before) for point in result.trajectory
     )

@@ -1,8 +1,8 @@
-"""Weights of log-odds and of edges for masks, by the loss that does best on pictures it never saw.
+"""Learning of the weights of log-odds and edges for masks, by the loss with least held-out error.
 
-Half of the pictures teach and the other half judge, then the other way round; of a lone picture,
-the halves of it. Of many pictures others judge what both halves taught. What the trees alone say is
-used unless learned weights are clearly better.
+Each half of the pictures (of a single picture, each half of it) is used in turn for learning and
+for evaluation. If there are many pictures, further ones evaluate the mean of both halves' weights.
+The trees alone are used unless learned weights are clearly better.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from engine.core.progress import StopCallback, ignore_progress
 from engine.crf.grid_features import DenseNodeFeatures, GridExample, GridFeatures
 from engine.learning.segmentation.boosted_model import N_NODE_FEATURES, trees_alone
 from engine.learning.segmentation.clock import Clock
+from engine.learning.segmentation.defaults import RIDGE_PER_PIXEL
 from engine.learning.segmentation.edge_learning import (
     ITERATIONS,
     LOGISTIC_LOSSES,
@@ -23,45 +24,42 @@ from engine.learning.segmentation.edge_learning import (
     fit_marginal_loss,
     held_out_errors,
 )
-from engine.learning.segmentation.held_out_choice import choose_way, is_clearly_less
+from engine.learning.segmentation.held_out_choice import choose_candidate, is_clearly_less
 from engine.learning.segmentation.mask_progress import SegmentationReporter
 from engine.learning.segmentation.mask_solvers import SegmentationTask, solve_in_theta
+from engine.learning.segmentation.part_store import PartStore
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult, unsolved
 
-RIDGE_PER_PIXEL = 1e-3
-"""Default lambda over the number of pixels that the weights are learned from. A tenth of it takes a
-third longer, and makes no fewer mistakes on pictures kept from the weights."""
-
 COMPARED = ("trees", "univariate", "likelihood")
-"""What the trees alone say, and losses that have to do clearly better; the clique loss did worse
-than the univariate one wherever it was measured."""
+"""Compared candidates: the trees alone, and losses that must be clearly better. The clique loss was
+worse than the univariate loss in every measurement."""
 
 COMPARED_GAP = 1e-2
-"""Relative gap of the likelihood while it is compared: errors move no more below it."""
+"""Relative gap of the likelihood during comparison: below it errors do not change."""
 
 COMPARED_DECREASE = 1e-3
-"""The same of the logistic losses: decrease over their size that counts as converged."""
+"""Relative decrease of the logistic losses at convergence during comparison."""
 
-CLEAR = 2.0
-"""Standard errors by which a loss has to spare mistakes: one is passed by chance in a sixth of all
-comparisons, and edges learned from pictures of one kind do harm on those of another."""
+MIN_STANDARD_ERRORS = 2.0
+"""Number of standard errors by which a loss must reduce mistakes: one is exceeded by chance in a
+sixth of all comparisons, and edges learned from one kind of pictures do harm on another kind."""
 
 LEAST_JUDGED = 20
-"""Pictures besides those that teach, from which on they judge: they judge the very weights that are
-used, where halves judge weights of fewer pictures, which may do worse than trees alone."""
+"""Smallest number of further pictures for evaluation by them. They evaluate the final weights; the
+halves evaluate weights from fewer pictures, which may be worse than the trees alone."""
 
 SWEEPS = 5
-"""Sweeps behind a logistic loss while it is compared: twice as many take twice as long, and weights
-make as many mistakes on pictures kept from them."""
+"""Number of sweeps for a logistic loss during comparison: twice as many take twice as long, and the
+weights make as many mistakes on held-out pictures."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedLosses:
-    """The loss that is used, its weights from all pictures, and the errors that told.
+    """Chosen loss, its weights from all pictures, and the held-out errors of all losses.
 
-    ``errors`` has the share of wrong pixels of every picture, (M,), for every loss compared, on
-    pictures kept from its weights; it is empty where the caller chose.
+    ``errors`` has the share of wrong pixels of every held-out picture, (M,), for every loss
+    compared; it is empty if the caller chose the loss.
     """
 
     loss: str
@@ -71,15 +69,16 @@ class ComparedLosses:
 
 @dataclass(slots=True)
 class MaskWeights:
-    """Learns the weights of log-odds and edges, by one loss or by the best of several.
+    """Learner of mask weights (of log-odds and edges), by one loss or by the best of several.
 
     Parameters
     ----------
-    examples : pictures whose log-odds come from trees that never saw them
+    examples : pictures with log-odds from trees that did not learn from them
     given_ridge : float, optional; by default `RIDGE_PER_PIXEL` times the pixels
     ridge_factor, rho, relative_gap : see `train_boosted_segmentation`
     clock, should_stop : see `engine.core`
-    others : pictures like ``examples`` that judge and do not teach, if there are enough of them
+    others : further such pictures, used for evaluation only, if there are enough
+    work : store of finished weights, from which a killed run resumes
 
     ``ridge`` is the lambda that is used.
     """
@@ -92,17 +91,19 @@ class MaskWeights:
     clock: Clock
     should_stop: StopCallback
     others: Sequence[GridExample] = ()
+    work: PartStore = field(default_factory=PartStore)
     n_pixels: int = field(init=False)
     ridge: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.n_pixels = sum(example.labels.size for example in self.examples)
-        self.ridge = self.given_ridge or self.ridge_factor * RIDGE_PER_PIXEL * self.n_pixels
+        usual = self.ridge_factor * RIDGE_PER_PIXEL * self.n_pixels
+        self.ridge = usual if self.given_ridge is None else self.given_ridge
 
     def learn(self, loss: str | None, rng: np.random.Generator) -> ComparedLosses:
-        """Learn by a loss, or by the best of `COMPARED`, from all pictures.
+        """Learn by the given loss, or by the best of `COMPARED`, from all pictures.
 
-        Each of these has an equal part of the time that is left, and so has what is learned last.
+        Each candidate and the final learning have an equal part of the remaining time.
         """
         if loss is not None:
             return ComparedLosses(loss, self._fit(self.examples, loss, rng), {})
@@ -116,7 +117,7 @@ class MaskWeights:
             least = min(learned, key=np.sum, default=None)
             n_after = len(COMPARED) - place
             taught[name], errors[name] = self.judge(name, rng, n_after=n_after, before=least)
-        best = choose_way(errors, doubts=CLEAR)
+        best = choose_candidate(errors, standard_errors=MIN_STANDARD_ERRORS)
         self.clock.report(f"Learning weights: {best}", 0.93)
         return ComparedLosses(best, self.finish(best, taught[best], rng), errors)
 
@@ -128,13 +129,12 @@ class MaskWeights:
         n_after: int = 1,
         before: FloatArray | None = None,
     ) -> tuple[LearningResult, FloatArray]:
-        """Return the mean of what the halves learn by a loss, and the errors, (M,).
+        """Return the mean of the weights learned from both halves, and held-out errors, (M,).
 
-        Every picture is judged by what the other half learned, or the `others` by the mean of both;
-        as much time as is taken here is left for each of ``n_after`` further steps. If there were
-        errors ``before``, (M,), and the first half taught clearly worse than that, nothing is
-        learned from the second: of pictures that this would have judged, errors are taken to be as
-        much above those before.
+        Every picture is evaluated with the weights of the other half, or the `others` with the mean
+        of both; equal time is left for each of ``n_after`` further steps. If errors ``before``,
+        (M,), are given and those of the first half's weights are clearly worse, the second half is
+        skipped: the errors of its pictures are taken to be worse by the same mean difference.
         """
         halves = self._halves()
         parts = 2 * (1 + n_after)
@@ -158,18 +158,18 @@ class MaskWeights:
         return mean, np.concatenate(errors)
 
     def finish(self, loss: str, taught: LearningResult, rng: np.random.Generator) -> LearningResult:
-        """Return what is used of a loss, from the mean of what the halves learned.
+        """Return the final weights of a loss, from the mean of the weights of both halves.
 
-        By the likelihood its optimum of all pictures, for the sake of the certificate. By other
-        losses the mean itself: on pictures kept from either it makes no more mistakes than the
-        optimum, for in a mean less remains of what is peculiar to some pictures.
+        For the likelihood they are the optimum on all pictures, which has a certificate. For other
+        losses they are the mean itself: on held-out pictures it makes no more mistakes than the
+        optimum, because averaging reduces overfitting to some pictures.
         """
         if loss != "likelihood":
             return taught
         return self._fit(self.examples, loss, rng, start=taught.theta)
 
     def _halves(self) -> tuple[Sequence[GridExample], Sequence[GridExample]]:
-        """Two parts that teach and judge in turn."""
+        """Return two halves of the pictures for learning and evaluation in turn."""
         if len(self.examples) > 1:
             return self.examples[::2], self.examples[1::2]
         first, second = cut_in_two(self.examples[0])
@@ -185,10 +185,30 @@ class MaskWeights:
         is_compared: bool = False,
         start: FloatArray | None = None,
     ) -> LearningResult:
-        """Learn by a loss, within a share of the time that is left; roughly for comparison."""
+        """Learn by a loss in a share of the remaining time; less accurately for comparison.
+
+        Weights that an earlier run stored for the same examples and settings are reused.
+        """
         if loss == "trees":
             n_node = examples[0].features.nodes.n_features
             return unsolved(trees_alone(n_node - N_NODE_FEATURES))
+        return self.work.weights(
+            lambda: self._fit_weights(examples, loss, rng, of_time, is_compared, start),
+            loss,
+            examples,
+            *(self.ridge, self.rho, self.relative_gap, is_compared, start),
+            rng=rng,
+        )
+
+    def _fit_weights(
+        self,
+        examples: Sequence[GridExample],
+        loss: str,
+        rng: np.random.Generator,
+        of_time: float,
+        is_compared: bool,
+        start: FloatArray | None,
+    ) -> LearningResult:
         left = None if self.clock.left is None else of_time * self.clock.left
         sizes = [example.labels.size for example in examples]
         ridge = sum(sizes) / self.n_pixels * self.ridge
@@ -214,9 +234,9 @@ class MaskWeights:
 
 
 def mean_result(results: Sequence[LearningResult]) -> LearningResult:
-    """Return the mean of weights learned apart: nothing is certified of it.
+    """Return the mean of separately learned weights, without a certificate.
 
-    The effort is that of all; the status says so if one of them ended at a limit.
+    The effort is the sum; the status is that of the first result that did not converge, if any.
     """
     statuses = [one.status for one in results if not one.status.is_converged]
     return replace(
@@ -229,7 +249,7 @@ def mean_result(results: Sequence[LearningResult]) -> LearningResult:
 
 
 def cut_in_two(example: GridExample) -> tuple[GridExample, GridExample]:
-    """Return the halves of a picture across its longer side, without the edges between them."""
+    """Return the halves of a picture, cut across its longer side, without edges between them."""
     rows, columns = example.labels.shape
     if rows > columns:
         cuts = ((0, rows // 2, 0, columns), (rows // 2, rows, 0, columns))
@@ -240,7 +260,7 @@ def cut_in_two(example: GridExample) -> tuple[GridExample, GridExample]:
 
 
 def _window(example: GridExample, top: int, bottom: int, left: int, right: int) -> GridExample:
-    """The pixels of rows from ``top`` up to ``bottom`` and of columns alike, and their edges."""
+    """Return the example of rows ``top`` to ``bottom`` and columns ``left`` to ``right``."""
     rows, columns, edges = slice(top, bottom), slice(left, right), example.features.edges
     nodes = example.features.nodes
     if not isinstance(nodes, DenseNodeFeatures):

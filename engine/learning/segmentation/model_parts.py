@@ -1,4 +1,4 @@
-"""What every model file of pictures has in common: how its parts are checked, and the view."""
+"""Common parts of segmentation model files: checks of arrays, and the view of deep pictures."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -18,20 +18,20 @@ Parts = Mapping[str, NDArray[Any]]
 def check_model_parts(
     parts: Parts, name: str, *, wanted: Collection[str], settings: Parts, numbers: Collection[str]
 ) -> None:
-    """Refuse a file that lacks a part, was learned with other features, or holds no numbers.
+    """Check that a model file has all parts, the right feature settings and finite numbers.
 
     Parameters
     ----------
     parts : mapping of names to arrays
     name : str, of the file.
-    wanted : names of all parts.
-    settings : what features were computed with, as it has to be.
-    numbers : names of finite numbers; all but theta are single ones.
+    wanted : names of all required parts.
+    settings : required settings of the features.
+    numbers : names of finite numbers; all but theta are single numbers.
 
     Raises
     ------
     InvalidProblemError
-        One sentence, naming the file and the part.
+        With one sentence that names the file and the part.
     """
     if missing := set(wanted) - set(parts):
         raise InvalidProblemError(f"{name} is damaged: it lacks {min(missing)}.")
@@ -46,12 +46,12 @@ def check_model_parts(
 
 
 def whole_number(parts: Parts, key: str) -> int:
-    """Return a number from 0 on of a file; 0 in older ones, which do not know of it.
+    """Return a non-negative integer of a file; 0 if it is missing, as in older files.
 
     Raises
     ------
     InvalidProblemError
-        If it is none.
+        If the value is not a non-negative integer.
     """
     value = parts.get(key, np.array(0))
     if value.shape != () or value.dtype.kind not in "iu" or value < 0:
@@ -60,12 +60,12 @@ def whole_number(parts: Parts, key: str) -> int:
 
 
 def view_parts(view: PictureView | None) -> dict[str, NDArray[Any]]:
-    """Return what `read_view` reads: how deep pictures were shown that a model learned from."""
+    """Return the array that stores the view of a model's deep training pictures."""
     return {} if view is None else {"view": np.array(json.dumps(view.as_json()))}
 
 
 def read_view(path: Path, *, max_bytes: int) -> PictureView | None:
-    """Return how deep pictures were shown that a model learned from; None if there were none.
+    """Return the view of a model's deep training pictures; None if there were none.
 
     Raises
     ------
@@ -78,4 +78,6 @@ def read_view(path: Path, *, max_bytes: int) -> PictureView | None:
     try:
         return view_from_json(json.loads(str(parts["view"])))
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidProblemError(f"{path.name} is damaged: its view is none.") from error
+        raise InvalidProblemError(
+            f"{path.name} is damaged: its display settings cannot be read."
+        ) from error

@@ -1,7 +1,7 @@
 """Windows of pictures whose models are too large to be learned from whole.
 
-Trees learn from pixels of a window's core, weights from all of it; around the core lies what the
-filters look at, so that a window says of it what the whole picture would.
+Trees learn from sampled pixels of a window's core, weights from the whole core. The margin around
+the core covers the reach of the filters, so features in the core equal those of the whole picture.
 """
 
 from collections.abc import Sequence
@@ -17,26 +17,26 @@ from engine.learning.segmentation.class_pictures import ReadPicture
 from engine.learning.segmentation.labelled_pictures import LabelledPicture
 
 WHOLE_SIDE = 1000
-"""Pictures whose models have longer sides are learned from window by window."""
+"""Longest side in pixels of models that are learned from whole; larger ones are cut in windows."""
 
 CORE = 288
-"""Pixels a side of a window's core; with its margins 512."""
+"""Side in pixels of a window's core; 512 with its margins."""
 
 WINDOWS = 16
-"""Of fewer pictures each gives more windows, up to so many together."""
+"""Largest total number of windows if there are fewer pictures than this."""
 
 
 def windows_each(n_pictures: int) -> int:
-    """How many windows each of so many pictures gives."""
+    """Return the number of windows for each of ``n_pictures`` pictures."""
     return max(1, WINDOWS // n_pictures)
 
 
 @dataclass(slots=True)
 class WindowDraw:
-    """Draws places to look at: in turns around a border of what is marked, and anywhere.
+    """Random choice of window places: alternately at a border between labels, and anywhere.
 
-    What is marked may be small, and places anywhere might all miss it; borders alone would make it
-    seem more common than it is.
+    Marked objects may be small, and places anywhere might all miss them; borders alone would make
+    them seem more common than they are.
     """
 
     rng: np.random.Generator
@@ -55,7 +55,7 @@ class WindowDraw:
         return min(max(top, 0), max(rows - side, 0)), min(max(left, 0), max(columns - side, 0))
 
     def _border(self, labels: NDArray[np.generic]) -> tuple[int, int] | None:
-        """A pixel drawn among those whose right neighbour (or else lower one) is labelled other."""
+        """Return a random pixel next to another label on its right (or else below); or None."""
         for ends in (labels, labels.T):
             by_row = np.array([np.count_nonzero(row[1:] != row[:-1]) for row in ends])
             if by_row.any():
@@ -67,18 +67,18 @@ class WindowDraw:
 
 
 def is_cut(shape: Sequence[int]) -> bool:
-    """Whether a model of this shape is learned from by windows."""
+    """Return True if a model of this shape is learned from windows."""
     return max(shape) > WHOLE_SIDE
 
 
 def cut_windows(picture: LabelledPicture, count: int, draw: WindowDraw) -> list[ReadPicture]:
-    """Return ``count`` windows of a large picture, and any other whole.
+    """Return ``count`` windows of a large picture; any other picture is returned whole.
 
     Parameters
     ----------
     picture : LabelledPicture
     count : int
-    draw : where windows lie
+    draw : random choice of window places
 
     Returns
     -------
@@ -96,14 +96,14 @@ def cut_windows(picture: LabelledPicture, count: int, draw: WindowDraw) -> list[
         tile = tile_of(core, (rows, columns))
         known = np.full(tile.window[2:], UNKNOWN, dtype=np.uint8)
         known[tile.inside] = labels[tile.place][tile.inside]
-        own = colours[tile.place].copy(), maps[tile.place].copy()  # views would hold the whole
+        own = colours[tile.place].copy(), maps[tile.place].copy()  # views would keep the picture
         frame = Frame(*tile.window[:2], rows, columns)
         windows.append(ReadPicture(*own, known, frame))
     return windows
 
 
 def core_of(labels: ClassLabels) -> tuple[slice, slice]:
-    """Where the known labels of a window, or of a whole picture, lie."""
+    """Return the bounding box of the known labels of a window, or of a whole picture."""
     known = labels != UNKNOWN
     places = (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
     rows, columns = (slice(int(one[0]), int(one[-1]) + 1) for one in places)

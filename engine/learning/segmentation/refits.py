@@ -1,4 +1,4 @@
-"""Whether trees are learned again with what the messages say (`tree_learning`), and how it pays."""
+"""Decisions about refits of trees with messages as offsets (see `tree_learning`)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,27 +8,27 @@ from numpy.typing import NDArray
 from engine.learning.segmentation.clock import Clock
 
 REFIT_PAYS = 0.02
-"""By this share the error on pictures kept from it must fall for a refit to be taken: the trees of
-a refit are asked ever after."""
+"""Relative decrease of the held-out error that a refit must reach: its trees cost time in every
+later prediction."""
 
 LEAST_SLOPE = 0.05
-"""Node scores that grow less with what the trees say are taken to grow by this."""
+"""Smallest slope of node scores in the scores of the trees; smaller slopes are raised to it."""
 
 REFIT_SHARE = 0.25
-"""A refit may take about this share of the time before it."""
+"""Estimated time of a refit, as a share of the time before it."""
 
 
 def is_refit_tried(errors: Mapping[str, float], loss: str, clock: Clock) -> bool:
-    """Whether there are pictures to judge a refit on, messages to go on from, and time.
+    """Return True if there are held-out errors, messages and time for a refit.
 
-    By the likelihood, whose certificate takes longer than all else, nothing is learned twice.
+    With the likelihood no refit is tried: its certificate takes longer than everything else.
     """
     has_time = clock.left is None or clock.left > REFIT_SHARE * clock.seconds
     return bool(errors) and loss in {"univariate", "clique"} and has_time
 
 
 def slope_of(said: Sequence[NDArray[np.floating]], scores: Sequence[NDArray[np.floating]]) -> float:
-    """Return the slope of node scores in what the trees say, by least squares over all pictures."""
+    """Return the least-squares slope of node scores in the scores of the trees."""
     x = np.concatenate([one.ravel() for one in said]).astype(np.float64)
     y = np.concatenate([one.ravel() for one in scores]).astype(np.float64)
     x -= x.mean()
@@ -36,5 +36,5 @@ def slope_of(said: Sequence[NDArray[np.floating]], scores: Sequence[NDArray[np.f
 
 
 def has_fallen(before: float, after: float) -> bool:
-    """Whether an error fell by enough for a refit to be taken."""
+    """Return True if an error fell by enough to accept a refit."""
     return after <= (1 - REFIT_PAYS) * before and after < before

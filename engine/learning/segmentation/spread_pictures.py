@@ -1,4 +1,4 @@
-"""Labelled pictures spread over hosts, each of which keeps its own with their messages."""
+"""Labelled pictures distributed over hosts; each host stores its pictures and their messages."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -21,16 +21,16 @@ from engine.objectives.grid_inner import LocalPictures
 from engine.objectives.protocol import InnerSolution
 
 SENT_PIXELS = 4_000_000
-"""Pictures go to a host together until they have so many pixels: 12 MB of colours."""
+"""Number of waiting pixels per host from which pictures are sent: 12 MB of colours."""
 
 Sent = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float32]]
-"""Colours, labels eight to a byte, and maps."""
+"""Picture in transfer: colours, labels packed eight to a byte, and maps."""
 
 Solved = tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int64]]
 
 
 class PicturesHere:
-    """What one host keeps: features, labels and messages of its pictures."""
+    """Pictures of one host: their features, labels and messages."""
 
     def __init__(self) -> None:
         self._examples = ExampleStore()
@@ -38,7 +38,7 @@ class PicturesHere:
         self._group: LocalPictures | None = None
 
     def append(self, pictures: Sequence[Sent]) -> None:
-        """Compute and keep the features of some pictures."""
+        """Compute and store the features of some pictures."""
         for colours, packed, maps in pictures:
             rows, columns = colours.shape[:2]
             bits = np.unpackbits(packed, count=rows * columns)
@@ -48,7 +48,7 @@ class PicturesHere:
     def begin(
         self, chosen: Sequence[int], places: Sequence[int], rho: float
     ) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Choose some of the pictures, at these places among all; return phi(Y) and pixels."""
+        """Select pictures, at these places among all; return their phi(Y) and pixel counts."""
         self._stopping.clear()
         self._group = LocalPictures(
             ExampleView(self._examples, chosen),
@@ -62,7 +62,7 @@ class PicturesHere:
         return np.array([phi for phi, _ in observed]), np.array([size for _, size in observed])
 
     def solve(self, theta: FloatArray, share: float) -> Solved:
-        """Solve the chosen pictures: bounds, statistics, entropies and sweeps."""
+        """Solve the selected pictures; return bounds, statistics, entropies and sweeps."""
         with one_blas_thread():
             parts = self._chosen.solve(theta, share)
         return (
@@ -73,12 +73,12 @@ class PicturesHere:
         )
 
     def curvature(self, theta: FloatArray) -> FloatArray:
-        """Return an estimate of the Hessian of each chosen picture, shape (n, K, K)."""
+        """Return an estimate of the Hessian of each selected picture, shape (n, K, K)."""
         with one_blas_thread():
             return np.array(self._chosen.curvature(theta))
 
     async def stop(self) -> None:
-        """End a solve before its next picture; a coroutine, which need not wait for the solve."""
+        """End a solve before its next picture; as a coroutine it does not wait for the solve."""
         self._stopping.set()
 
     @property
@@ -89,9 +89,9 @@ class PicturesHere:
 
 
 class SpreadPictures:
-    """Pictures sent to hosts as they are read; here remain their sizes.
+    """Pictures sent to hosts as they are read; only their sizes are stored here.
 
-    Each goes to the host that has fewest pixels so far, and stays there with its messages.
+    Each picture goes to the host with the fewest pixels so far, and stays there.
     """
 
     def __init__(self, hosts: Hosts, should_stop: StopCallback) -> None:
@@ -100,7 +100,7 @@ class SpreadPictures:
         self._counts = [0] * hosts.count
         self._waiting: list[list[Sent]] = [[] for _ in range(hosts.count)]
         self._waiting_pixels = 0
-        self._home: list[tuple[int, int]] = []  # host, and which of its pictures
+        self._home: list[tuple[int, int]] = []  # host, and index among its pictures
         self._digest = PictureDigest()
         self.sizes: list[int] = []
         hosts.place(PicturesHere)
@@ -111,7 +111,7 @@ class SpreadPictures:
         labels: NDArray[np.bool_],
         maps: NDArray[np.float32] = NO_MAPS,
     ) -> None:
-        """Add a picture that already has the size of its model, and its maps."""
+        """Add a picture at the size of its model, with its labels and maps."""
         host = int(np.argmin(self._pixels))
         self._home.append((host, self._counts[host]))
         self._counts[host] += 1
@@ -125,16 +125,16 @@ class SpreadPictures:
             self._send()
 
     def __len__(self) -> int:
-        """Number of pictures."""
+        """Return the number of pictures."""
         return len(self.sizes)
 
     @property
     def digest(self) -> str:
-        """As `ExampleStore.digest` of the same pictures."""
+        """Hexadecimal SHA-256 of all pictures, equal to `ExampleStore.digest` of the same."""
         return self._digest.hexdigest()
 
     def group(self, chosen: Sequence[int], rho: float) -> "SpreadGroup":
-        """Return some of the pictures as a `PictureGroup`; one before it is over then."""
+        """Return some of the pictures as a `PictureGroup`; earlier groups become invalid."""
         self._send()
         return SpreadGroup(self._hosts, [self._home[k] for k in chosen], rho, self._should_stop)
 
@@ -149,7 +149,7 @@ class SpreadPictures:
 
 
 class SpreadGroup:
-    """A `PictureGroup` on several hosts."""
+    """Group of pictures on several hosts, a `PictureGroup`."""
 
     def __init__(
         self, hosts: Hosts, homes: Sequence[tuple[int, int]], rho: float, should_stop: StopCallback
@@ -162,12 +162,12 @@ class SpreadGroup:
             self._places[host].append(place)
 
     def observe(self) -> list[tuple[FloatArray, int]]:
-        """See `PictureGroup.observe`."""
+        """Return phi(Y) and the pixel count of every picture; see `PictureGroup.observe`."""
         answers = self._ask("begin", lambda k: (self._chosen[k], self._places[k], self._rho))
         return [(phi, int(size)) for phi, size in self._in_order(answers)]
 
     def solve(self, theta: FloatArray, share: float) -> list[InnerSolution]:
-        """See `PictureGroup.solve`."""
+        """Return the inner solution of every picture; see `PictureGroup.solve`."""
         answers = self._ask("solve", lambda k: (theta, share))
         return [
             InnerSolution(
@@ -177,7 +177,7 @@ class SpreadGroup:
         ]
 
     def curvature(self, theta: FloatArray) -> list[FloatArray]:
-        """See `PictureGroup.curvature`."""
+        """Return the Hessian estimate of every picture; see `PictureGroup.curvature`."""
         answers = self._ask("curvature", lambda k: (theta,))
         return [matrix for (matrix,) in self._in_order([(matrices,) for matrices in answers])]
 
@@ -187,7 +187,7 @@ class SpreadGroup:
         return self._hosts.ask(requests, self._should_stop)
 
     def _in_order(self, answers: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """Deal the rows of the hosts' answers out to the places of their pictures."""
+        """Return the rows of the hosts' answers in the order of the pictures."""
         rows: list[tuple[Any, ...]] = [()] * sum(map(len, self._places))
         used = [places for places in self._places if places]
         for places, columns in zip(used, answers, strict=True):

@@ -1,8 +1,8 @@
-"""Prediction in tiles that overlap, in flat memory: for models and pictures of any size.
+"""Prediction in overlapping tiles, in constant memory, for models and pictures of any size.
 
-Every tile sees a margin of its surroundings. Filters and context look less far than that, so what
-the trees say is what they say of the whole picture (the widest Gaussian beyond a few of its
-scales apart); messages come to rest from the margin inwards. Of each tile the core is kept.
+Every tile includes a margin. Filters and context reach less far than the margin, so the scores of
+the trees equal those of the whole picture (except for the widest Gaussian beyond a few of its
+scales); messages converge from the margin inwards. Only the core of each tile is used.
 """
 
 import tempfile
@@ -46,19 +46,19 @@ from engine.learning.segmentation.tree_unaries import TreeUnaries, ask, plain_pl
 from engine.objectives.class_messages import ClassMessages
 
 TILE_BYTES = 1_000_000_000
-"""Memory that a tile may take; with more classes and maps tiles are smaller."""
+"""Memory budget of a tile; with more classes and maps tiles are smaller."""
 
 BYTES_A_PIXEL, BYTES_A_LAYER = 600, 100
-"""What a pixel of a tile takes at its peak: filters, context, edges; and of each class or map."""
+"""Peak memory of a pixel of a tile: filters, context and edges; and per class or map."""
 
 LEAST_CORE = 128
-"""Pixels a side of the smallest core: below, nearly all of a tile would be margin."""
+"""Side in pixels of the smallest core: below, nearly all of a tile would be margin."""
 
 WHOLE_PIXELS = 1_200_000
-"""Models of fewer pixels are predicted at once."""
+"""Largest number of pixels of a model that is predicted whole."""
 
 BAND_PIXELS = 4_000_000
-"""Pixels of the picture that are enlarged at once."""
+"""Number of pixels of the picture that are interpolated at once."""
 
 Probabilities = NDArray[np.float32]
 
@@ -66,19 +66,19 @@ NO_MAPS = ArrayMaps(np.zeros((1, 1, 0), dtype=np.float32))
 
 
 class Sink(Protocol):
-    """Takes the marginals of a rectangle: its first row and column, and its values."""
+    """Receiver of the marginals of a rectangle: its first row and column, and its values."""
 
     def __call__(self, top: int, left: int, values: Probabilities, /) -> None: ...
 
 
 def core_side(n_layers: int, tile_bytes: int = TILE_BYTES) -> int:
-    """Return how many pixels a side of a core, with so many classes and maps, fit a tile."""
+    """Return the side of a core in pixels for ``n_layers`` classes and maps within a budget."""
     pixels = tile_bytes / (BYTES_A_PIXEL + BYTES_A_LAYER * n_layers)
     return max(int(np.sqrt(pixels)) - 2 * MARGIN, LEAST_CORE)
 
 
 def sink_of(array: NDArray[np.float32]) -> Sink:
-    """Return what writes rectangles into an array."""
+    """Return a sink that writes rectangles into an array."""
 
     def write(top: int, left: int, values: Probabilities) -> None:
         array[top : top + values.shape[0], left : left + values.shape[1]] = values
@@ -88,7 +88,7 @@ def sink_of(array: NDArray[np.float32]) -> Sink:
 
 @dataclass(frozen=True, slots=True)
 class TileReport:
-    """Grid of the model, number of tiles, and whether all messages came to rest."""
+    """Report of a tiled prediction: grid shape, number of tiles, and convergence of messages."""
 
     grid_shape: tuple[int, int]
     n_tiles: int
@@ -97,18 +97,18 @@ class TileReport:
 
 @dataclass(slots=True)
 class TiledPrediction:
-    """Predicts the marginals of a picture that need not fit in memory.
+    """Prediction of the marginals of a picture that need not fit in memory.
 
     Parameters
     ----------
-    model : a model of classes, or one of a mask with boosted trees or linear weights
+    model : a class model, or a mask model with boosted trees or linear weights
     source : PictureSource
-    maps : MapSource, probabilities from elsewhere, if the model learned with any
-    core : pixels a side of a tile's core; by default what `TILE_BYTES` allow
-    should_stop : asked before every tile
-    on_tile : called after every tile with how many are done, and of how many
-    folder : where what lies between is left meanwhile; `spill_folder` by default
-    write_best : of masks, gets the best single labelling of every tile, at the model's size
+    maps : MapSource, probabilities of another program, if the model learned with any
+    core : side of a tile's core in pixels; by default the largest within `TILE_BYTES`
+    should_stop : called before every tile
+    on_tile : called after every tile with the number of finished tiles and the total
+    folder : folder of temporary arrays; `spill_folder` by default
+    write_best : for masks, receives the best labelling of every tile, at the model's size
     """
 
     model: ClassSegmentationModel | AnySegmentationModel
@@ -121,16 +121,16 @@ class TiledPrediction:
     write_best: Sink | None = None
 
     def run(self, write: Sink) -> TileReport:
-        """Hand the marginals of the whole picture, float32, to ``write``, rectangle by rectangle.
+        """Predict the whole picture, and pass its marginals, float32, to ``write`` by rectangles.
 
         Shape (rows, columns) of "foreground", or (rows, columns, L) of classes.
 
         Raises
         ------
         InvalidProblemError
-            If the maps are of another number of planes than the model learned with.
+            If the maps have another number of planes than the model learned with.
         StoppedError
-            If asked to stop.
+            If ``should_stop`` returned True.
         """
         check_count(self.model.n_maps, self.maps.n_planes)
         shape = self.grid_shape
@@ -144,7 +144,7 @@ class TiledPrediction:
 
     @contextmanager
     def _between(self, name: str, shape: tuple[int, ...]) -> Iterator[ArrayFile]:
-        """An array that is there only meanwhile."""
+        """Yield a temporary array in a file, which is deleted on exit."""
         where = self.folder or spill_folder()
         with (
             tempfile.TemporaryDirectory(dir=where) as folder,
@@ -154,7 +154,7 @@ class TiledPrediction:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes; 0 of a mask."""
+        """Number of classes; 0 for a mask model."""
         return self.model.n_classes if isinstance(self.model, ClassSegmentationModel) else 0
 
     @property
@@ -175,8 +175,8 @@ class TiledPrediction:
         if isinstance(model, ClassSegmentationModel):
             steps = self._classes(model, picture, tiles, write)
         elif isinstance(model, BoostedSegmentationModel):
-            way = self._placed_masks if _knows_place(model) else self._masks
-            steps = way(model, picture, tiles, write)
+            predict = self._placed_masks if _knows_place(model) else self._masks
+            steps = predict(model, picture, tiles, write)
         else:
             steps = self._linear(model, picture, write)
         rested = []
@@ -231,7 +231,7 @@ class TiledPrediction:
         tiles: list[Tile],
         write: Sink,
     ) -> Iterator[bool]:
-        """First guesses of all tiles, which tell where the thing lies; then the second ones."""
+        """Predict all tiles with the first trees, to locate the object; then with the second."""
         unaries, count = model.unaries, GuessCount(picture.shape)
         with self._between("guess.npy", picture.shape) as guesses:
             for tile in tiles:
@@ -255,19 +255,19 @@ class TiledPrediction:
     def _plain(
         self, unaries: TreeUnaries, picture: ShrunkPicture, tile: Tile
     ) -> tuple[ByteImage, Scores, Scores]:
-        """Colours and maps of a tile's window, and what the first trees look at."""
+        """Return the colours and maps of a tile's window, and the features of the first trees."""
         colours, maps = picture.window(*tile.window), self._maps_in(tile.window)
         frame = _frame(tile, picture)
         return colours, maps, plain_planes(unaries.bank, colours, maps, frame, is_shared=True)
 
     def _maps_in(self, window: tuple[int, int, int, int]) -> Scores:
-        """Log-odds of the maps in a window of the model."""
+        """Return the log-odds of the maps in a window of the model."""
         return ShrunkMaps(self.maps, self.grid_shape).window(*window)
 
     def _write_mask(
         self, model: BoostedSegmentationModel, tile: Tile, features: GridFeatures, write: Sink
     ) -> bool:
-        """Write the core of a tile; whether its messages came to rest."""
+        """Write the core of a tile; return True if its messages converged."""
         nodes, is_converged = predict_marginals(features, model.theta, model.rho)
         write(tile.top, tile.left, nodes[tile.inside].astype(np.float32))
         if self.write_best is not None:
@@ -306,7 +306,7 @@ class TiledPrediction:
 
 
 def _knows_place(model: ClassSegmentationModel | AnySegmentationModel) -> bool:
-    """Whether trees ask where a pixel lies within all that was guessed."""
+    """Return True if the trees use a pixel's place within the first prediction of the picture."""
     return isinstance(model, BoostedSegmentationModel) and not model.unaries.is_local
 
 

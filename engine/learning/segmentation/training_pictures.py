@@ -1,4 +1,4 @@
-"""Pictures that trees learn from: dealt into folds, with known pixels drawn of each."""
+"""Training pictures of trees, dealt into folds, with a random sample of known pixels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from engine.learning.segmentation.tree_unaries import Planes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingPicture:
-    """A picture (or a window of one) to learn from, at the size of its model.
+    """Training picture, or a window of one, at the size of its model.
 
     Parameters
     ----------
     colours : ndarray, shape (rows, columns, 3), uint8
     maps : ndarray, shape (rows, columns, C), float32, log-odds
     labels : ndarray, shape (rows, columns), uint8; unknown from the number of classes on
-    frame : Frame, where it lies in the whole
-    folds : ndarray, shape () where the whole picture is of one fold, else that of the labels
-    pixels : ndarray of the flat places of known pixels that trees learn from
+    frame : Frame, position in the whole picture
+    folds : ndarray, shape () if the whole picture is in one fold, else that of the labels
+    pixels : ndarray of the flat indices of known pixels that trees learn from
     """
 
     colours: NDArray[np.uint8]
@@ -52,15 +52,15 @@ def deal_pictures(
     *,
     owners: Sequence[int] | None = None,
 ) -> list[TrainingPicture]:
-    """Deal pictures (or, of few, blocks of pixels) into folds, and draw known pixels of each.
+    """Deal pictures (or blocks of few pictures) into folds, and sample known pixels of each.
 
     Parameters
     ----------
     read : colours, maps, labels and frame of every picture; see `TrainingPicture`.
     n_classes : int; labels from it on are unknown.
-    each : int, pixels to draw from a picture
+    each : int, number of pixels to sample from a picture
     rng : numpy.random.Generator
-    owners : which picture each is a window of, by rising number; by default each of its own
+    owners : number of the picture that each window is from, ascending; by default all differ
     """
     dealt = []
     lightness = [float(colours.mean()) for colours, _, _, _ in read]

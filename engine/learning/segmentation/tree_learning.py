@@ -1,82 +1,84 @@
-"""Learning the trees of ``tree_unaries``: pictures sampled and forests fitted."""
+"""Learning of the trees of ``tree_unaries``: sampling of pictures and fitting of forests."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import Checkpoint, OwnCheckpoint, State
+from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback
 from engine.crf.class_features import ClassLabels
 from engine.crf.context import context_of, n_context
 from engine.crf.filter_bank import FilterBank
-from engine.crf.forest import Forest, forest_from_arrays
+from engine.crf.forest import Forest
 from engine.kernels.threads import count_threads
 from engine.learning.segmentation.boosted_trees import fit_forest
 from engine.learning.segmentation.class_trees import fit_class_forest
 from engine.learning.segmentation.folds import FOLDS
+from engine.learning.segmentation.part_store import PartStore
 from engine.learning.segmentation.training_pictures import TrainingPicture
 from engine.learning.segmentation.tree_options import FIRST, REFIT, SECOND, TreeOptions
 from engine.learning.segmentation.tree_unaries import Planes, TreeUnaries, ask, plain_planes
 
 SAMPLES, SAMPLES_A_PICTURE = 200_000, 4_000
-"""Pixels that the trees learn from: of all pictures together, and of one at most."""
+"""Largest number of pixels that the trees learn from: of all pictures together, and of one."""
 
 FIRST_STRIDE = 2
-"""The first trees learn from every so many-th of the sampled pixels."""
+"""Step between the sampled pixels that the first trees learn from."""
 
 MASK_SAMPLES = 75_000
-"""Samples that a forest of masks learns from at most: twice as many take twice as long, and it
-makes as many mistakes on pictures kept from it."""
+"""Largest number of samples for a forest of masks: twice as many take twice as long, with as many
+mistakes on held-out pictures."""
 
 MASK_LEAVES = 2
-"""Second trees of masks have so many times the leaves of `SECOND`: from 200 pictures they make a
-fiftieth fewer mistakes on pictures kept from them, and take a fifth longer."""
+"""Factor on the leaves of `SECOND` for second trees of masks: learned from 200 pictures, they make
+a fiftieth fewer mistakes on held-out pictures, and take a fifth longer."""
 
 LEAVES_A_PICTURE, LEAST_LEAVES = 3, 15
-"""Second trees of masks have so many leaves a picture at most, but never fewer than these. From
-five pictures they make as few mistakes on others with 15 leaves as with more, in two thirds of the
-time; from twenty with 60."""
+"""Largest number of leaves per picture, and smallest number of leaves, of second trees of masks.
+With five pictures, 15 leaves make as few mistakes on others as more leaves, in two thirds of the
+time; with twenty pictures, 60 leaves do."""
 
 FILTERED, FIRST_GROWN, LOOKED, SECOND_GROWN, SAID = 0.2, 0.4, 0.55, 0.8, 0.85
-"""Shares of a limit after which the pictures that are filtered, the trees that are grown, the
-pictures that were looked at again, and those that weights are learned from have to do."""
+"""Shares of a time limit after which a step ends: filtering pictures, growing the first trees,
+applying them, growing the second trees, and scoring pictures for the weights."""
 
 FEWEST_TREES, FEW_SAMPLES = 12, 20_000
-"""From so few samples so many trees are grown before a limit is looked at: they take
-less than a second, and fewer mark all as what was painted most."""
+"""Number of trees grown before time limits apply, and largest number of samples for that rule:
+they take less than a second, and fewer trees label all pixels as the most painted class."""
 
 REFIT_LOOKED, REFIT_GROWN = 0.9, 0.95
-"""The same of a refit."""
+"""Shares of a time limit after which a refit stops scoring pictures, and growing trees."""
 
 Report = Callable[[str, float], None]
-"""Receives what is being done, and which share of all is done."""
+"""Callback that receives the current step, and the finished share of the work."""
 
 
 @dataclass(slots=True)
 class TreeLearning:
-    """How trees are fitted, what is told on the way, and where fitted forests are left.
+    """Learner of trees, with options, progress reports and a store of finished forests.
 
     Parameters
     ----------
-    n_outputs : int, 1 of masks, else the number of classes
-    weights : ndarray, shape (L,), of the pixels of each class; only of classes
-    position : bool, whether the place within the picture may speak
-    is_local : bool, whether what lies around a pixel is all that speaks, and no place within a
-        whole: pictures that are windows do not tell of it
+    n_outputs : int, 1 for masks, else the number of classes
+    weights : ndarray, shape (L,), weight of the pixels of each class; only for classes
+    position : bool, True to use the position within the picture as a feature
+    is_local : bool, True to use only the surroundings of a pixel, and no position in the whole
+        picture, which windows do not contain
     report, should_stop : see `engine.core.progress`
-    checkpoint : where forests are kept as they are done, so that a killed run goes on
-    first, second, more : how many trees of how many leaves, of both stages and of a refit
-    thinned_from : samples from which the first trees skip some
-    most : samples that a forest learns from at most; by default all there are
-    passed : which share of the time has passed; near the end there are fewer pictures and trees
+    kept : store of finished forests, from which a killed run resumes
+    first, second, more : options of the trees of both stages and of a refit
+    thinned_from : number of samples from which the first trees skip some
+    most : largest number of samples for a forest; by default no limit
+    passed : returns the share of the time that has passed; near the end work is reduced
 
-    ``is_short`` says whether there were fewer so far.
+    ``is_short`` is True if pictures or trees were left out so far for lack of time.
     """
 
     n_outputs: int
@@ -84,7 +86,7 @@ class TreeLearning:
     position: bool
     report: Report
     should_stop: StopCallback
-    checkpoint: Checkpoint | OwnCheckpoint | None = None
+    kept: PartStore = field(default_factory=PartStore)
     first: TreeOptions | None = None
     second: TreeOptions | None = None
     more: TreeOptions | None = None
@@ -95,15 +97,15 @@ class TreeLearning:
     is_short: bool = field(default=False, init=False)
 
     def learn(self, pictures: Sequence[TrainingPicture]) -> TreeUnaries:
-        """Fit the trees of both stages.
+        """Fit the trees of both stages to pictures, and return them.
 
-        Where time is short the trees are fewer, and learn from fewer pictures: at the least one
-        tree a forest, from one picture a fold.
+        If time is short there are fewer trees, learned from fewer pictures: at least one tree per
+        forest, from one picture per fold.
 
         Raises
         ------
         StoppedError
-            If asked to stop.
+            If ``should_stop`` returned True.
 
         Notes
         -----
@@ -111,14 +113,13 @@ class TreeLearning:
         """
         bank = FilterBank(self.position and not self.is_local)
         n_maps = pictures[0].maps.shape[2]
-        kept = _KeptForests(self.checkpoint)
         with ThreadPoolExecutor(count_threads()) as pool:
-            work = _Work(self, pictures, bank, pool, kept)
+            work = _Work(self, pictures, bank, pool, self.kept)
             self.report("Filtering the images", 0.0)
             plain = work.sample(lambda _, planes: planes, FILTERED)
             self.report("Growing the first trees", 0.1)
             first = work.fit("first", plain, self.first or FIRST, FIRST_STRIDE, FIRST_GROWN)
-            self.report("Looking at what the first trees say", 0.3)
+            self.report("Evaluating the first trees", 0.3)
             n_planes = n_context(self.n_outputs, is_local=self.is_local)
             context = work.sample(
                 lambda picture, planes: context_of(
@@ -140,33 +141,33 @@ class TreeLearning:
         log_marginals: Sequence[Planes],
         slope: float,
     ) -> TreeUnaries:
-        """Let the second trees go on from what they and the messages say together.
+        """Add trees to the second forests, fitted to the residuals of the log-marginals.
 
         Every fold's forest gains `REFIT` trees, fitted to the labels of the other folds' pictures
-        with the log-marginals as offsets: they explain what neighbours leave open. Of masks the
-        forests of half of the folds are fitted first. Where these do not tell more of the pictures
-        kept from them than the messages do, ``unaries`` itself is returned: from pictures as few as
-        weights are learned from, most refits have learned these pictures by heart.
+        with the log-marginals as offsets: they explain what messages do not. For masks the forests
+        of half of the folds are fitted first. If these do not improve on the messages on held-out
+        pictures, ``unaries`` itself is returned: with as few pictures as weights are learned from,
+        most refits overfit.
 
         Parameters
         ----------
         unaries : TreeUnaries
         pictures : some of those that it learned from
-        log_marginals : of each, (rows, columns, L), from trees that never saw it; L is 2 of masks
-        slope : by how much node scores grow with what the trees say; see
-            `refits.slope_of`. What is added has to count as much as it was fitted to.
+        log_marginals : of each, (rows, columns, L), from trees held out from it; L is 2 for masks
+        slope : slope of node scores in the scores of the trees; see `refits.slope_of`. The added
+            trees are divided by it, so that node scores change by the fitted amount.
 
         Raises
         ------
         StoppedError
-            If asked to stop.
+            If ``should_stop`` returned True.
 
         References
         ----------
         Domke 2013, "Structured learning via logistic regression".
         """
         with ThreadPoolExecutor(count_threads()) as pool:
-            work = _Work(self, pictures, unaries.bank, pool, _KeptForests(None))
+            work = _Work(self, pictures, unaries.bank, pool, PartStore())
             samples = work.sample(
                 lambda p, planes: unaries.second_planes(planes, p.folds), REFIT_LOOKED
             )
@@ -190,14 +191,14 @@ class TreeLearning:
         return replace(unaries, second=second, n_refits=unaries.n_refits + 1)
 
     def _second(self, n_pictures: int) -> TreeOptions:
-        """How the second trees are grown where nobody says."""
+        """Return the default options of the second trees."""
         if self.n_outputs > 1:
             return SECOND
         enough = max(LEAVES_A_PICTURE * n_pictures, LEAST_LEAVES)
         return replace(SECOND, n_leaves=min(MASK_LEAVES * SECOND.n_leaves, enough))
 
     def is_late(self, until: float) -> bool:
-        """Whether more than a share of the time has passed, which makes do with what there is."""
+        """Return True, and set ``is_short``, if more than a share of the time has passed."""
         is_late = self.passed() > until
         self.is_short |= is_late
         return is_late
@@ -211,9 +212,9 @@ class TreeLearning:
         until: float,
         start: Planes | None = None,
     ) -> Forest:
-        """Fit one forest to samples (K, n), from scores (n, L) if there are any.
+        """Fit one forest to samples (K, n), with scores (n, L) as offsets if given.
 
-        It ends after the share ``until`` of the time.
+        Fitting ends after the share ``until`` of the time.
         """
 
         asked = 0
@@ -225,7 +226,7 @@ class TreeLearning:
             return self.should_stop() or (may_be_late and self.is_late(until))
 
         is_mask = self.n_outputs == 1
-        if is_mask and start is None:  # scikit-learn's know no offsets
+        if is_mask and start is None:  # scikit-learn's trees support no offsets
             return fit_forest(samples.T, labels == 1, options, seed=fold, should_stop=should_end)
         own = None if self.weights is None else self.weights[labels].astype(np.float32)
         forest = fit_class_forest(
@@ -242,9 +243,9 @@ class TreeLearning:
 
 
 def _grown_enough(second: tuple[Forest, ...], first: tuple[Forest, ...]) -> tuple[Forest, ...]:
-    """The second forests, or the first in their place where time ended before they said as much.
+    """Return the second forests, or the first ones if the second have too few trees.
 
-    Features of the first come first among those of the second.
+    The features of the first forests come first among those of the second.
     """
     n_second, n_first = (min(len(one.starts) for one in forests) for forests in (second, first))
     if n_second >= min(FEWEST_TREES, n_first):
@@ -253,7 +254,7 @@ def _grown_enough(second: tuple[Forest, ...], first: tuple[Forest, ...]) -> tupl
 
 
 def _by_turns(pictures: Sequence[TrainingPicture]) -> list[int]:
-    """Places of pictures, one of every fold in turn; of few pictures, which have all, in order."""
+    """Return the indices of pictures, taking folds in turn; few pictures are in all folds."""
     if len(pictures) < FOLDS:
         return list(range(len(pictures)))
     seen = [0] * FOLDS
@@ -266,44 +267,37 @@ def _by_turns(pictures: Sequence[TrainingPicture]) -> list[int]:
 
 
 def _spread(places: NDArray[np.int64], most: int | None) -> NDArray[np.int64]:
-    """So many of the places at most, as evenly as can be."""
+    """Return at most ``most`` of the places, evenly spaced."""
     if most is None or len(places) <= most:
         return places
     return places[np.arange(most) * len(places) // most]
 
 
-class _KeptForests:
-    """Forests that are done, by name, in a checkpoint if there is one."""
-
-    def __init__(self, checkpoint: Checkpoint | OwnCheckpoint | None) -> None:
-        self._checkpoint = checkpoint
-        saved = None if checkpoint is None else checkpoint.load()
-        self._state: State = {} if saved is None else {name: saved[name] for name in saved}
-        self._state = {k: v for k, v in self._state.items() if k.startswith("forest_")}
-
-    def get(self, name: str) -> Forest | None:
-        """A forest that an earlier run left."""
-        prefix = f"forest_{name}_"
-        own = {k.removeprefix(prefix): v for k, v in self._state.items() if k.startswith(prefix)}
-        return forest_from_arrays(own) if own else None
-
-    def put(self, name: str, forest: Forest) -> None:
-        """Leave a forest for a later run; not from several threads at once."""
-        arrays = forest.arrays().items()
-        self._state |= {f"forest_{name}_{part}": values for part, values in arrays}
-        if self._checkpoint is not None:
-            self._checkpoint.save(self._state)
+def own_checkpoint(
+    checkpoint: Checkpoint | None,
+    pictures: Sequence[TrainingPicture],
+    settings: Mapping[str, str | float],
+) -> OwnCheckpoint | None:
+    """Return a checkpoint bound to the sampled pixels and to the settings of the trees."""
+    if checkpoint is None:
+        return None
+    digest = sha256()
+    for picture in pictures:
+        for array in (picture.colours, picture.labels, picture.maps, picture.folds, picture.pixels):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    own = {**settings, "images": len(pictures), "image digest": digest.hexdigest()[:12]}
+    return OwnCheckpoint(checkpoint, own)
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Samples and fits on several threads; the kernels run without the interpreter's lock."""
+    """Parallel sampling and fitting on threads; the kernels release the interpreter's lock."""
 
     how: TreeLearning
     pictures: Sequence[TrainingPicture]
     bank: FilterBank
     pool: ThreadPoolExecutor
-    kept: _KeptForests
+    kept: PartStore
 
     def sample(
         self,
@@ -311,10 +305,10 @@ class _Work:
         until: float,
         among: Container[int] | None = None,
     ) -> dict[int, Planes]:
-        """Return what ``look`` makes of each picture at its sampled pixels, (K, n), by its place.
+        """Return the features by ``look`` at the sampled pixels, (K, n), by index of the picture.
 
-        Only of some pictures if ``among`` is given; without those for which the share ``until`` of
-        the time does not suffice, but with one of every fold.
+        ``among`` restricts the pictures. Pictures that are not reached within the share ``until``
+        of the time are left out, except one of every fold.
         """
 
         def one(turn: int, picture: TrainingPicture) -> Planes | None:
@@ -342,7 +336,7 @@ class _Work:
     ) -> tuple[Forest, ...]:
         """Fit one forest for each ``wanted`` fold, from every ``stride``-th sample of the others.
 
-        Threads take folds one after the other; each of these has an equal part of the time up to
+        Threads process folds one after the other; each fold has an equal part of the time up to
         the share ``until``.
         """
         samples = np.concatenate(list(parts.values()), axis=1)
@@ -350,7 +344,7 @@ class _Work:
         folds = np.concatenate([self.pictures[k].sampled_folds for k in parts])
         n_threads, begun = count_threads(), self.how.passed()
         each = max(until - begun, 0.0) / -(-len(wanted) // n_threads)
-        found = [self.kept.get(f"{stage}_{fold}") for fold in wanted]
+        found = [self.kept.forest(f"{stage}_{fold}") for fold in wanted]
 
         def one(turn: int, fold: int) -> Forest:
             if (earlier := found[turn]) is not None:
@@ -368,16 +362,16 @@ class _Work:
         forests = []
         for turn, forest in enumerate(self.pool.map(one, range(len(wanted)), wanted)):
             if found[turn] is None:
-                self.kept.put(f"{stage}_{wanted[turn]}", forest)
+                self.kept.keep_forest(f"{stage}_{wanted[turn]}", forest)
             forests.append(forest)
         return tuple(forests)
 
     def explains(
         self, forests: Sequence[Forest], parts: Mapping[int, Planes], start: Planes
     ) -> bool:
-        """Whether forests of the first folds lower the log loss of masks on samples of these folds.
+        """Return True if forests lower the log loss of masks on samples of their held-out folds.
 
-        They add to scores ``start``, (n, 2).
+        The forests add to scores ``start``, (n, 2).
         """
         samples = np.concatenate(list(parts.values()), axis=1)
         labels = np.concatenate([self.pictures[k].sampled_labels for k in parts])

@@ -1,14 +1,14 @@
-"""How trees are grown."""
+"""Options of boosted trees."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class TreeOptions:
-    """How many trees of how many leaves; each split looks at ``share`` of the features.
+    """Options of boosted trees; each split considers a random ``share`` of the features.
 
-    Trees of several classes look at ``most_features`` of them at most, and draw what leaves say
-    towards 0 by ``ridge``. Those of masks tell ``n_bins`` values of a feature apart.
+    Trees of several classes consider at most ``most_features`` of them, and shrink the values of
+    leaves towards 0 by ``ridge``. Trees of masks use ``n_bins`` bins for each feature.
     """
 
     n_trees: int
@@ -25,5 +25,5 @@ class TreeOptions:
 FIRST = TreeOptions(n_trees=100, n_leaves=31, rate=0.15)
 SECOND = TreeOptions(n_trees=100, n_leaves=63, rate=0.1)
 REFIT = TreeOptions(n_trees=30, n_leaves=31, rate=0.1)
-"""Of the two stages, and of what is added once there are messages; see
-`engine.learning.segmentation.tree_unaries`."""
+"""Options of a refit, which adds trees once there are messages; `FIRST` and `SECOND` are those of
+the two stages. See `engine.learning.segmentation.tree_unaries`."""

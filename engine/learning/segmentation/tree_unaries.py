@@ -1,13 +1,13 @@
-"""Unaries from two stages of boosted trees, each guessing only pixels that it never saw.
+"""Unaries from two stages of boosted trees, trained out of fold.
 
-The first trees look at the filter bank (and at maps that came with the picture), the second also at
-the context of the first guess (auto-context). Pictures are dealt into folds, and every fold has its
-own trees of both stages, learned from the other folds: what they say of a training picture is as
-wrong as what they would say of a new one, and so the weights learned on top of it hold for new
-ones. On a new picture what the folds say is averaged.
+The first trees use the filter bank (and maps given with the picture), the second also the context
+of the first prediction (auto-context). Pictures are dealt into folds, and every fold has its own
+trees of both stages, learned from the other folds: their errors on a training picture are like
+those on a new picture, and so weights learned from their scores are valid for new pictures. On a
+new picture the scores of all folds are averaged.
 
-Of masks the trees are scikit-learn's and say one number, the log-odds; of classes they are our own
-and say one for each. All else is the same.
+For masks the trees are scikit-learn's and return one number, the log-odds; for classes they are our
+own and return one number per class. All else is the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ Planes = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeUnaries:
-    """The trees of both stages, one forest a fold; ``n_maps`` planes come with each picture.
+    """Trees of both stages, one forest per fold; each picture has ``n_maps`` planes of maps.
 
-    ``n_refits`` counts how often the second trees went on from messages.
+    ``n_refits`` counts the refits of the second trees with messages as offsets.
     """
 
     bank: FilterBank
@@ -43,34 +43,34 @@ class TreeUnaries:
 
     @property
     def n_outputs(self) -> int:
-        """Numbers that are said of a pixel: 1, the log-odds of a mask, or one a class."""
+        """Number of scores of a pixel: 1, the log-odds of a mask, or one per class."""
         return self.first[0].n_outputs
 
     @property
     def is_local(self) -> bool:
-        """Whether the second trees know a pixel's surroundings alone, not its place in the guess.
+        """True if the second trees use only a pixel's surroundings, not its place in the whole.
 
-        Such trees say of a window what they say of the whole.
+        The scores of such trees on a window equal those on the whole picture.
         """
         return self.n_context == n_context(self.n_outputs, is_local=True)
 
     @property
     def n_context(self) -> int:
-        """Numbers of the context that the second trees look at."""
+        """Number of context features of the second trees."""
         return self.second[0].n_features - self.first[0].n_features
 
     def check(self, n_outputs: int) -> None:
-        """Refuse trees of other features than the filters and the context, or of other classes.
+        """Check that the trees have the features and the number of outputs of the model.
 
         Raises
         ------
         InvalidProblemError
-            Naming what differs.
+            If features or classes differ.
         """
         plain = self.bank.n_features + self.n_maps
         known = {n_context(n_outputs, is_local=is_local) for is_local in (True, False)}
         if n_outputs == 1:
-            known.add(N_PLACED)  # of files from before colours were counted
+            known.add(N_PLACED)  # older files, without the context features of colours
         own = self.n_context if self.n_context in known else max(known)
         wanted = (plain, plain + own)
         for forests, count in zip((self.first, self.second), wanted, strict=True):
@@ -85,15 +85,15 @@ class TreeUnaries:
         frame: Frame | None = None,
         folds: Folds | None = None,
     ) -> Planes:
-        """Return the log-odds, or the log-probabilities of mean 0 a pixel, of a picture.
+        """Return the log-odds of a picture, or its log-probabilities with mean 0 at each pixel.
 
         Parameters
         ----------
         colours : ndarray, shape (rows, columns, 3), uint8, of the size of its model
-        maps : ndarray, shape (rows, columns, C), float32, log-odds, where the trees know of any
-        frame : where the picture lies in a larger one
-        folds : whose trees to ask of which pixel, shape (rows, columns) or (); None asks all and
-            averages.
+        maps : ndarray, shape (rows, columns, C), float32, log-odds, if the trees use maps
+        frame : position of the picture in a larger one
+        folds : fold whose trees score each pixel, shape (rows, columns) or (); None averages over
+            all folds.
 
         Returns
         -------
@@ -103,12 +103,12 @@ class TreeUnaries:
         return ask(self.second, self.second_planes(plain, folds), folds)
 
     def second_planes(self, plain: Planes, folds: Folds | None) -> Planes:
-        """What the second trees look at: what the first do, and the context of their guess."""
+        """Return the features of the second trees: those of the first, and context features."""
         guess = ask(self.first, plain, folds)
         return np.concatenate([plain, context_of(guess, plain, self.n_context)])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what ``unaries_from_arrays`` reads, by name."""
+        """Return the arrays that ``unaries_from_arrays`` reads, by name."""
         arrays = {
             "position": np.array(int(self.bank.position)),
             "n_maps": np.array(self.n_maps),
@@ -127,16 +127,16 @@ PARTS = (
     *("n_maps", "n_refits"),
     *(f"{s}_{fold}_{part}" for s in _STAGES for fold in range(FOLDS) for part in _OF_FOREST),
 )
-"""The arrays of trees that a model file may hold."""
+"""Names of the arrays of trees in a model file."""
 
 
 def unaries_from_arrays(parts: Mapping[str, NDArray[Any]]) -> TreeUnaries:
-    """Check the trees of a model file.
+    """Build the trees from the arrays of a model file, after checking them.
 
     Raises
     ------
     InvalidProblemError
-        If an array is missing or they do not fit each other.
+        If an array is missing or the arrays do not fit each other.
     """
 
     def forest(prefix: str) -> Forest:
@@ -159,7 +159,7 @@ def plain_planes(
     *,
     is_shared: bool = False,
 ) -> Planes:
-    """What the first trees look at, one plane a feature."""
+    """Return the features of the first trees, one plane per feature."""
     planes = bank.compute(colours, frame, is_shared=is_shared)
     if maps is None or not maps.shape[2]:
         return planes
@@ -167,9 +167,9 @@ def plain_planes(
 
 
 def ask(forests: Sequence[Forest], planes: Planes, folds: Folds | None) -> Planes:
-    """Return what is said of planes (K, rows, columns): by all forests, or by each pixel's own.
+    """Return the scores of planes (K, rows, columns): the mean of forests, or each pixel's own.
 
-    All are asked of new pictures only, one at a time: then several threads share the pixels.
+    The mean is used for new pictures only, one at a time, so several threads share the pixels.
     """
     if folds is not None and folds.ndim == 0:
         said = forests[int(folds)].scores(planes)

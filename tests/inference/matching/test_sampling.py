@@ -1,5 +1,7 @@
 """Pair probabilities by a Markov chain: within their stated error of the exact sums."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,19 @@ def test_a_year_in_which_no_pair_is_likely():
     found = sample_marginals(scores, guide, rng=np.random.default_rng(0), max_seconds=60.0)
     assert found.has_mixed
     assert np.abs(found.tau - guide).max() <= 5.0 * found.error
+
+
+def test_a_machine_that_gives_little_time_changes_no_probability(monkeypatch):
+    """Sampling ended by the clock on the wall: the same proposal had other probabilities."""
+    scores = random_scores(60, 1.0, 3)
+    bethe = compute_group_marginals(scores, 1.0, NONE).tau
+    expected = sample_marginals(scores, bethe, rng=np.random.default_rng(0), max_seconds=25.0)
+    assert expected.has_mixed
+    clock = count(step=30)
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+    found = sample_marginals(scores, bethe, rng=np.random.default_rng(0), max_seconds=25.0)
+    assert found.tau.tolist() == expected.tau.tolist()
+    assert (found.error, found.n_matchings) == (expected.error, expected.n_matchings)
 
 
 @pytest.mark.parametrize("uphill", [0.0, 40.0])

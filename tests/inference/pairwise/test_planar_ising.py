@@ -8,7 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.linalg import splu
 from scipy.spatial import Delaunay
 
-from benchmarks.map_estimates import solve_planar
+from benchmarks.peers.map_estimates import solve_planar
 from engine.core.errors import CertificateError, InvalidProblemError
 from engine.graphs.dissection import dissect
 from engine.graphs.grid import Grid

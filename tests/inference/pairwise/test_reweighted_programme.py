@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.reweighted_gaps import frustrated_grid, parity_checks
+from benchmarks.hunts.reweighted_gaps import frustrated_grid, parity_checks
 from engine.core.status import Status
 from engine.graphs.factor_graph import FactorGraph, to_pairwise
 from engine.graphs.spanning_trees import tree_probabilities

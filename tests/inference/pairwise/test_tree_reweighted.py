@@ -212,7 +212,7 @@ def test_invalid_weights_and_foreign_models_are_refused():
     model = random_model(0, 5, density=1.0)
     with pytest.raises(InvalidProblemError, match="not probabilities"):
         TreeReweighted(model.graph, 0.95)
-    with pytest.raises(InvalidProblemError, match="at least"):
+    with pytest.raises(InvalidProblemError, match="above 0"):
         TreeReweighted(model.graph, 0.0)
     with pytest.raises(InvalidProblemError, match="another graph"):
         solver_of(model).solve(random_model(1))

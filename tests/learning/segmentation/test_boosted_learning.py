@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import Progress
 from engine.crf.filter_bank import Frame
@@ -19,6 +20,7 @@ from engine.learning.segmentation.boosted_trees import fit_forest
 from engine.learning.segmentation.folds import FOLDS
 from engine.learning.segmentation.mask_model import load_segmentation_model
 from engine.learning.segmentation.mask_prediction import evaluate_mask, predict_segmentation
+from engine.learning.segmentation.mask_weights import MaskWeights
 from engine.learning.segmentation.training_pictures import deal_pictures
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.leaf_pictures import leaves
@@ -32,6 +34,67 @@ def trained() -> TrainedBoosted:
         patch.setattr(tree_learning, "FIRST", SMALL)
         patch.setattr(tree_learning, "SECOND", SMALL)
         return train_boosted_segmentation(*leaves(6), max_side=64, holdout=leaves(2, seed=5))
+
+
+def test_an_interrupted_run_does_not_grow_its_trees_again(
+    trained: TrainedBoosted, small_trees: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = FileCheckpoint(tmp_path / "checkpoint.npz", is_private=True)
+    fitted: list[int] = []
+
+    def fit(*arguments, **options):  # type: ignore[no-untyped-def]
+        fitted.append(1)
+        return fit_forest(*arguments, **options)
+
+    monkeypatch.setattr(tree_learning, "fit_forest", fit)
+
+    def stop_at_the_second_stage() -> bool:
+        return len(fitted) > FOLDS
+
+    with pytest.raises(StoppedError):
+        train_boosted_segmentation(
+            *leaves(6), max_side=64, checkpoint=place, should_stop=stop_at_the_second_stage
+        )
+    saved = place.load()
+    assert saved is not None
+    n_kept = sum(name.endswith("_offsets") for name in saved)
+    assert n_kept >= FOLDS
+    fitted.clear()
+    again = train_boosted_segmentation(*leaves(6), max_side=64, checkpoint=place)
+    assert len(fitted) == 2 * FOLDS - n_kept
+    assert_allclose(again.model.theta, trained.model.theta, rtol=1e-6)
+    other = leaves(6, seed=3)
+    fitted.clear()
+    train_boosted_segmentation(*other, max_side=64, checkpoint=place)
+    assert len(fitted) == 2 * FOLDS, "trees of other pictures are no use"
+
+
+def test_an_interrupted_run_does_not_learn_its_weights_again(
+    trained: TrainedBoosted, small_trees: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every interruption lost the weights that were learned for each loss."""
+    place = FileCheckpoint(tmp_path / "checkpoint.npz", is_private=True)
+    fitted: list[str] = []
+    usual, most = MaskWeights._fit_weights, 3
+
+    def fit(self, examples, loss, *arguments):  # type: ignore[no-untyped-def]
+        if len(fitted) == most:
+            raise StoppedError("The process is killed.")
+        fitted.append(loss)
+        return usual(self, examples, loss, *arguments)
+
+    monkeypatch.setattr(MaskWeights, "_fit_weights", fit)
+    with pytest.raises(StoppedError):
+        train_boosted_segmentation(*leaves(6), max_side=64, checkpoint=place)
+    most = 100
+    again = train_boosted_segmentation(*leaves(6), max_side=64, checkpoint=place)
+    n_fits = len(fitted)
+    assert_array_equal(again.model.theta, trained.model.theta)
+    assert again.errors == trained.errors
+    fitted.clear()
+    empty = FileCheckpoint(tmp_path / "other.npz", is_private=True)
+    train_boosted_segmentation(*leaves(6), max_side=64, checkpoint=empty)
+    assert n_fits == len(fitted), "nothing is learned twice, interrupted or not"
 
 
 @pytest.fixture

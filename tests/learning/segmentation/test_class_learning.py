@@ -8,11 +8,12 @@ from numpy.testing import assert_array_equal
 
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError, StoppedError
-from engine.learning.segmentation import class_learning, tree_learning
+from engine.learning.segmentation import class_candidates, class_learning, tree_learning
 from engine.learning.segmentation.class_learning import TrainedClasses, train_class_segmentation
 from engine.learning.segmentation.class_model import Detail, load_class_model
 from engine.learning.segmentation.class_prediction import predict_classes
 from engine.learning.segmentation.class_trees import fit_class_forest
+from engine.learning.segmentation.class_weights import fit_loss
 from engine.learning.segmentation.tree_options import TreeOptions
 from engine.metrics.classes import confusion
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
@@ -97,6 +98,44 @@ def test_a_killed_run_goes_on_after_the_last_forest(
     assert_array_equal(again.model.theta, trained.model.theta)
     with pytest.raises(InvalidProblemError, match="image digest"):
         train_class_segmentation(*class_pictures(5, seed=1), CLASSES, checkpoint=place)
+
+
+def test_a_run_killed_among_the_weights_goes_on_after_the_last_that_were_learned(
+    trained: TrainedClasses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every interruption lost minutes of learning: the weights of all losses."""
+    place = FileCheckpoint(tmp_path / "c.npz")
+    fits = []
+
+    def fit_or_end(*args, **options):  # type: ignore[no-untyped-def]
+        if len(fits) == 3:
+            raise StoppedError("The process is killed.")
+        fits.append(1)
+        return fit_loss(*args, **options)
+
+    monkeypatch.setattr(class_candidates, "fit_loss", fit_or_end)
+    with pytest.raises(StoppedError):
+        train_class_segmentation(*class_pictures(5), CLASSES, checkpoint=place)
+    left = []
+
+    def fit(*args, **options):  # type: ignore[no-untyped-def]
+        left.append(1)
+        return fit_loss(*args, **options)
+
+    def grow(*args, **options):  # type: ignore[no-untyped-def]
+        assert options["start"] is not None, "forests of both stages are there"
+        return fit_class_forest(*args, **options)
+
+    monkeypatch.setattr(class_candidates, "fit_loss", fit)
+    monkeypatch.setattr(tree_learning, "fit_class_forest", grow)
+    again = train_class_segmentation(*class_pictures(5), CLASSES, checkpoint=place)
+    whole = FileCheckpoint(tmp_path / "w.npz")
+    n_left = len(left)
+    monkeypatch.setattr(tree_learning, "fit_class_forest", fit_class_forest)
+    train_class_segmentation(*class_pictures(5), CLASSES, checkpoint=whole)
+    assert n_left == len(left) - n_left - 3  # three fewer than a whole run
+    assert_array_equal(again.model.theta, trained.model.theta)
+    assert again.errors == trained.errors
 
 
 def test_scribbles_alone_are_enough(trained: TrainedClasses) -> None:

@@ -42,7 +42,7 @@ def killed(count: int, place: FileCheckpoint, steps: int, **options: Any) -> lis
 def test_a_killed_job_goes_on_and_gives_the_same_answer(
     steps: int, tmp_path: Path, trained: Any
 ) -> None:
-    """It used to forget its bounds, its points and its metric, and to climb anew."""
+    """It used to forget its bounds, its points and its metric, and to start again."""
     place = FileCheckpoint(tmp_path / "state.npz")
     killed(5, place, steps, relative_gap=1e-4)
     saved = place.load()

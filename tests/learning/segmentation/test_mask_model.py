@@ -99,7 +99,7 @@ def test_files_that_are_no_models_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidProblemError, match="no such file"):
         load_segmentation_model(path)
     path.write_bytes(b"PK\x03\x04 not really")
-    with pytest.raises(InvalidProblemError, match="not a model file"):
+    with pytest.raises(InvalidProblemError, match="not a whole model file"):
         load_segmentation_model(path)
     np.save(tmp_path / "array.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(InvalidProblemError, match="not a"):

@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.learning.segmentation import mask_weights
-from engine.learning.segmentation.boosted_model import boosted_features, said_of_trees, trees_alone
+from engine.learning.segmentation.boosted_model import boosted_features, tree_evidence, trees_alone
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.edge_learning import held_out_errors
 from engine.learning.segmentation.folds import FOLDS, deal_folds
-from engine.learning.segmentation.held_out_choice import choose_way, is_clearly_less
+from engine.learning.segmentation.held_out_choice import choose_candidate, is_clearly_less
 from engine.learning.segmentation.mask_weights import (
     LEAST_JUDGED,
     MaskWeights,
@@ -107,9 +107,9 @@ def test_the_halves_of_a_picture_hold_all_but_the_edges_between_them(
     halves = cut_in_two(whole)
     axis = int(shape[1] >= shape[0])
     labels = np.concatenate([half.labels for half in halves], axis=axis)
-    odds = np.concatenate([said_of_trees(half.features) for half in halves], axis=axis)
+    odds = np.concatenate([tree_evidence(half.features) for half in halves], axis=axis)
     assert_array_equal(labels, whole.labels)
-    assert_array_equal(odds, said_of_trees(whole.features))
+    assert_array_equal(odds, tree_evidence(whole.features))
     left, right = (half.features.observed_statistics(half.labels) for half in halves)
     lost = whole.features.observed_statistics(whole.labels) - left - right
     n_nodes = 2 * whole.features.nodes.n_features
@@ -128,11 +128,11 @@ def test_pictures_of_another_kind_are_of_different_folds(seed: int) -> None:
 
 def test_the_first_way_is_kept_unless_another_is_clearly_better() -> None:
     ways = {"first": np.array([3.0, 3.0, 3.0]), "second": np.array([2.9, 2.0, 4.0])}
-    assert choose_way(ways) == "first"
-    assert choose_way(ways | {"third": np.array([2.0, 2.5, 2.0])}) == "third"
-    assert choose_way({"first": np.array([1.0]), "second": np.array([0.5])}) == "second"
+    assert choose_candidate(ways) == "first"
+    assert choose_candidate(ways | {"third": np.array([2.0, 2.5, 2.0])}) == "third"
+    assert choose_candidate({"first": np.array([1.0]), "second": np.array([0.5])}) == "second"
     assert not is_clearly_less(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
     spared, nothing = np.array([1.0, 2.0, 0.1]), np.zeros(3)
     assert is_clearly_less(nothing, spared)
-    assert not is_clearly_less(nothing, spared, doubts=2.0)
-    assert choose_way({"first": spared, "second": nothing}, doubts=2.0) == "first"
+    assert not is_clearly_less(nothing, spared, standard_errors=2.0)
+    assert choose_candidate({"first": spared, "second": nothing}, standard_errors=2.0) == "first"

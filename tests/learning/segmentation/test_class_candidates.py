@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.learning.segmentation import class_learning, class_ways, tree_learning
+from engine.learning.segmentation import class_candidates, class_learning, tree_learning
 from engine.learning.segmentation.class_learning import train_class_segmentation
 from engine.learning.segmentation.class_prediction import predict_classes
 from engine.learning.segmentation.class_weights import fit_loss, trees_alone
@@ -39,11 +39,11 @@ def test_trees_stand_alone_where_every_way_of_weights_does_worse(
         object.__setattr__(result, "theta", -result.theta)
         return result
 
-    monkeypatch.setattr(class_ways, "fit_loss", spoilt)
-    monkeypatch.setattr(class_ways, "MOST_COMPARED_BY_LIKELIHOOD", 1)
+    monkeypatch.setattr(class_candidates, "fit_loss", spoilt)
+    monkeypatch.setattr(class_candidates, "MOST_COMPARED_BY_LIKELIHOOD", 1)
     trained = train_class_segmentation(*class_pictures(4), CLASSES)
     assert trained.loss == "trees"
-    layout = class_ways.ClassLayout(3)
+    layout = class_candidates.ClassLayout(3)
     assert np.array_equal(trained.model.theta, trees_alone(layout))
     assert trained.errors["trees alone"] == min(trained.errors.values())
 
@@ -65,10 +65,10 @@ def test_no_half_of_a_stroke_judges_the_other() -> None:
     painted[17:24, 30] = 0  # over the border at 20, within the size of a block
     painted[5:50, 10] = 1
     painted[40, 20:26] = 2
-    assert class_ways.classes_in_one_place([painted], 3) == [0, 2]
+    assert class_candidates.classes_in_one_place([painted], 3) == [0, 2]
     elsewhere = np.full((60, 60), 255, dtype=np.uint8)
     elsewhere[3, 3] = 2
-    assert class_ways.classes_in_one_place([painted, elsewhere], 3) == [0]
+    assert class_candidates.classes_in_one_place([painted, elsewhere], 3) == [0]
 
 
 def _strokes(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -103,14 +103,14 @@ def test_edges_learned_from_strokes_do_not_smooth_things_away() -> None:
 
 
 def test_of_strokes_another_way_must_be_clearly_better() -> None:
-    first, other = class_ways.WAYS_OF_STROKES[:2]
+    first, other = class_candidates.CANDIDATES_FOR_STROKES[:2]
 
     def counts(wrong: list[int]) -> list[Confusion]:
         return [Confusion(np.array([[100 - n, n], [0, 100]])) for n in wrong]
 
-    def best(wrong: list[int], *, are_strokes: bool = True) -> class_ways.Way:
+    def best(wrong: list[int], *, are_strokes: bool = True) -> class_candidates.Candidate:
         both = {first: counts([20] * 4), other: counts(wrong)}
-        return class_ways.best_way(both, are_strokes=are_strokes)
+        return class_candidates.best_candidate(both, are_strokes=are_strokes)
 
     assert best([2, 3, 2, 1]) is other
     assert best([0, 20, 38, 20]) is first
@@ -126,9 +126,11 @@ def test_at_the_limit_weights_of_the_halves_are_averaged_and_ways_left_out(
         found.append((fit_loss(examples, loss, **options), options))
         return found[-1][0]
 
-    monkeypatch.setattr(class_ways, "fit_loss", watched)
+    monkeypatch.setattr(class_candidates, "fit_loss", watched)
     with monkeypatch.context() as patch:
-        patch.setattr(class_ways.WayLearning, "_judge_wholes", None)  # that would take its time
+        patch.setattr(
+            class_candidates.CandidateLearning, "_judge_wholes", None
+        )  # that would take its time
         trained = train_class_segmentation(*class_pictures(4), CLASSES, max_seconds=0.01)
     assert len(trained.kept) == 2
     assert set(trained.errors) == {"univariate, pairs of classes", "trees alone"}
