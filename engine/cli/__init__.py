@@ -1,1 +1,1 @@
-"""The command line, one file a verb."""
+"""Command line, one file per verb."""

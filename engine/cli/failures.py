@@ -1,4 +1,4 @@
-"""Files that a verb passed over: named one by one, and in one sentence if none is left."""
+"""Files that a verb skipped: each is named, and one sentence reports that no file is left."""
 
 import sys
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from engine.datasets.masks import NO_TWO_VALUES
 
 Failures = list[dict[str, str]]
-"""Name and reason of every file passed over."""
+"""Name and reason of every skipped file."""
 
 
 def nothing_left(skipped: Sequence[dict[str, str]]) -> str:
-    """One sentence when no file could be used."""
+    """Return one sentence for the case that no file could be used."""
     reason = skipped[0]["reason"].rstrip(".")
     others = f" ({len(skipped) - 1} more likewise)" if len(skipped) > 1 else ""
     hint = " Maps of labels are learned from with --classes." if NO_TWO_VALUES in reason else ""
@@ -18,9 +18,9 @@ def nothing_left(skipped: Sequence[dict[str, str]]) -> str:
 
 
 def name_skipped(skipped: Sequence[dict[str, str]]) -> Sequence[dict[str, str]]:
-    """Name every file passed over on stderr, and return them."""
+    """Print the name of every skipped file to stderr, and return the names."""
     for row in skipped:
-        own = row["reason"].startswith(row["name"])  # not so when the mask is to blame
+        own = row["reason"].startswith(row["name"])  # the reason names the file already
         reason = row["reason"] if own else f"{row['name']}: {row['reason']}"
         print(f"skipped {reason}", file=sys.stderr)
     return skipped

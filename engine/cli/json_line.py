@@ -10,7 +10,7 @@ import numpy as np
 
 
 def to_json_line(value: Mapping[str, Any]) -> str:
-    """Return ``value`` as one line of JSON; NaN and infinity, which JSON lacks, become null."""
+    """Return ``value`` as one line of JSON, with null for NaN and infinity, which JSON lacks."""
     return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
 
 
@@ -18,7 +18,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        is_plain = value.dtype.kind in "iub" or (
+            value.dtype.kind == "f" and np.isfinite(value).all()
+        )
+        return value.tolist() if is_plain else _plain(value.tolist())
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, np.generic):

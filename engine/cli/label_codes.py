@@ -1,14 +1,14 @@
-"""Classes and their weights, as options name them or as the label maps of a folder hold them."""
+"""Classes and their weights, from options or from the label maps of a folder."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from engine.core.errors import InvalidProblemError
-from engine.crf.class_features import MOST_CLASSES, UNKNOWN
+from engine.crf.class_features import MOST_CLASSES, UNKNOWN, ClassLabels
 from engine.datasets.image_folder import ImageFile
 from engine.datasets.label_maps import (
     LabelCode,
@@ -22,7 +22,7 @@ from engine.datasets.label_maps import (
 def label_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCode:
     """Return the classes that --classes and --unknown name, or those of all values in the files.
 
-    Where nobody says what is unknown, 255 is, as in VOC and Cityscapes, unless it is a class.
+    Without --unknown, 255 is unknown, as in VOC and Cityscapes, unless it is a class.
     """
     code = _named_code(args, files)
     if args.unknown or UNKNOWN in (*code.values, *code.unknown):
@@ -31,7 +31,7 @@ def label_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCod
 
 
 def _named_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCode:
-    """The classes, and what is said to be unknown."""
+    """Return the classes and unknown values that the options name."""
     given = args.classes or "auto"
     if given.casefold().endswith(".csv"):
         return read_label_code(Path(given), args.unknown)
@@ -45,7 +45,7 @@ def _named_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCo
         try:
             found.update(int(value) for value in np.unique(read_values(file.mask_path)))
         except InvalidProblemError:
-            continue  # named when it is read to learn from
+            continue  # the error names it when the file is read for training
         if len(found) > MOST_CLASSES + max(len(args.unknown), 1):
             raise InvalidProblemError(
                 f"--classes auto: there are more than {MOST_CLASSES} values; name the classes in "
@@ -61,9 +61,9 @@ def _named_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCo
 
 
 def class_weights(
-    given: str | None, files: Sequence[ImageFile], code: LabelCode
+    given: str | None, labels: Iterable[ClassLabels], n_classes: int
 ) -> list[float] | None:
-    """Return one weight a class; "balanced" counts the pixels of all files."""
+    """Return one weight per class; "balanced" counts the pixels of all ``labels``."""
     if given is None:
         return None
     if given != "balanced":
@@ -74,11 +74,7 @@ def class_weights(
                 f"--class-weights: expected numbers with commas between them, received {given!r}."
             ) from error
     counts = np.zeros(256, dtype=np.int64)
-    for file in files:
-        try:
-            labels = code.labels(read_values(file.mask_path), file.name)
-        except InvalidProblemError:
-            continue
-        counts += np.bincount(labels.ravel(), minlength=256)
-    own = np.maximum(counts[: len(code.names)], 1)
+    for one in labels:
+        counts += np.bincount(one.ravel(), minlength=256)
+    own = np.maximum(counts[:n_classes], 1)
     return [float(weight) for weight in own.sum() / (len(own) * own)]

@@ -1,4 +1,4 @@
-"""The command line: finds the verb, runs it, and turns its outcome into lines and an exit code.
+"""Command line that finds the verb, runs it, and prints its result with an exit code.
 
 A verb is a module of ``engine.cli`` that is imported only when it is called. It exposes
 
@@ -8,13 +8,14 @@ A verb is a module of ``engine.cli`` that is imported only when it is called. It
 
 and finds in ``args``, beside its own options, ``json`` (bool), ``seed`` (int or None) and
 ``on_progress`` (reports to stderr when that is a terminal). It raises InvalidProblemError for bad
-input and InfeasibleError where no solution exists; no verb calls ``sys.exit``.
+input and InfeasibleError if no solution exists; no verb calls ``sys.exit``.
 
 Exit codes: 0 success, 1 infeasible or failed, 2 bad input, 130 interrupted.
 """
 
 import argparse
 import importlib
+import io
 import json
 import os
 import sys
@@ -39,15 +40,16 @@ VERBS = {
     "uai": "map, pr, mar: inference on a factor graph in the UAI format",
 }
 
+UTF8 = {"utf-8", "utf8"}
+
 _DESCRIPTION = "Matching, roommates, images and factor graphs from the command line."
 _SHARED_HELP = "--json: one JSON object as the last line; --seed N: seed of every random choice"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a wrong option like any other bad input: as one clear line.
+    """Parser that reports a wrong option like any other bad input: as one clear line.
 
-    Verbs and their actions, which argparse makes of the same class, end their help with the options
-    that all have.
+    Verbs and their actions are parsers of this class too. Their help ends with the shared options.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -71,6 +73,7 @@ def main(arguments: Sequence[str]) -> int:
         0 on success, 1 when infeasible or failed, 2 on bad input, 130 when interrupted.
     """
     as_json = "--json" in arguments
+    _write_utf8()
     try:
         shared, rest = _parse_shared(arguments)
         verb, args = _parse_verb(rest)
@@ -79,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
         _print_result(verb, result, as_json=shared.json)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output went away; what is left has no place to go.
+        # The reader of our output is gone; the rest of the output cannot be delivered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except InfeasibleError as error:
@@ -96,8 +99,21 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _write_utf8() -> None:
+    """Write UTF-8 whatever the console's encoding, which may lack letters of names.
+
+    A terminal of another encoding keeps it, and shows missing letters by their numbers.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in UTF8:
+            if stream.isatty():
+                stream.reconfigure(errors="backslashreplace")
+            else:
+                stream.reconfigure(encoding="utf-8")
+
+
 def _parse_shared(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Take out the options that every verb has, wherever on the line they stand."""
+    """Parse the options that every verb has, wherever they stand on the line."""
     parser = _Parser(prog="python -m engine", add_help=False, allow_abbrev=False)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--seed", type=whole_number_from(0))
@@ -121,11 +137,7 @@ def _parse_verb(arguments: list[str]) -> tuple[ModuleType, argparse.Namespace]:
         allow_abbrev=False,
     )
     module.add_arguments(verb_parser)
-    args = verb_parser.parse_args(arguments[1:])
-    seconds = getattr(args, "max_seconds", None)
-    if seconds is not None and not seconds >= 0:  # nan too
-        verb_parser.error(f"argument --max-seconds: expected seconds from 0, received {seconds}")
-    return module, args
+    return module, verb_parser.parse_args(arguments[1:])
 
 
 def _print_result(verb: ModuleType, result: dict[str, Any], *, as_json: bool) -> None:
@@ -139,7 +151,7 @@ def _print_result(verb: ModuleType, result: dict[str, Any], *, as_json: bool) ->
 
 
 def _render(result: dict[str, Any]) -> str:
-    """One ``name: value`` line per number or word; longer things stay in the files written."""
+    """Return one ``name: value`` line per number or word; longer results stay in files."""
     lines = []
     for name, value in result.items():
         if isinstance(value, float):
@@ -152,7 +164,7 @@ def _render(result: dict[str, Any]) -> str:
 
 
 def _sentence_of(error: Exception) -> str:
-    """An operating-system error names its file and reason; other errors are sentences already."""
+    """Return the error as a sentence; operating-system errors get their file and reason."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}."

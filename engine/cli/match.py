@@ -1,11 +1,13 @@
-"""Maximum-weight matching of a graph file, proved optimal.
+"""Maximum-weight matching of a graph file, optimal for exactly the weights in the file.
 
-FILE is DIMACS (`p edge N M`, `e u v w`, nodes from 1) or CSV (`u,v,weight`); - is standard input.
-Prints `s WEIGHT` and one `m u v` line for each chosen edge.
+FILE is DIMACS (`p edge N M`, `e u v w`, nodes from 1) or CSV (`u,v,weight`), UTF-8, plain or gzip;
+- is standard input. Prints `s WEIGHT` and one `m u v` line for each chosen edge. A name with a
+space or a quote is in double quotes, in the answer as in a CSV file; its quotes are doubled.
 """
 
 import argparse
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from engine.datasets.graph_files import GraphFile, read_degrees, read_graph_file
 from engine.oracles.matching import Matching
 from engine.oracles.sparse_matching import max_weight_matching
 
-NODES_NAMED = 20  # of a deficient set in a message
+NODES_NAMED = 20  # nodes of a deficient set shown in a message
+LARGEST_WHOLE = 10**15  # larger sums of floats are printed as floats
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +54,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         try:
             degrees = read_degrees(_source(args.degrees), graph)
         except InvalidProblemError as error:
-            raise InvalidProblemError(f"{args.degrees}: {error}") from error
-    sign = -1.0 if args.minimize else 1.0
+            raise InvalidProblemError(f"{_label(args.degrees)}: {error}") from error
+    if args.kind == "b":
+        _refuse_loops(graph, args.file)
+    sign = -1 if args.minimize else 1
     try:
         matching = max_weight_matching(
             graph.n_nodes,
@@ -64,25 +69,24 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         )
     except InfeasibleError as error:
         raise InfeasibleError(_named(error, graph), _numbers(error, graph)) from error
-    lines = _lines(graph, matching, sign)
+    weight = _total(graph, matching)
+    lines = _lines(graph, matching, weight)
     if args.out is None or args.out == "-":
         sys.stdout.write(lines)
     else:
         Path(args.out).write_text(lines, encoding="utf-8")
-    weight = _number(sign * matching.weight)
-    certificate = {"upper_bound": _number(matching.upper_bound)}
-    if args.minimize:
-        certificate = {"upper_bound": weight, "lower_bound": _number(-matching.upper_bound)}
+    bounds = {"upper_bound": weight} | ({"lower_bound": weight} if args.minimize else {})
     return {
         "weight": weight,
-        **certificate,
+        **bounds,
         "n_matched": matching.n_matched,
         "seconds": matching.seconds,
+        "pairs": _pairs(graph, matching),
     }
 
 
 def render(result: dict[str, Any]) -> str:
-    """Without --json the s and m lines are all there is to say."""
+    """Return an empty text: without --json the s and m lines are the whole output."""
     return ""
 
 
@@ -105,29 +109,67 @@ def _read(name: str) -> GraphFile:
     try:
         return read_graph_file(_source(name))
     except InvalidProblemError as error:
-        raise InvalidProblemError(f"{name}: {error}") from error
+        raise InvalidProblemError(f"{_label(name)}: {error}") from error
 
 
-def _lines(graph: GraphFile, matching: Matching, sign: float) -> str:
+def _label(name: str) -> str:
+    return "standard input" if name == "-" else name
+
+
+def _refuse_loops(graph: GraphFile, file: str) -> None:
+    """Refuse an edge from a node to itself, in the terms of the file: it could count twice."""
+    loops = np.flatnonzero(graph.edges[:, 0] == graph.edges[:, 1])
+    if len(loops):
+        name, line = graph.names[graph.edges[loops[0], 0]], graph.line_numbers[loops[0]]
+        raise InvalidProblemError(
+            f"{_label(file)}: line {line}: the edge joins node {name} to itself; --kind b takes "
+            "edges between two nodes."
+        )
+
+
+def _total(graph: GraphFile, matching: Matching) -> float | int:
+    """Return the exact weight: a whole number without a decimal point, as in the files."""
+    chosen = graph.weights[matching.edge_indices].tolist()
+    total = sum(map(Fraction, chosen), Fraction(0))
+    is_whole = total.denominator == 1 and (abs(total) < LARGEST_WHOLE or _all_whole(chosen))
+    return int(total) if is_whole else float(total)
+
+
+def _all_whole(numbers: list[float | int]) -> bool:
+    return all(isinstance(number, int) for number in numbers)
+
+
+def _pairs(graph: GraphFile, matching: Matching) -> list[list[str]] | list[list[int]]:
+    """Return the ends of the chosen edges: numbers of a DIMACS file, names of a CSV file."""
+    ends = graph.edges[matching.edge_indices]
+    if graph.is_numbered:
+        return [[i + 1, j + 1] for i, j in ends.tolist()]
+    return [[graph.names[i], graph.names[j]] for i, j in ends.tolist()]
+
+
+def _lines(graph: GraphFile, matching: Matching, weight: float | int) -> str:
     chosen = graph.edges[matching.edge_indices]
-    ends = "".join(f"m {graph.names[i]} {graph.names[j]}\n" for i, j in chosen.tolist())
-    return f"s {_number(sign * matching.weight)}\n{ends}"
+    words = [_quoted(name) for name in graph.names]
+    return f"s {weight}\n" + "".join(f"m {words[i]} {words[j]}\n" for i, j in chosen.tolist())
 
 
-def _number(value: float) -> float | int:
-    """Whole numbers are printed without a decimal point, as in the files; -0 as 0."""
-    return int(value) if np.isfinite(value) and value == int(value) and abs(value) < 1e15 else value
+def _quoted(name: str) -> str:
+    """Return a name as one word of a line: in quotes if it holds a space or a quote."""
+    if name and '"' not in name and not any(character.isspace() for character in name):
+        return name
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _numbers(error: InfeasibleError, graph: GraphFile) -> tuple[int, ...]:
-    """The deficient set in the numbers of the file; by position where its names are words."""
-    if all(name.isdecimal() for name in graph.names):
+    """Return the deficient set in the node numbers of the file; as positions if names are words."""
+    if graph.is_numbered or all(name.isdecimal() for name in graph.names):
         return tuple(int(graph.names[k]) for k in error.deficient_set)
     return error.deficient_set
 
 
 def _named(error: InfeasibleError, graph: GraphFile) -> str:
-    """The sentence with the names of the file for the nodes of the deficient set."""
+    """Return the sentence with the file's names for the nodes of the deficient set."""
     names = [graph.names[k] for k in error.deficient_set]
     if not names:
         return str(error)

@@ -1,56 +1,67 @@
-"""Types of options: a value out of range is refused under the option's name, as it was typed."""
+"""Types of options: a value out of range is refused under the option's name, as typed."""
 
-import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from typing import Any
+
+from engine.core.errors import InvalidProblemError
+from engine.core.options import MAX_INT64, check_number, check_seconds, check_whole
 
 
-def above_zero(text: str) -> float:
-    """A finite number above 0, such as a weight or a gap."""
-    return _number(text, "above 0", lambda value: value > 0)
+def number(**limits: float) -> Callable[[str], float]:
+    """Return a parser of finite numbers within the limits that `check_number` takes."""
+
+    def check(value: Any) -> None:
+        check_number("", value, **limits)  # type: ignore[arg-type]
+
+    return lambda text: float(_checked(text, _decimal, check))
 
 
-def from_zero(text: str) -> float:
-    """A finite number of at least 0, such as a price."""
-    return _number(text, "of at least 0", lambda value: value >= 0)
+def seconds(text: str) -> float:
+    """Return a time limit of at least 0 seconds."""
+    return float(_checked(text, _decimal, lambda value: check_seconds("", value)))
 
 
-def above_zero_to(highest: float) -> Callable[[str], float]:
-    """A number above 0 and at most ``highest``."""
-    return lambda text: _number(
-        text, f"above 0, at most {highest:g}", lambda value: 0 < value <= highest
+def whole_number_from(lowest: int, highest: int | None = None) -> Callable[[str], int]:
+    """Return a parser of whole numbers from ``lowest`` up to ``highest``."""
+    most = MAX_INT64 if highest is None else highest
+
+    def parse(text: str) -> int:
+        if not text.isdecimal():
+            raise ValueError(text)
+        return int(text)
+
+    return lambda text: int(
+        _checked(text, parse, lambda value: check_whole("", value, at_least=lowest, at_most=most))
     )
 
 
-def share(text: str) -> float:
-    """A number from 0 to 1."""
-    return _number(text, "from 0 to 1", lambda value: 0 <= value <= 1)
-
-
-def whole_number_from(lowest: int) -> Callable[[str], int]:
-    """A whole number of at least ``lowest``."""
-
-    def parse(text: str) -> int:
-        if not text.isdecimal() or int(text) < lowest:
-            raise ArgumentTypeError(f"expected a whole number from {lowest}, received {text!r}")
-        return int(text)
-
-    return parse
-
-
 def room_sizes(text: str) -> tuple[int, ...]:
-    """Sizes of rooms, 1 to 8, with commas between them."""
+    """Return room sizes, 1 to 8, parsed from a comma-separated list."""
     parts = text.split(",")
     if not all(part.strip().isdecimal() and 1 <= int(part) <= 8 for part in parts):
         raise ArgumentTypeError(f"expected sizes from 1 to 8 such as 1,2,3, received {text!r}")
     return tuple(int(part) for part in parts)
 
 
-def _number(text: str, wanted: str, is_inside: Callable[[float], bool]) -> float:
+def _decimal(text: str) -> float:
+    """Return a decimal number; underscores, which Python allows, are refused."""
+    if "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
+def _checked(text: str, parse: Callable[[str], Any], check: Callable[[Any], None]) -> Any:
+    """Return the parsed text if it passes the check; else refuse the text as typed."""
     try:
-        value = float(text)
+        value = parse(text)
     except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or not is_inside(value):
-        raise ArgumentTypeError(f"expected a number {wanted}, received {text!r}")
+        value = text
+    try:
+        check(value)
+    except InvalidProblemError:
+        try:
+            check(text)  # a text is never a number: the message shows it as typed
+        except InvalidProblemError as error:
+            raise ArgumentTypeError(str(error).removeprefix(": ").removesuffix(".")) from None
     return value

@@ -1,4 +1,4 @@
-"""Where a command may write: refused before the work, not after it."""
+"""Checks that a command may write to its outputs, done before the work starts."""
 
 import os
 import zipfile
@@ -14,7 +14,7 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     InvalidProblemError
-        If it is a folder, it is there and write-protected, or its folder is absent or closed to us.
+        If it is a folder, is write-protected, or its folder is absent or closed to us.
     """
     if path.is_dir():
         raise InvalidProblemError(f"{path}: this is a folder; give the name of a file.")
@@ -25,7 +25,7 @@ def check_writable(path: Path) -> None:
 
 
 def open_checkpoint(path: Path | None) -> FileCheckpoint | None:
-    """Return the checkpoint that is, or will be, at a place; None for none.
+    """Return the checkpoint file at a path, existing or new; None without a path.
 
     Raises
     ------
@@ -41,12 +41,12 @@ def open_checkpoint(path: Path | None) -> FileCheckpoint | None:
 
 
 def make_folder(path: Path) -> Path:
-    """Make a folder, and those around it, unless it is there; return it.
+    """Make a folder and its parents unless they exist; return it.
 
     Raises
     ------
     InvalidProblemError
-        If it cannot be made, or is there and closed to us.
+        If it cannot be made, or exists and is closed to us.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What verbs about pictures share: reading file by file, choosing a size, sparing drawn masks."""
+"""Parts shared by verbs about pictures: reading files, choosing a size, protecting drawn masks."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -37,9 +37,9 @@ def read_each(
     skipped: Failures,
     read: Callable[[ImageFile], Read],
 ) -> Iterator[tuple[ImageFile, Read]]:
-    """Yield each file with what ``read`` makes of it; list those that cannot be used.
+    """Yield each file with the result of ``read``; list the files that cannot be used.
 
-    One at a time, so that a folder of any size can be gone through.
+    Files are read one at a time, so a folder of any size can be processed.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def read_each(
 
 
 def map_path(folder: Path, file: ImageFile) -> Path:
-    """Return where the maps of a picture lie in a folder of them: in the file of its name.
+    """Return the path of a picture's maps in a folder: the file with the picture's name.
 
     Raises
     ------
@@ -74,12 +74,12 @@ def map_path(folder: Path, file: ImageFile) -> Path:
 
 
 def read_maps(folder: Path | None, file: ImageFile) -> Planes | None:
-    """Read the maps of a picture; none without a folder.
+    """Read the maps of a picture; None without a folder.
 
     Raises
     ------
     InvalidProblemError
-        If there are none in it, or they cannot be read.
+        If the folder has none, or they cannot be read.
     """
     return None if folder is None else read_map(map_path(folder, file))
 
@@ -87,9 +87,9 @@ def read_maps(folder: Path | None, file: ImageFile) -> Planes | None:
 def viewed(
     files: Sequence[ImageFile], model: Path | None = None
 ) -> tuple[Sequence[ImageFile], PictureView | None]:
-    """Return files that are shown by one view, and the view: of all of them, or a model's own.
+    """Return the files with one shared view, and the view: of all of them, or a model's own.
 
-    A model that learned from no deep pictures has none: then it is that of the files as well.
+    A model trained without deep pictures has no view: then the view comes from the files.
     """
     view = None if model is None else read_view(model, max_bytes=MAX_FILE_BYTES)
     view = view or view_of_set(files)
@@ -97,7 +97,7 @@ def viewed(
 
 
 def some_of(files: Sequence[ImageFile]) -> Sequence[ImageFile]:
-    """Return the files that sizes are tried on."""
+    """Return the files on which sizes are tried."""
     return files[:: max(1, len(files) // MOST_PICTURES)]
 
 
@@ -109,8 +109,7 @@ def choose_side(
 ) -> dict[str, Any]:
     """Set the longest side of models, up to ``most``, to the one that pays on some pictures.
 
-    ``read`` begins to read pictures, their labels and maps; they are gone through twice, one at a
-    time.
+    ``read`` starts reading pictures, their labels and maps. They are read twice, one at a time.
     """
     sides = sides_to_try([labels.shape for _, labels, _ in read()], most=most)
     for_images, for_labels, for_maps = tee(read(), 3)
@@ -128,7 +127,7 @@ def choose_side(
 
 
 def training_figures(trained: Trained, tried: dict[str, Any], n_images: int) -> dict[str, Any]:
-    """Return what `train` reports of every kind of model."""
+    """Return the figures that `train` reports for every kind of model."""
     return {
         "loss": trained.loss,
         "held_out_errors": dict(trained.errors),
@@ -144,18 +143,18 @@ def training_figures(trained: Trained, tried: dict[str, Any], n_images: int) -> 
 def spare_drawn(
     what: str, images: Path, folder: Path, results: Sequence[tuple[Path, Path]]
 ) -> None:
-    """Refuse to write over masks or label maps that may be drawn by hand.
+    """Refuse to overwrite masks or label maps that may be drawn by hand.
 
-    All beside the pictures may be. Elsewhere ours, the first of each pair of ``results``, are told
-    by the probabilities written with them, the second; one that was corrected since then is written
-    over like any result of an earlier run.
+    Files beside the pictures may always be drawn. Elsewhere, a mask of ours (the first of each pair
+    of ``results``) is recognised by the probabilities written with it (the second). One that was
+    corrected since then is overwritten like any result of an earlier run.
 
     Raises
     ------
     InvalidProblemError
         Naming the file.
     """
-    folder = folder.resolve()  # of a folder that is not there yet, ".." leads nowhere
+    folder = folder.resolve()  # in a folder that does not exist yet, ".." leads nowhere
     is_beside = folder == images.resolve()
     for path, mark in results:
         here = folder / path.name

@@ -1,4 +1,4 @@
-"""ROC curves as CSV and as a drawing; no plotting library at run time."""
+"""ROC curves as CSV and as SVG, without a plotting library at run time."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from engine.metrics.roc import RocCurve
 
 
 def write_roc_csv(path: Path, curves: Sequence[tuple[str, RocCurve]]) -> None:
-    """Write curve,false_positive_rate,true_positive_rate."""
+    """Write ROC curves as CSV: curve,false_positive_rate,true_positive_rate."""
     rows = [
         [name, f"{x:.8f}", f"{y:.8f}"]
         for name, curve in curves

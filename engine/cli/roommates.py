@@ -1,4 +1,4 @@
-"""Learn what makes good roommates, propose pairs, fill rooms, compare, make practice years."""
+"""Learn from past roommates, propose pairs, fill rooms, compare, make practice years."""
 
 import argparse
 from pathlib import Path
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.option_types import above_zero, share
+from engine.cli.option_types import number, seconds
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.roc_files import write_roc_csv, write_roc_svg
-from engine.cli.rooms import add_rooms_arguments, run_rooms
+from engine.cli.rooms import add_rooms_arguments, render_rooms, run_rooms
 from engine.cli.schema_files import read_questionnaire
 from engine.cli.simulate import add_simulate_arguments, run_simulate
+from engine.cli.survey_options import add_fixes_argument, print_note, read_year
 from engine.cli.weights import add_weights_arguments, render_weights, run_weights
 from engine.core.arguments import IntArray
 from engine.core.errors import InvalidProblemError
@@ -19,7 +20,8 @@ from engine.crf.rules import Rules
 from engine.crf.survey import Survey
 from engine.datasets.room_files import read_roommates_csv
 from engine.datasets.roommate_files import write_pairs_csv, write_weights_csv
-from engine.datasets.survey_csv import read_rules_csv, read_survey_csv
+from engine.datasets.survey_csv import read_rules_csv, read_surveys
+from engine.learning.roommates.defaults import RELATIVE_GAP, RHO, RIDGE
 from engine.learning.roommates.evaluation import evaluate_roommates
 from engine.learning.roommates.model import load_roommate_model
 from engine.learning.roommates.proposal import propose_pairs
@@ -55,6 +57,7 @@ def _add_cohorts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schema", type=Path, metavar="SCHEMA.json", help="questions; by default from the surveys"
     )
+    add_fixes_argument(parser)
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
@@ -65,16 +68,16 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lambda",
         dest="ridge",
-        type=above_zero,
-        default=100.0,
+        type=number(above=0.0),
+        default=RIDGE,
         metavar="LAMBDA",
-        help="ridge weight (default 100)",
+        help="ridge weight (default %(default)g)",
     )
     parser.add_argument(
         "--rho",
-        type=share,
-        default=1.0,
-        help="reweighting of the entropy, 0 to 1 (default 1: Bethe)",
+        type=number(at_least=0.0, at_most=1.0),
+        default=RHO,
+        help="reweighting of the entropy, 0 to 1 (default %(default)g; 1 is Bethe)",
     )
     parser.add_argument(
         "--solver",
@@ -85,12 +88,12 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--gap",
-        type=above_zero,
-        default=1e-4,
+        type=number(above=0.0),
+        default=RELATIVE_GAP,
         metavar="RELATIVE_GAP",
-        help="certified relative gap to reach (default 0.0001)",
+        help="certified relative gap to reach (default %(default)g)",
     )
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="stop after this time")
+    parser.add_argument("--max-seconds", type=seconds, metavar="S", help="stop after this time")
     parser.add_argument(
         "--checkpoint",
         type=Path,
@@ -146,15 +149,16 @@ def _add_survey_and_model(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar="SURVEY.csv",
-        help="answers of the year; ids in the column id, or in the first one",
+        help="answers of the year, as CSV or XLSX; - for standard input",
     )
     parser.add_argument(
         "--model", required=True, type=Path, metavar="MODEL.npz", help="model file of train"
     )
+    add_fixes_argument(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Do what the chosen sub-verb says and return what ``--json`` prints.
+    """Run the chosen sub-verb and return what ``--json`` prints.
 
     Raises
     ------
@@ -183,18 +187,23 @@ def render(result: dict[str, Any]) -> str:
         if not isinstance(value, dict | list | tuple):
             shown = f"{value:.6g}" if isinstance(value, float) else str(value)
             lines.append(f"{name.replace('_', ' ')}: {shown}")
+    if "dropped_rules" in result:
+        lines += [render_rooms(result)] * bool(render_rooms(result))
     return "\n".join(lines)
 
 
 def _read_cohorts(args: argparse.Namespace) -> list[tuple[Survey, IntArray]]:
-    """Read the years that ``--cohort`` names, by ``--schema`` or the questions that they share."""
+    """Read the years that ``--cohort`` names, by ``--schema`` or by the questions they share."""
     files = [_split_cohort(text) for text in args.cohort]
-    questionnaire = read_questionnaire(args.schema, [survey for survey, _ in files])
-    cohorts = []
-    for survey_path, pairs_path in files:
-        survey = read_survey_csv(survey_path, questionnaire)
-        cohorts.append((survey, read_roommates_csv(pairs_path, survey)))
-    return cohorts
+    surveys = [survey for survey, _ in files]
+    questionnaire = None
+    if args.schema is not None:
+        questionnaire = read_questionnaire(args.schema, surveys, args.fixes)
+    years = read_surveys(surveys, questionnaire, fixes=args.fixes, on_note=print_note)
+    return [
+        (year, read_roommates_csv(pairs, year, fixes=args.fixes))
+        for year, (_, pairs) in zip(years, files, strict=True)
+    ]
 
 
 def _weights(args: argparse.Namespace) -> dict[str, Any]:
@@ -226,7 +235,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
 
 def _assign(args: argparse.Namespace) -> dict[str, Any]:
     model = load_roommate_model(args.model)
-    survey = read_survey_csv(args.survey, model.questionnaire)
+    survey = read_year(args, model.questionnaire)
     rules = read_rules_csv(args.constraints, survey) if args.constraints else Rules()
     check_writable(args.out)
     if args.marginals is not None:
@@ -249,8 +258,8 @@ def _assign(args: argparse.Namespace) -> dict[str, Any]:
 
 def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     model = load_roommate_model(args.model)
-    survey = read_survey_csv(args.survey, model.questionnaire)
-    pairs = read_roommates_csv(args.pairs, survey)
+    survey = read_year(args, model.questionnaire)
+    pairs = read_roommates_csv(args.pairs, survey, fixes=args.fixes)
     folder = make_folder(args.out)
     evaluation = evaluate_roommates(model, survey, pairs)
     curves = [("Model", evaluation.roc), ("Plain distance", evaluation.baseline_roc)]

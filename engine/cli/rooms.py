@@ -1,17 +1,19 @@
 """Place the students of a survey in the rooms of a building list."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engine.cli.option_types import above_zero, from_zero
+from engine.cli.option_types import number, seconds
 from engine.cli.output_paths import check_writable, open_checkpoint
+from engine.cli.survey_options import read_year
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
-from engine.crf.room_rules import RoomRules
+from engine.crf.room_rules import WEIGHT, RoomRules
 from engine.crf.rooms import Rooms
 from engine.crf.survey import Survey
 from engine.datasets.room_files import (
@@ -21,20 +23,30 @@ from engine.datasets.room_files import (
     read_rooms_csv,
     write_placement_csv,
 )
-from engine.datasets.room_rule_files import read_room_rules_csv, rules_of_columns
-from engine.datasets.survey_csv import read_survey_csv
+from engine.datasets.room_rule_files import (
+    designation_column,
+    read_room_rules_csv,
+    rooms_that_offer,
+    rules_of_columns,
+)
 from engine.learning.roommates.model import load_roommate_model
 from engine.rooms.chain import share_probabilities
-from engine.rooms.placement import Placement, place_in_rooms
+from engine.rooms.placement import MAX_SECONDS, RELATIVE_GAP, Placement, place_in_rooms
 
-CHAIN_SHARE = 0.25  # of the seconds, for the probabilities
+CHAIN_SHARE = 0.25  # share of the seconds that the probabilities get
 CHAIN_SECONDS = 10.0
+RULE_WORDS = {"requests": "request", "locks": "lock", "assigned": "room"}  # values in files
 
 
 def add_rooms_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files and options of ``roommates rooms``."""
     for option, metavar, text in (
-        ("--rooms", "ROOMS.csv", "building list: room,capacity and any further columns"),
+        (
+            "--rooms",
+            "ROOMS.csv",
+            "building list: a line for each room or bed, with columns such as Room, Beds, Hall, "
+            "Gender, Features and Status",
+        ),
         ("--out", "PLACEMENT.csv", "file to write: student,room,score,probability"),
     ):
         parser.add_argument(option, required=True, type=Path, metavar=metavar, help=text)
@@ -53,32 +65,54 @@ def add_rooms_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(option, type=Path, metavar=metavar, help=text)
     for option, default, text in (
         ("--move-cost", None, "what each student costs who leaves their room, nats (default 0)"),
-        ("--request-weight", 1.0, "what a wish that is granted is worth, nats (default 1)"),
-        ("--preference-weight", 1.0, "what a first preference is worth, nats (default 1)"),
+        (
+            "--request-weight",
+            WEIGHT,
+            "what a wish that is granted is worth, nats (default %(default)g)",
+        ),
+        (
+            "--preference-weight",
+            WEIGHT,
+            "what a first preference is worth, nats (default %(default)g)",
+        ),
     ):
-        parser.add_argument(option, type=from_zero, default=default, metavar="C", help=text)
+        parser.add_argument(
+            option, type=number(at_least=0.0), default=default, metavar="C", help=text
+        )
     parser.add_argument(
         "--gap",
-        type=above_zero,
-        default=0.005,
+        type=number(above=0.0),
+        default=RELATIVE_GAP,
         metavar="RELATIVE_GAP",
-        help="stop at this certified relative gap (default 0.005)",
+        help="stop at this certified relative gap (default %(default)g)",
     )
     parser.add_argument(
-        "--max-seconds", type=float, default=120.0, metavar="S", help="stop after (default 120)"
+        "--max-seconds",
+        type=seconds,
+        default=MAX_SECONDS,
+        metavar="S",
+        help="stop after this processor time, seconds (default %(default)g)",
+    )
+    parser.add_argument(
+        "--max-work",
+        type=number(above=0.0),
+        metavar="W",
+        help="stop after so much counted work, about a processor second each: with the same --seed "
+        "the same placement on every machine (default: no such limit)",
     )
     parser.add_argument(
         "--allow-unplaced",
         action="store_true",
-        help="leave as few as possible without a room instead of failing",
+        help="leave as few as possible without a room, those with needs last, and leave out locks, "
+        "assigned rooms and requests that other rules contradict, instead of failing",
     )
 
 
 def run_rooms(args: argparse.Namespace) -> dict[str, Any]:
-    """Do what the options say and return what ``--json`` prints."""
+    """Place the students as the options require and return what ``--json`` prints."""
     model = load_roommate_model(args.model)
-    survey = read_survey_csv(args.survey, model.questionnaire)
-    rooms = read_rooms_csv(args.rooms)
+    survey = read_year(args, model.questionnaire, min_students=1)
+    rooms = rooms_that_offer(survey, read_rooms_csv(args.rooms))
     rules = _read_rules(args, survey, rooms)
     previous, homeless = None, np.empty(0, dtype=np.int64)
     if args.previous:
@@ -96,22 +130,45 @@ def run_rooms(args: argparse.Namespace) -> dict[str, Any]:
         allow_unplaced=args.allow_unplaced,
         gap=args.gap,
         max_seconds=args.max_seconds,
+        max_work=args.max_work,
         rng=np.random.default_rng(args.seed or 0),
         on_progress=args.on_progress,
         checkpoint=checkpoint,
     )
-    scores = model.scores(survey) * (model.calibration or 1.0)
-    seconds = min(CHAIN_SHARE * args.max_seconds, CHAIN_SECONDS)
-    probabilities = _probabilities(scores, rooms, placement, rules, survey, seconds, args.seed or 0)
+    scores = model.scores(survey) * (1.0 if model.calibration is None else model.calibration)
+    chain_seconds = min(CHAIN_SHARE * args.max_seconds, CHAIN_SECONDS)
+    probabilities = _probabilities(scores, rooms, placement, survey, chain_seconds, args.seed or 0)
     write_placement_csv(
         args.out, survey, rooms, placement.room, placement.student_scores, probabilities
     )
-    return _figures(placement, rules, homeless)
+    figures = _figures(placement, rules, homeless, survey.ids, args.seed or 0)
+    return figures | {"notes": _notes(rooms, rules)}
 
 
-def _figures(placement: Placement, rules: RoomRules, homeless: IntArray) -> dict[str, Any]:
-    """Tell the placement; who lived in a room that is gone (``homeless``) has moved as well."""
+def _notes(rooms: Rooms, rules: RoomRules) -> list[str]:
+    """Return what the building list says and no rule uses, as sentences."""
+    column = designation_column(rooms)
+    if not column or any(rule.room_column == column for rule in rules.designations):
+        return []
+    return [
+        f"The rooms' column {column} was not used, because no column of the survey has its values. "
+        f"Name one with the rule designate:COLUMN,{column}."
+    ]
+
+
+def render_rooms(result: dict[str, Any]) -> str:
+    """Return the skipped rules and the reasons for missing rooms, one sentence a line."""
+    dropped = (rule["reason"] for rule in result["dropped_rules"])
+    told = [*result["notes"], *dropped, *result["conflicts"]]
+    return "\n".join(told)
+
+
+def _figures(
+    placement: Placement, rules: RoomRules, homeless: IntArray, ids: Sequence[str], seed: int
+) -> dict[str, Any]:
+    """Return the figures of a placement; students of lost rooms (``homeless``) count as moved."""
     n_unplaced = len(placement.unplaced)
+    needy = {need.student for need in rules.needs}
     return {
         "n_rooms": placement.n_rooms,
         "n_placed": len(placement.room) - n_unplaced,
@@ -128,14 +185,32 @@ def _figures(placement: Placement, rules: RoomRules, homeless: IntArray) -> dict
         "designations": [rule.room_column for rule in rules.designations],
         "needs": sorted({rule.column for rule in rules.needs}),
         "conflicts": [conflict.sentence for conflict in placement.conflicts],
+        "most_placed": placement.most_placed,
+        "n_with_needs": len(needy),
+        "n_with_needs_placed": len(needy.difference(placement.unplaced)),
+        "unplaced": [ids[student] for student in placement.unplaced],
+        "dropped_rules": [
+            {
+                "rule": RULE_WORDS[dropped.rule[0]],
+                "students": [ids[student] for student in dropped.students],
+                "reason": dropped.sentence,
+            }
+            for dropped in placement.dropped
+        ],
+        "seed": seed,
+        "is_repeatable": placement.is_repeatable,
+        "work": placement.work,
     }
 
 
 def _read_rules(args: argparse.Namespace, survey: Survey, rooms: Rooms) -> RoomRules:
-    """Join what the columns, the rules file, the requests and the preferences say."""
+    """Combine the rules from the columns, the rules file, the requests and the preferences."""
     rules = rules_of_columns(survey, rooms)
     if args.constraints:
         more = read_room_rules_csv(args.constraints, survey, rooms)
+        chosen = {rule.room_column for rule in more.designations}
+        own = tuple(rule for rule in rules.designations if rule.room_column not in chosen)
+        rules = replace(rules, designations=own)
         joined: dict[str, Any] = {}
         for field in fields(rules):
             mine, theirs = getattr(rules, field.name), getattr(more, field.name)
@@ -155,7 +230,6 @@ def _probabilities(
     scores: FloatArray,
     rooms: Rooms,
     placement: Placement,
-    rules: RoomRules,
     survey: Survey,
     seconds: float,
     seed: int,
@@ -165,7 +239,7 @@ def _probabilities(
         scores,
         rooms,
         placement.room,
-        rules,
+        placement.rules,
         attributes=survey.attributes,
         max_seconds=seconds,
         rng=np.random.default_rng(seed),

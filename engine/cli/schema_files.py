@@ -1,4 +1,4 @@
-"""Questions of a survey: from a schema file, or as its answers suggest."""
+"""Questions of a survey, from a schema file or inferred from its answers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,14 +6,13 @@ from pathlib import Path
 from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Questionnaire
 from engine.datasets.survey_csv import infer_questionnaire
+from engine.tabular.unattended import Fixes
 
 
-def read_questionnaire(
-    schema: Path | None, surveys: Sequence[Path], *, invent_ids: bool = False
-) -> Questionnaire:
+def read_questionnaire(schema: Path | None, surveys: Sequence[Path], fixes: Fixes) -> Questionnaire:
     """Read the questions of ``schema``, or infer those that the surveys share."""
     if schema is None:
-        return infer_questionnaire(surveys, invent_ids=invent_ids)
+        return infer_questionnaire(surveys, fixes=fixes)
     try:
         return Questionnaire.from_json(schema.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Learn to segment images, segment others, and compare with known masks."""
+"""Train on labelled images, segment others, and compare with known masks."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,8 @@ import numpy as np
 
 from engine.cli import segment_classes
 from engine.cli.failures import Failures, name_skipped
-from engine.cli.option_types import above_zero, above_zero_to, share, whole_number_from
+from engine.cli.label_sources import has_outlines_only
+from engine.cli.option_types import number, seconds, whole_number_from
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.picture_files import (
     choose_side,
@@ -29,11 +30,17 @@ from engine.crf.class_features import ClassLabels
 from engine.crf.image_grid import MIN_SIDE
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.image_names import MASK_SUFFIX
-from engine.datasets.masks import MaskArray, write_mask
+from engine.datasets.masks import MaskArray, match_mask, write_mask
 from engine.learning.segmentation.boosted_learning import TrainedBoosted, train_boosted_segmentation
 from engine.learning.segmentation.boosted_model import LOSSES
 from engine.learning.segmentation.class_model import is_class_model
-from engine.learning.segmentation.detail_choice import MOST_LINEAR_SIDE, MOST_SIDE
+from engine.learning.segmentation.defaults import (
+    MAX_SIDE,
+    RELATIVE_GAP,
+    RHO,
+    RIDGE_PER_PIXEL,
+)
+from engine.learning.segmentation.detail_choice import FIRST_SIDE, MOST_LINEAR_SIDE, MOST_SIDE
 from engine.learning.segmentation.given_maps import Planes
 from engine.learning.segmentation.mask_learning import (
     SOLVERS,
@@ -47,13 +54,11 @@ from engine.learning.segmentation.mask_prediction import (
     predict_segmentation,
 )
 
-DEFAULT_GAP = 1e-3
-
 Labelled = tuple[ByteImage, MaskArray, Planes | None]
 
 
 def _side(text: str) -> int:
-    """A longest side, or 0 for "auto"."""
+    """Return a longest side in pixels, or 0 for "auto"."""
     return 0 if text == "auto" else whole_number_from(MIN_SIDE)(text)
 
 
@@ -71,8 +76,9 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lambda",
         dest="ridge",
-        type=above_zero,
-        help="ridge weight; by default 0.001 (boosted: 0.0001) times the number of training pixels",
+        type=number(above=0.0),
+        help=f"ridge weight; by default {RIDGE_PER_PIXEL:g} times the number of pixels that the "
+        "weights are learned from",
     )
     parser.add_argument(
         "--unaries",
@@ -94,15 +100,17 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="boosted: the place within the picture does not matter (microscopy)",
     )
     parser.add_argument(
-        "--rho", type=above_zero_to(0.5), default=0.5, help="edge weight in (0, 0.5] (default 0.5)"
+        "--rho",
+        type=number(above=0.0, at_most=0.5),
+        help=f"masks: edge weight above 0 and at most 0.5 (default {RHO:g})",
     )
     parser.add_argument(
         "--max-side",
         type=_side,
-        default=200,
-        help="longest side within the model, pixels; larger images are shrunk (default 200); auto "
-        "tries sizes from 100 on and takes a finer one while it makes clearly fewer mistakes, up "
-        "to full size (linear: 1000)",
+        default=MAX_SIDE,
+        help="longest side within the model, pixels; larger images are shrunk (default "
+        f"{MAX_SIDE}); auto tries sizes from {FIRST_SIDE} on and takes a finer one while it makes "
+        f"clearly fewer mistakes, up to full size (linear: {MOST_LINEAR_SIDE})",
     )
     parser.add_argument(
         "--maps",
@@ -115,17 +123,17 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_solver(parser: argparse.ArgumentParser) -> None:
-    """Declare how the weights are searched for, and when that ends."""
+    """Declare the options of the solver that fits the weights, and its limits."""
     parser.add_argument(
         "--solver", choices=SOLVERS, help="linear, likelihood: auto (default) solves in theta"
     )
     parser.add_argument(
         "--gap",
-        type=above_zero,
+        type=number(above=0.0),
         help="certified relative gap to reach with the likelihood, which this option asks for "
-        "(default 0.001)",
+        f"(default {RELATIVE_GAP:g})",
     )
-    parser.add_argument("--max-seconds", type=float, help="stop after this time")
+    parser.add_argument("--max-seconds", type=seconds, help="stop after this time, seconds")
     parser.add_argument("--checkpoint", type=Path, help="file from which a killed run goes on")
     parser.add_argument("--cache", type=Path, help="folder that keeps features from run to run")
 
@@ -137,7 +145,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     _add_readout(parser)
     parser.add_argument(
         "--threshold",
-        type=share,
+        type=number(at_least=0.0, at_most=1.0),
         help="mark what is at least so probable, instead of the larger; of more than two classes, "
         "leave what is less probable unknown",
     )
@@ -156,7 +164,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the chosen action; a file that cannot be used is listed and passed over.
+    """Run the chosen action; a file that cannot be used is listed and skipped.
 
     Raises
     ------
@@ -164,7 +172,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         If no file at all can be used, or the model file or an option is bad.
     """
     if args.action == "train":
-        return segment_classes.train(args) if segment_classes.wants_classes(args) else _train(args)
+        files = list_images(args.images, args.masks)
+        has_classes = segment_classes.wants_classes(args) or has_outlines_only(files)
+        return segment_classes.train(args) if has_classes else _train(args)
+    if args.action == "predict" and args.threshold is not None and args.readout != "marginal":
+        raise InvalidProblemError("--threshold belongs to --readout marginal; leave one out.")
     if is_class_model(args.model):
         actions = {"predict": segment_classes.predict, "evaluate": segment_classes.evaluate}
     else:
@@ -173,7 +185,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(result: dict[str, Any]) -> str:
-    """One line per number; a table of images; how many files were passed over."""
+    """Return one line per number, a table of images, and the number of skipped files."""
     lines = []
     for name, value in result.items():
         if name == "held_out_errors":
@@ -183,7 +195,7 @@ def render(result: dict[str, Any]) -> str:
         elif name == "images":
             lines += [_image_line(row) for row in value]
         elif name == "skipped":
-            lines += [f"skipped: {len(value)}"] if value else []  # each was named on stderr
+            lines += [f"skipped: {len(value)}"] if value else []  # stderr already named each
         elif name == "classes":
             lines += [_class_line(row) for row in _by_class(value)]
         elif name == "confusion":
@@ -197,7 +209,7 @@ def render(result: dict[str, Any]) -> str:
 
 
 def _by_class(classes: Any) -> list[dict[str, Any]]:
-    """Rows of the figures of each class; of names alone, none."""
+    """Return the figures of each class as rows; no rows if only names are known."""
     if not isinstance(classes, dict):
         return []
     return [{"name": name} | figures for name, figures in classes.items()]
@@ -218,7 +230,10 @@ def _add_images(parser: argparse.ArgumentParser, *, masks: bool = True) -> None:
         parser.add_argument(
             "--masks",
             type=Path,
-            help="folder of masks of the same names; by default NAME.mask.png beside each image",
+            help="folder of masks of the same names; by default NAME.mask.png beside each image. "
+            "Without any masks, outlines are read: annotation files (COCO, labelme, CVAT, VIA, "
+            "QuPath, ImageJ, ilastik) in it or beside the images, or one such file or a ZIP of "
+            "them",
         )
 
 
@@ -242,22 +257,26 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         raise InvalidProblemError(
             "--solver, --checkpoint and --cache belong to --unaries linear; leave them out."
         )
+    if unaries == "linear" and not args.position:
+        raise InvalidProblemError("--no-position belongs to --unaries boosted; leave it out.")
     checkpoint = open_checkpoint(args.checkpoint)
     files, view = viewed(list_images(args.images, args.masks))
     tried = _settle_side(files, args, has_trees=unaries == "boosted")
     skipped: Failures = []
-    parts = tee(_labelled(files, args, skipped), 3)  # read in step: holds one picture
+    understood = {"marked_pixels": 0, "objects": 0}
+    read = _labelled(files, args, skipped, understood)
+    parts = tee(read, 3)  # read on demand: holds one picture
     images, masks = (row[0] for row in parts[0]), (row[1] for row in parts[1])
     shared: dict[str, Any] = {
         "maps": None if args.maps is None else (row[2] for row in parts[2]),
         "ridge": args.ridge,
-        "rho": args.rho,
+        "rho": RHO if args.rho is None else args.rho,
         "max_side": args.max_side,
-        "relative_gap": args.gap or DEFAULT_GAP,
+        "relative_gap": RELATIVE_GAP if args.gap is None else args.gap,
         "max_seconds": args.max_seconds,
         "on_progress": args.on_progress,
         "rng": np.random.default_rng(args.seed or 0),
-        "loss": args.loss or ("likelihood" if args.gap else None),
+        "loss": args.loss or ("likelihood" if args.gap is not None else None),
     }
     trained: TrainedSegmentation | TrainedBoosted
     if unaries == "boosted":
@@ -275,6 +294,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "unaries": unaries,
         **training_figures(trained, tried, len(files) - len(skipped)),
+        **understood,
         "skipped": name_skipped(skipped),
     }
 
@@ -282,7 +302,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
 def _settle_side(
     files: Sequence[ImageFile], args: argparse.Namespace, *, has_trees: bool
 ) -> dict[str, Any]:
-    """Choose the longest side where that is left to us; return what was tried."""
+    """Choose the longest side if the options leave it open; return the sides tried."""
     if args.max_side:
         return {}
     some, most = some_of(files), MOST_SIDE if has_trees else MOST_LINEAR_SIDE
@@ -294,12 +314,23 @@ def _settle_side(
 
 
 def _labelled(
-    files: Sequence[ImageFile], args: argparse.Namespace, skipped: Failures
+    files: Sequence[ImageFile],
+    args: argparse.Namespace,
+    skipped: Failures,
+    understood: dict[str, int] | None = None,
 ) -> Iterator[Labelled]:
-    """Pictures, masks and maps, read one at a time."""
+    """Yield pictures, masks and maps, one at a time; ``understood`` counts the marked objects."""
 
     def read(file: ImageFile) -> Labelled:
-        return _with_mask(file, args.maps)
+        image = file.read_image()
+        reading = file.understand_mask()
+        shape = image.shape[0], image.shape[1]
+        mask = match_mask(reading.mask, shape, name=file.mask_path.name)
+        found = image, mask, read_maps(args.maps, file)
+        if understood is not None:
+            understood["marked_pixels"] += reading.n_pixels
+            understood["objects"] += reading.n_objects
+        return found
 
     return (row for _, row in read_each(files, "Reading", args, skipped, read))
 
@@ -325,7 +356,7 @@ def _predict(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _result_paths(folder: Path, file: ImageFile) -> tuple[Path, Path]:
-    """Where mask and marginals of a picture go."""
+    """Return the paths of a picture's mask and marginals."""
     return folder / f"{file.name}{MASK_SUFFIX}.png", folder / f"{file.name}.marginals.npy"
 
 
@@ -347,7 +378,7 @@ def _predict_one(
     mask = prediction.read_out(args.readout)
     if args.threshold is not None:
         mask = np.asarray(prediction.marginals >= args.threshold)
-    write_mask(mask_path, mask)  # after what marks it as ours
+    write_mask(mask_path, mask)  # written last: the probabilities mark the mask as ours
     return {
         "name": file.name,
         "foreground": float(mask.mean()),
@@ -359,6 +390,11 @@ def _predict_one(
 def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     model = load_segmentation_model(args.model)
     files, _ = viewed(list_images(args.images, args.masks), args.model)
+    if has_outlines_only(files):
+        raise InvalidProblemError(
+            "This model was trained on masks, and outlines say nothing of what they leave "
+            "uncovered. Compare it with mask pictures."
+        )
     skipped: Failures = []
 
     def compare(file: ImageFile) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Several classes, scribbles and maps on the command line: what `segment` does with label maps."""
+"""Training and prediction of several classes, scribbles and maps for the verb ``segment``."""
 
 import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import tee
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cli.failures import Failures, name_skipped
-from engine.cli.label_codes import class_weights, label_code
+from engine.cli.label_codes import class_weights
+from engine.cli.label_sources import LabelSource, known_labels, training_labels
+from engine.cli.option_types import number
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.picture_files import (
     choose_side,
@@ -26,12 +29,7 @@ from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.datasets.image_folder import ImageFile, list_images
-from engine.datasets.label_maps import (
-    LabelCode,
-    match_values,
-    read_values,
-    write_label_map,
-)
+from engine.datasets.label_maps import LabelCode, write_label_map
 from engine.learning.segmentation.class_learning import train_class_segmentation
 from engine.learning.segmentation.class_model import (
     ClassSegmentationModel,
@@ -43,11 +41,13 @@ from engine.learning.segmentation.detail_choice import MOST_SIDE
 from engine.learning.segmentation.given_maps import Planes
 from engine.metrics.classes import Confusion, class_figures, confusion
 
+DIGITS = 10  # bound of a value in a label map: 32 bits, or a packed colour
+
 Labelled = tuple[ByteImage, ClassLabels, Planes | None, str]
 
 
 def add_training_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what `train` takes for several classes."""
+    """Declare the training options for several classes."""
     parser.add_argument(
         "--classes",
         help="masks are label maps: a table of classes (CSV with columns value and class), names "
@@ -57,8 +57,8 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "--unknown",
         type=_whole_numbers,
         default=(),
-        help="values of pixels of which nothing is known, with commas between them: what "
-        "scribbles leave unpainted, or what is to be ignored (default 255, unless it is a class)",
+        help="values of pixels without a known class, separated by commas: pixels that "
+        "scribbles leave unpainted, or pixels to ignore (default 255, unless it is a class)",
     )
     parser.add_argument(
         "--class-weights",
@@ -67,20 +67,20 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scale",
-        type=float,
-        help="classes: models are so many times as large as their images, instead of --max-side: "
+        type=number(above=0.0, at_most=1.0),
+        help="classes: size of the model's image relative to the image, instead of --max-side: "
         "1 for full resolution, where things have the same size in all images",
     )
 
 
 def wants_classes(args: argparse.Namespace) -> bool:
-    """Whether an option of training asks for what only models of classes have."""
+    """Return True if a training option needs a model of several classes."""
     asked = (args.classes, args.class_weights, args.scale)
     return any(option is not None for option in asked) or bool(args.unknown)
 
 
 def train(args: argparse.Namespace) -> dict[str, Any]:
-    """Learn a model of several classes and write it.
+    """Train a model of several classes and write it.
 
     Raises
     ------
@@ -88,28 +88,34 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         If no file can be used or an option is bad.
     """
     check_writable(args.out)
-    for option in ("solver", "cache", "gap"):
-        if getattr(args, option):
+    for option in ("solver", "cache", "gap", "rho"):
+        if getattr(args, option) is not None:
             raise InvalidProblemError(f"--{option} does not go with label maps; leave it out.")
-    files, view = viewed(list_images(args.images, args.masks))
-    code = label_code(args, files)
+    if args.unaries == "linear":
+        raise InvalidProblemError(
+            "Classes are learned by boosted trees: --unaries linear does not go with label maps; "
+            "leave it out."
+        )
+    listed, view = viewed(list_images(args.images, args.masks))
+    source = training_labels(args, listed)
+    files, code = source.files, source.code
     tried = {}
     if args.max_side == 0:
         some = some_of(files)
 
         def read_some() -> Iterator[tuple[ByteImage, ClassLabels, Planes | None]]:
-            return (row[:3] for row in _labelled(some, code, args.maps, args, []))
+            return (row[:3] for row in _labelled(some, source, args, []))
 
         tried = choose_side(read_some, len(code.names), MOST_SIDE, args)
     skipped: Failures = []
-    read = _labelled(files, code, args.maps, args, skipped)
-    for_images, for_labels, for_maps = tee(read, 3)  # read in step: holds one picture
+    read = _labelled(files, source, args, skipped)
+    for_images, for_labels, for_maps = tee(read, 3)  # read on demand: holds one picture
     trained = train_class_segmentation(
         (row[0] for row in for_images),
         (row[1] for row in for_labels),
         code.names,
         maps=None if args.maps is None else (row[2] for row in for_maps),
-        class_weights=class_weights(args.class_weights, files, code),
+        class_weights=class_weights(args.class_weights, _readable(source), len(code.names)),
         loss=args.loss,
         position=args.position,
         ridge=args.ridge,
@@ -127,12 +133,12 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         **training_figures(trained, tried, len(files) - len(skipped)),
         "known_pixels": dict(zip(code.names, trained.n_known, strict=True)),
         "kept": _kept(trained.kept, code.names),
-        "skipped": name_skipped(skipped),
+        "skipped": name_skipped([*source.left_out, *skipped]),
     }
 
 
 def _kept(counts: Sequence[Confusion], names: Sequence[str]) -> dict[str, Any]:
-    """Figures of the pictures that were judged by what never saw them; none of too few."""
+    """Return the figures of held-out pictures; none if there were too few."""
     figures = class_figures(counts)
     if figures is None:
         return {}
@@ -171,7 +177,7 @@ def predict(args: argparse.Namespace) -> dict[str, Any]:
 def _predict_one(
     model: ClassSegmentationModel, file: ImageFile, args: argparse.Namespace
 ) -> dict[str, Any]:
-    """Write label map and probabilities of a picture; return its row."""
+    """Write the label map and probabilities of a picture; return its row."""
     path, probabilities = _result_paths(args.out, file)
     outcome: dict[str, Any] = {"labels": str(path), "probabilities": str(probabilities)}
     if wants_tiles(file, args):
@@ -185,7 +191,7 @@ def _predict_one(
         )
         labels = _read_out(prediction, args.readout, args.threshold)
         np.save(probabilities, prediction.probabilities, allow_pickle=False)
-        write_label_map(path, labels, model.values)  # after what marks it as ours
+        write_label_map(path, labels, model.values)  # last, after the file that marks it as ours
         counts = np.bincount(labels.ravel(), minlength=256)
         if prediction.best is not None:
             outcome["score"] = prediction.best.score
@@ -196,7 +202,7 @@ def _predict_one(
 
 
 def evaluate(args: argparse.Namespace) -> dict[str, Any]:
-    """Compare predictions with known label maps: known pixels only, class by class.
+    """Compare predictions with known label maps, on known pixels only, class by class.
 
     Raises
     ------
@@ -204,13 +210,13 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
         If no file can be used.
     """
     model = load_class_model(args.model)
-    files, _ = viewed(list_images(args.images, args.masks), args.model)
-    code = LabelCode(model.classes, model.values, model.unknown)
+    listed, _ = viewed(list_images(args.images, args.masks), args.model)
+    source = known_labels(args, listed, LabelCode(model.classes, model.values, model.unknown))
     skipped: Failures = []
     rows: list[dict[str, Any]] = []
     n = len(model.classes)
     total = Confusion(np.zeros((n, n), dtype=np.int64))
-    for image, truth, maps, name in _labelled(files, code, args.maps, args, skipped):
+    for image, truth, maps, name in _labelled(source.files, source, args, skipped):
         prediction = predict_classes(model, image, maps, with_best=args.readout == "map")
         labels = _read_out(prediction, args.readout, None)
         counts = confusion(labels, truth, n)
@@ -226,34 +232,36 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
         "iou": total.mean_overlap,
         "classes": by_class,
         "confusion": total.counts.tolist(),
-        "skipped": name_skipped(skipped),
+        "skipped": name_skipped([*source.left_out, *skipped]),
     }
 
 
 def _labelled(
-    files: Sequence[ImageFile],
-    code: LabelCode,
-    maps: Path | None,
-    args: argparse.Namespace,
-    skipped: Failures,
+    files: Sequence[ImageFile], source: LabelSource, args: argparse.Namespace, skipped: Failures
 ) -> Iterator[Labelled]:
-    """Pictures with labels, maps and names, one at a time; what cannot be used is listed."""
+    """Yield pictures with labels, maps and names, one at a time; list the unusable files."""
 
     def read(file: ImageFile) -> Labelled:
         image = file.read_image()
-        path = file.mask_path
-        values = match_values(read_values(path), (image.shape[0], image.shape[1]), name=path.name)
-        return image, code.labels(values, path.name), read_maps(maps, file), file.name
+        labels = source.labels(file, (image.shape[0], image.shape[1]))
+        return image, labels, read_maps(args.maps, file), file.name
 
     return (row for _, row in read_each(files, "Reading", args, skipped, read))
+
+
+def _readable(source: LabelSource) -> Iterator[ClassLabels]:
+    """Yield the labels of every picture that has readable ones."""
+    for file in source.files:
+        with suppress(InvalidProblemError):  # the error names it when it is read for training
+            yield source.labels(file)
 
 
 def _read_out(
     prediction: ClassPrediction, readout: str, threshold: float | None
 ) -> NDArray[np.uint8]:
-    """Labels as asked for; with a threshold, less probable ones become unknown.
+    """Return the labels of a readout; with a threshold, less probable ones become unknown.
 
-    Of two classes the second is given wherever it is so probable, and the first elsewhere.
+    With two classes, the second is given where it reaches the threshold, and the first elsewhere.
     """
     if threshold is None:
         return prediction.read_out(readout)
@@ -264,13 +272,13 @@ def _read_out(
 
 
 def _result_paths(folder: Path, file: ImageFile) -> tuple[Path, Path]:
-    """Where label map and probabilities of a picture go."""
+    """Return the paths of a picture's label map and probabilities."""
     return folder / f"{file.name}.labels.png", folder / f"{file.name}.probabilities.npy"
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:
-    """Whole numbers from 0 with commas between them."""
+    """Return whole numbers from 0, parsed from a comma-separated list."""
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
+    if not all(part.isdecimal() and len(part) <= DIGITS for part in parts):
         raise argparse.ArgumentTypeError(f"expected whole numbers such as 0,255, received {text!r}")
     return tuple(int(part) for part in parts)

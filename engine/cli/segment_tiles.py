@@ -1,4 +1,4 @@
-"""Segmenting pictures beyond memory: `segment predict` in tiles."""
+"""Segmentation of pictures larger than memory: `segment predict` in tiles."""
 
 import argparse
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ Model = ClassSegmentationModel | AnySegmentationModel
 
 
 def wants_tiles(file: ImageFile, args: argparse.Namespace) -> bool:
-    """Whether a picture is gone through in tiles: where it is too large, or it is asked for."""
+    """Return True if a picture is processed in tiles: it is too large, or tiles are requested."""
     return bool(args.tiles) or is_large(file.image_path)
 
 
@@ -41,12 +41,12 @@ def predict_in_tiles(
     labels: Path,
     probabilities: Path,
 ) -> dict[str, Any]:
-    """Write map and probabilities of a picture of any size, in the memory of a tile.
+    """Write map and probabilities of a picture of any size, with the memory of one tile.
 
     Raises
     ------
     InvalidProblemError
-        If the best single labelling was asked for, which needs the whole at once, the picture
+        If the best single labelling was requested, which needs the whole at once, the picture
         cannot be read in parts, or its maps do not fit it or the model.
     """
     name = file.image_path.name
@@ -74,7 +74,7 @@ def predict_in_tiles(
             palette = (
                 label_palette(model.values) if isinstance(model, ClassSegmentationModel) else None
             )
-            write_png_rows(labels, source.shape, bands, palette)  # after what marks it as ours
+            write_png_rows(labels, source.shape, bands, palette)  # last, after its mark
     return {"shape": list(source.shape), "tiles": found.n_tiles, "counts": counts}
 
 
@@ -90,7 +90,7 @@ def _source(file: ImageFile) -> Iterator[PictureSource]:
 def _bands(
     out: ArrayFile, model: Model, threshold: float | None, counts: NDArray[np.int64]
 ) -> Iterator[NDArray[np.uint8]]:
-    """Rows of the map, read back from the probabilities; ``counts`` gets its pixels by label."""
+    """Yield rows of the map, read back from the probabilities; ``counts`` gets pixels by label."""
     rows, columns = out.shape[:2]
     step = max(1, BAND_PIXELS // (columns * max(1, int(np.prod(out.shape[2:])))))
     for top in range(0, rows, step):
@@ -108,7 +108,7 @@ def _bands(
 def _class_labels(
     part: NDArray[np.float32], model: ClassSegmentationModel, threshold: float | None
 ) -> NDArray[np.uint8]:
-    """Labels as of pictures that are not in tiles."""
+    """Return the labels of a part, as for pictures that are not in tiles."""
     if threshold is not None and model.n_classes == 2:
         return (part[:, :, 1] >= threshold).astype(np.uint8)
     labels: NDArray[np.uint8] = part.argmax(axis=2).astype(np.uint8)

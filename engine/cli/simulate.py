@@ -1,4 +1,4 @@
-"""Make practice years of surveys, pairs and rosters with known truth."""
+"""Generator of practice years: surveys, pairs and rosters with known truth."""
 
 import argparse
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.option_types import room_sizes
+from engine.cli.option_types import number, room_sizes, whole_number_from
 from engine.cli.output_paths import make_folder
 from engine.cli.schema_files import read_questionnaire, write_schema
+from engine.cli.survey_options import add_fixes_argument, print_note
 from engine.core.errors import InvalidProblemError
 from engine.datasets.practice_pairs import invent_weights, simulate_pairs
 from engine.datasets.room_files import write_roster_csv
@@ -24,10 +25,16 @@ from engine.datasets.university import DEFAULT_STRENGTH, SimulatedUniversity, si
 
 
 def add_simulate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what `run_simulate` reads: years made up, or split from a file."""
-    parser.add_argument("--students", type=int, metavar="N", help="students per year, even")
+    """Declare the options of `run_simulate`: synthetic years, or years split from a file."""
     parser.add_argument(
-        "--cohorts", type=int, default=1, metavar="C", help="number of years (default 1)"
+        "--students", type=whole_number_from(2), metavar="N", help="students per year, even"
+    )
+    parser.add_argument(
+        "--cohorts",
+        type=whole_number_from(1),
+        default=1,
+        metavar="C",
+        help="number of years (default %(default)d)",
     )
     parser.add_argument(
         "--out",
@@ -38,12 +45,12 @@ def add_simulate_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--strength",
-        type=float,
+        type=number(),
         help=f"factor on the true weights (default {DEFAULT_STRENGTH:g}); not with --responses",
     )
     parser.add_argument(
         "--blanks",
-        type=float,
+        type=number(at_least=0.0, below=1.0),
         metavar="SHARE",
         help="share of answers left blank (default 0); not with --responses",
     )
@@ -58,7 +65,7 @@ def add_simulate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_response_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what makes years of the students of a file."""
+    """Declare the options that make years from the students of a file."""
     parser.add_argument(
         "--responses",
         type=Path,
@@ -66,6 +73,7 @@ def _add_response_arguments(parser: argparse.ArgumentParser) -> None:
         help="split the students of this file into the years, and draw pairs for them",
     )
     parser.add_argument("--schema", type=Path, metavar="SCHEMA.json", help="questions of that file")
+    add_fixes_argument(parser)
     parser.add_argument(
         "--same",
         action="append",
@@ -76,12 +84,12 @@ def _add_response_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_simulate(args: argparse.Namespace) -> dict[str, Any]:
-    """Write years of surveys and pairs drawn under a truth that is written beside them.
+    """Write years of surveys and pairs, and beside them the true weights that generated them.
 
     Raises
     ------
     InvalidProblemError
-        If an option is out of range, or the way that was asked for would ignore it.
+        If an option is out of range, or the chosen method would ignore it.
     """
     _check_options(args)
     if args.responses:
@@ -115,7 +123,7 @@ def run_simulate(args: argparse.Namespace) -> dict[str, Any]:
 def _write_rosters(
     folder: Path, university: SimulatedUniversity, sizes: tuple[int, ...], seed: int
 ) -> list[bool]:
-    """Draw rooms for every year under the same truth; return whether each chain has mixed."""
+    """Draw rooms for every year under the same truth; return ``has_mixed`` of every year."""
     rng = np.random.default_rng((seed, 1))
     mixed = []
     for year, cohort in enumerate(university.cohorts, start=1):
@@ -128,7 +136,7 @@ def _write_rosters(
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    """Refuse options that are out of range, or that the given way to make years would ignore."""
+    """Refuse options that are out of range, or that the chosen method would ignore."""
     made_up = {"--strength": args.strength, "--blanks": args.blanks, "--rooms": args.rooms}
     of_file = {"--schema": args.schema, "--same": args.same or None}
     for option, value in (made_up if args.responses else of_file).items():
@@ -153,8 +161,8 @@ def _check_options(args: argparse.Namespace) -> None:
 
 def _simulate_from_responses(args: argparse.Namespace) -> dict[str, Any]:
     """Split real students into years and draw pairs under invented weights, the same every year."""
-    questionnaire = read_questionnaire(args.schema, [args.responses], invent_ids=True)
-    survey = read_survey_csv(args.responses, questionnaire, invent_ids=True)
+    questionnaire = read_questionnaire(args.schema, [args.responses], args.fixes)
+    survey = read_survey_csv(args.responses, questionnaire, fixes=args.fixes, on_note=print_note)
     _check_enough(args, survey.n_students)
     rng = np.random.default_rng(args.seed or 0)
     order = rng.permutation(survey.n_students)
@@ -176,7 +184,7 @@ def _simulate_from_responses(args: argparse.Namespace) -> dict[str, Any]:
     write_rows(folder / "weights.csv", ["question", "distance_weight"], weights)
     write_schema(folder, questionnaire)
     return {
-        "students": len(parts[0]),  # per year, as the option says; later years may have one less
+        "students": len(parts[0]),  # per year, from the option; later years may have one less
         "cohorts": args.cohorts,
         "n_features": questionnaire.n_features,
         "pairs": pairs,

@@ -9,7 +9,7 @@ SECONDS_BETWEEN_LINES = 0.1
 
 
 def progress_callback() -> ProgressCallback:
-    """Return a callback that redraws one stderr line; one that does nothing off a terminal."""
+    """Return a callback that redraws one stderr line, or does nothing if stderr is no terminal."""
     if not sys.stderr.isatty():
         return ignore_progress
     last = 0.0

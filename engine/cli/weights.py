@@ -1,4 +1,4 @@
-"""``roommates weights``: effects of questions with intervals, by year, and what each tells."""
+"""Verb ``roommates weights``: effects of questions with intervals, by year, and their value."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.option_types import above_zero, share
-from engine.cli.output_paths import check_writable
+from engine.cli.option_types import number, seconds, whole_number_from
+from engine.cli.output_paths import check_writable, open_checkpoint
 from engine.core.arguments import FloatArray
-from engine.core.errors import InvalidProblemError
 from engine.crf.roster import Cohort
 from engine.datasets.roommate_files import write_rows
+from engine.learning.roommates.defaults import RHO
+from engine.learning.roommates.kept_estimates import KeptEstimates
 from engine.learning.roommates.model import load_roommate_model, make_roommate_model
 from engine.learning.roommates.question_information import QuestionInformation, question_information
 from engine.learning.roommates.uncertainty import (
@@ -29,7 +30,7 @@ MOST_REFITS = 1_000
 
 
 def add_weights_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb beside those that name the years."""
+    """Add the options of the verb to those that name the years."""
     parser.add_argument(
         "--out",
         type=Path,
@@ -44,45 +45,58 @@ def add_weights_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--refits",
-        type=int,
+        type=whole_number_from(0, MOST_REFITS),
         default=0,
         metavar="R",
-        help="also draw the years anew so many times, and state the spread (default 0)",
+        help="times to draw the years again, to state the spread (default %(default)d)",
     )
     parser.add_argument(
         "--lambda",
         dest="ridge",
-        type=above_zero,
+        type=number(above=0.0),
         default=WEAK_RIDGE,
         metavar="LAMBDA",
-        help="pull towards zero of the estimate (default 1, far weaker than in learning)",
+        help="pull towards zero of the estimate (default %(default)g, far weaker than in learning)",
     )
     parser.add_argument(
-        "--rho", type=share, default=1.0, help="reweighting of the entropy, 0 to 1 (default 1)"
+        "--rho",
+        type=number(at_least=0.0, at_most=1.0),
+        default=RHO,
+        help="reweighting of the entropy, 0 to 1 (default %(default)g)",
     )
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="of each estimate")
+    parser.add_argument("--max-seconds", type=seconds, metavar="S", help="of each estimate")
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE.npz",
+        help="file from which a killed run goes on",
+    )
 
 
 def run_weights(args: argparse.Namespace, cohorts: Sequence[Cohort]) -> dict[str, Any]:
-    """Estimate, and return what ``--json`` prints.
+    """Estimate the weights and return what ``--json`` prints.
 
     Raises
     ------
     InvalidProblemError
         For bad files or options.
     """
-    if not 0 <= args.refits <= MOST_REFITS:
-        raise InvalidProblemError(f"--refits: expected 0 to {MOST_REFITS}, not {args.refits}.")
     if args.out is not None:
         check_writable(args.out)
     model = None if args.model is None else load_roommate_model(args.model)
+    checkpoint = open_checkpoint(args.checkpoint)
+    kept = None if checkpoint is None else KeptEstimates(checkpoint, cohorts)
     estimate = estimate_weights(
-        cohorts, rho=args.rho, ridge=args.ridge, max_seconds=args.max_seconds
+        cohorts, rho=args.rho, ridge=args.ridge, max_seconds=args.max_seconds, kept=kept
     )
     by_year = None
     if len(cohorts) > 1:
         by_year = estimate_by_year(
-            cohorts, rho=args.rho, max_seconds=args.max_seconds, on_progress=args.on_progress
+            cohorts,
+            rho=args.rho,
+            max_seconds=args.max_seconds,
+            on_progress=args.on_progress,
+            kept=kept,
         )
     refits = refit_effects(
         estimate,
@@ -90,6 +104,7 @@ def run_weights(args: argparse.Namespace, cohorts: Sequence[Cohort]) -> dict[str
         args.refits,
         rng=np.random.default_rng(args.seed or 0),
         on_progress=args.on_progress,
+        kept=kept,
     )
     told = question_information(
         model or make_roommate_model(estimate.theta, estimate.features, args.ridge, args.rho),
@@ -111,13 +126,13 @@ def run_weights(args: argparse.Namespace, cohorts: Sequence[Cohort]) -> dict[str
 
 
 def render_weights(result: dict[str, Any]) -> str:
-    """Return one line per question, the most useful first, and what was learned from."""
+    """Return one line per question, the most useful first, and a line on the training data."""
     rows = {row["question"]: row for row in result["questions"]}
     width = max(len(name) for name in rows)
     lines = [f"{'question':{width}}  effect (95 % interval), nats per step   adds, nats a student"]
     for name in result["most_useful_first"]:
         row = rows[name]
-        shown = "cannot be told"
+        shown = "unknown"
         if row["low"] is not None:
             shown = f"{row['effect']:+.3f} ({row['low']:+.3f} to {row['high']:+.3f})"
         lines.append(f"{name:{width}}  {shown:38} {row['added']:.4f}")
@@ -140,7 +155,7 @@ def _rows(
     years = [] if by_year is None else [year.effects() for year in by_year.years]
     rows = []
     for q, effect in enumerate(estimate.effects()):
-        row: dict[str, Any] = {"question": effect.question.name, **_told(effect)}
+        row: dict[str, Any] = {"question": effect.question.name, **_effect_row(effect)}
         if len(refits) > 1:
             row["standard_error_of_refits"] = float(refits[:, q].std(ddof=1))
         row |= {
@@ -155,13 +170,13 @@ def _rows(
             row |= {"drift": drift.per_year, "drift_low": low, "drift_high": high}
             row["years_differ_p"] = drift.p_value
             for number, effects in enumerate(years, start=1):
-                mine = _told(effects[q])
+                mine = _effect_row(effects[q])
                 row |= {f"year_{number}_{key}": mine[key] for key in ("effect", "low", "high")}
         rows.append(row)
     return rows
 
 
-def _told(effect: Effect) -> dict[str, float | None]:
+def _effect_row(effect: Effect) -> dict[str, float | None]:
     low, high = effect.interval
     return {
         "effect": effect.effect,

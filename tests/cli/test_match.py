@@ -37,7 +37,8 @@ def test_any_with_json_as_the_last_line(capsys: pytest.CaptureFixture[str], path
     assert (code, errors) == (0, "")
     assert lines[:-1] == ["s 5", "m 2 3"]
     result = json.loads(lines[-1])
-    assert set(result) == {"weight", "upper_bound", "n_matched", "seconds"}
+    assert set(result) == {"weight", "upper_bound", "n_matched", "seconds", "pairs"}
+    assert result["pairs"] == [[2, 3]]
     assert (result["weight"], result["upper_bound"], result["n_matched"]) == (5, 5, 1)
 
 

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from engine.cli.main import main
 from engine.datasets.practice_pairs import simulate_pairs
 from engine.datasets.roommate_files import write_survey_csv
 from tests.learning.roommates.cohorts import random_survey
+from tests.patience import PATIENCE_SECONDS, wait_for
 
 
 def call(capsys, *words):
@@ -263,3 +266,33 @@ def test_weights_come_with_intervals_drift_and_the_most_useful_questions(folder,
     code, _, error = call(capsys, "weights", "--cohort", years[0], "--refits", -1)
     assert code != 0
     assert "--refits" in error
+
+
+def test_killed_intervals_go_on_from_their_checkpoint(folder, tmp_path):
+    """They had no checkpoint: a killed command began again."""
+    state = tmp_path / "state.npz"
+    years = [f"{folder}/survey_{k}.csv:{folder}/pairs_{k}.csv" for k in (1, 2)]
+    command = [
+        sys.executable, "-m", "engine", "roommates", "weights", "--json", "--refits", "25",
+        "--cohort", years[0], "--cohort", years[1],
+    ]  # fmt: skip
+
+    def run(*more):
+        return subprocess.Popen([*command, *more], stdout=subprocess.PIPE, text=True)
+
+    with run("--checkpoint", str(state)) as killed:
+        wait_for(lambda: state.exists() or killed.poll() is not None)
+        killed.kill()
+        printed, _ = killed.communicate()
+    assert printed == ""  # it was not over
+    with run("--checkpoint", str(state)) as again, run() as undisturbed:
+        found, expected = (
+            json.loads(process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()[-1])
+            for process in (again, undisturbed)
+        )
+    assert [process.returncode for process in (again, undisturbed)] == [0, 0]
+    assert found["most_useful_first"] == expected["most_useful_first"]
+    for row, other in zip(found["questions"], expected["questions"], strict=True):
+        error = other["standard_error"]
+        for name in ("effect", "low", "high", "drift", "year_1_effect"):
+            assert row[name] == pytest.approx(other[name], abs=0.01 * error)

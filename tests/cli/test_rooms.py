@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -161,11 +162,12 @@ def test_who_lived_in_a_room_that_is_gone_has_moved(folder, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("option", "content", "message"),
     [
-        ("--rooms", "room,beds\nA,2\n", "expected a column 'capacity'"),
-        ("--rooms", "room,capacity\nA,2\nA,3\n", "row 3: A appears twice"),
-        ("--rooms", "room,capacity\nA,9\n", "row 2: expected 1 to 8 beds"),
-        ("--rooms", "room,capacity\nA,two\n", "row 2: expected 1 to 8 beds"),
-        ("--rooms", "room,capacity\n,2\n", "row 2: the room is blank"),
+        ("--rooms", "place,beds\nA,2\n", "No column names the rooms"),
+        ("--rooms", "room,capacity\nA,2\nA,3\n", "row 3: Main hall A appears twice"),
+        ("--rooms", "room,capacity\nA,9\n", "row 2, Main hall A: “9” is no number of beds"),
+        ("--rooms", "room,capacity\nA,two\n", "“two” is no number of beds from 1 to 8"),
+        ("--rooms", "room,capacity\n,2\n", "row 2 has no room"),
+        ("--rooms", "room,capacity,status\nA,2,sort of\n", "none of open, kept and offline"),
         ("--rooms", "", "empty"),
         ("--constraints", "rule,student_a,student_b\nkeep,A,B\n", "received 'keep'"),
         ("--constraints", "rule,student_a,student_b\nlock,A,B\n", "A is not in the survey"),
@@ -207,8 +209,11 @@ def test_rosters_are_simulated_and_learned_from(capsys, tmp_path):
     assert main(["roommates", "simulate", "--students", "4", "--rooms", "9", "--out", "x"]) == 2
 
 
+TITLES = ("room", "capacity", "accessible")
+
+
 def test_too_few_beds_fail_by_name_or_leave_people_out(folder, capsys, tmp_path):
-    rooms = write(tmp_path / "few.csv", [["room", "capacity"], ["A", 8], ["B", 8]])
+    rooms = write(tmp_path / "few.csv", [[*TITLES], ["A", 8, "yes"], ["B", 8, ""]])
     code, result, error = call(capsys, folder, tmp_path / "p.csv", rooms=rooms)
     assert code == 1
     assert "24 students need a bed, and the rooms that they may have hold 16" in error
@@ -217,3 +222,135 @@ def test_too_few_beds_fail_by_name_or_leave_people_out(folder, capsys, tmp_path)
     assert code == 0
     assert (result["n_placed"], result["n_unplaced"]) == (16, 8)
     assert np.isfinite(result["relative_gap"])
+
+
+@pytest.mark.parametrize("case", ["single rooms", "live alone", "keep apart", "one student"])
+def test_a_year_in_which_nobody_shares_a_room_is_placed(folder, capsys, tmp_path, case):
+    """The probabilities of no pair at all ended in a traceback, and nothing was written."""
+    ids = list(read_ids(folder))[:2]
+    with open(folder / "survey.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    survey = write(tmp_path / "few.csv", rows[: 2 if case == "one student" else 3])
+    beds = 1 if case == "single rooms" else 2
+    rooms = write(tmp_path / "rooms.csv", [["room", "capacity"], ["A", beds], ["B", beds]])
+    rules = {"live alone": [["single", ids[0], ""]], "keep apart": [["forbid", *ids]]}
+    words = ["--survey", survey, "--model", folder / "m.npz", "--rooms", rooms]
+    if case in rules:
+        path = write(tmp_path / "rules.csv", [["rule", "student_a", "student_b"], *rules[case]])
+        words += ["--constraints", path]
+    words += ["--out", tmp_path / "p.csv", "--json"]
+    assert main(["roommates", "rooms", *map(str, words)]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    placed = read(tmp_path / "p.csv")
+    assert result["n_unplaced"] == 0
+    assert len({row["room"] for row in placed.values()}) == len(placed)
+    assert all(row["probability"] == "" for row in placed.values())
+
+
+def test_rules_left_out_are_named_in_json_and_in_words(folder, capsys, tmp_path):
+    ids = list(read_ids(folder))
+    rules = write(
+        tmp_path / "rules.csv",
+        [["rule", "student_a", "student_b"], ["lock", ids[0], ids[1]], ["same:Gender", "", ""]],
+    )
+    code, _, error = call(capsys, folder, tmp_path / "p.csv", "--constraints", rules)
+    assert (code, "differ in Gender" in error) == (1, True)
+    options = ["--constraints", rules, "--allow-unplaced"]
+    code, result, _ = call(capsys, folder, tmp_path / "p.csv", *options)
+    assert (code, result["n_unplaced"]) == (0, 0)
+    (dropped,) = result["dropped_rules"]
+    assert dropped["rule"] == "lock"
+    assert dropped["students"] == ids[:2]
+    files = ["--survey", folder / "survey.csv", "--model", folder / "m.npz"]
+    files += ["--rooms", folder / "rooms.csv", "--out", tmp_path / "p.csv", *options]
+    assert main(["roommates", "rooms", *map(str, files)]) == 0
+    assert dropped["reason"] in capsys.readouterr().out
+
+
+def test_a_need_that_no_column_of_the_rooms_names_is_not_ignored(folder, capsys, tmp_path):
+    """A building list without the column was read as if every room met every need."""
+    rooms = write(tmp_path / "rooms.csv", [["room", "capacity"], *([f"R{k}", 3] for k in range(9))])
+    code, _, error = call(capsys, folder, tmp_path / "p.csv", rooms=rooms)
+    assert code == 1
+    assert "No room fits S-2003: 1 need accessible = yes." in error
+    code, result, _ = call(capsys, folder, tmp_path / "p.csv", "--allow-unplaced", rooms=rooms)
+    assert (code, result["unplaced"]) == (0, ["S-2003"])
+
+
+def test_a_column_of_needs_of_another_name_counts(folder, capsys, tmp_path):
+    """The survey asks for an accessible room, the building list has a column of features."""
+    with open(folder / "survey.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    title = rows[0].index("accessible")
+    rows[0][title] = "Do you need an accessible room?"
+    for k, row in enumerate(rows[1:]):
+        row[title] = "Ground floor" if k in (3, 8) else ""
+    with open(folder / "rooms.csv", newline="") as file:
+        rooms = [row[:3] for row in csv.reader(file)]
+    rooms[0].append("Features")
+    for k, row in enumerate(rooms[1:]):
+        row.append("Quiet; Ground floor" if k in (2, 7) else "Quiet")
+    survey, list_of_rooms = write(tmp_path / "s.csv", rows), write(tmp_path / "r.csv", rooms)
+    words = ["--survey", str(survey)]
+    code, result, _ = call(capsys, folder, tmp_path / "p.csv", *words, rooms=list_of_rooms)
+    assert code == 0
+    assert result["needs"] == ["Ground floor"]
+    assert (result["n_with_needs"], result["n_with_needs_placed"]) == (2, 2)
+    placed = read(tmp_path / "p.csv")
+    assert {placed[rows[k + 1][0]]["room"] for k in (3, 8)} <= {"R2", "R7"}
+    for row in rooms[1:]:
+        row[3] = "Quiet"
+    code, _, error = call(
+        capsys, folder, tmp_path / "q.csv", *words, rooms=write(tmp_path / "r.csv", rooms)
+    )
+    assert code == 1
+    assert "Ground floor" in error
+
+
+HOUSING_SYSTEMS = Path(__file__).parent.parent / "webapp" / "housing" / "strangers"
+
+
+def test_a_list_of_a_housing_system_is_read_by_its_own_columns(folder, capsys, tmp_path):
+    """The page read "Room Number" and "Gender Designation"; the command line refused them."""
+    with open(folder / "survey.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    rooms = HOUSING_SYSTEMS / "rooms_gender_designation.csv"
+    for row in rows[1:]:
+        row[-2:] = "Woman", ""
+    survey = write(tmp_path / "s.csv", rows)
+    words = ["--survey", str(survey)]
+    code, result, error = call(capsys, folder, tmp_path / "p.csv", *words, rooms=rooms)
+    assert (code, error) == (0, "")
+    assert (result["designations"], result["notes"]) == (["Gender Designation"], [])
+    with rooms.open(newline="") as file:
+        known = {row["Room Number"] for row in csv.DictReader(file)}
+    assert {row["room"] for row in read(tmp_path / "p.csv").values()} <= known
+    rows[1][-2] = "Man"
+    write(survey, rows)
+    code, _, error = call(capsys, folder, tmp_path / "q.csv", *words, rooms=rooms)
+    assert code == 1
+    assert "Gender Designation" in error
+
+
+def test_rooms_that_are_offline_or_held_back_stay_empty(folder, capsys, tmp_path):
+    lines = [["Hall", "Room", "Bed", "Status", "Accessible"]]
+    lines += [["E", "1", bed, "Out of service", "yes"] for bed in "AB"]
+    lines += [["E", "2", bed, "RA", "yes"] for bed in "AB"]
+    lines += [["W", f"{k}", bed, "Open", "yes"] for k in range(1, 9) for bed in "ABC"]
+    rooms = write(tmp_path / "r.csv", lines)
+    code, result, _ = call(capsys, folder, tmp_path / "p.csv", rooms=rooms)
+    assert (code, result["n_placed"]) == (0, 24)
+    used = {row["room"] for row in read(tmp_path / "p.csv").values()}
+    assert used == {f"W {k}" for k in range(1, 9)}
+
+
+def test_a_designation_that_no_column_of_the_survey_has_is_said(folder, capsys, tmp_path):
+    lines = [["Room", "Beds", "Reserved for", "Accessible"]]
+    lines += [[f"R{k}", 3, "Honors", "yes"] for k in range(8)]
+    rooms = write(tmp_path / "r.csv", lines)
+    code, result, _ = call(capsys, folder, tmp_path / "p.csv", rooms=rooms)
+    assert code == 0
+    assert result["notes"] == [
+        "The rooms' column Reserved for was not used, because no column of the survey has its "
+        "values. Name one with the rule designate:COLUMN,Reserved for."
+    ]

@@ -12,7 +12,7 @@ from PIL import Image
 
 from engine.cli.main import main
 from engine.core.progress import Progress
-from engine.datasets.masks import write_mask
+from engine.datasets.masks import understand_mask, write_mask
 from engine.datasets.synthetic_images import generate_leaf_images
 from engine.learning.segmentation import tree_learning
 from engine.learning.segmentation.tree_options import TreeOptions
@@ -55,6 +55,9 @@ def test_train_reports_its_certificate(
     assert result["lambda"] == 50
     assert result["n_images"] == 4
     assert result["n_pixels"] == 4 * 48 * 64
+    masks = [understand_mask(path) for path in folder.glob("*.mask.png")]
+    assert result["marked_pixels"] == sum(mask.n_pixels for mask in masks) > 0
+    assert result["objects"] == sum(mask.n_objects for mask in masks)
     assert {row["name"] for row in result["skipped"]} == {"broken.jpg", "renamed.png"}
 
 
@@ -216,7 +219,7 @@ def test_evaluate_compares_with_masks_beside_or_elsewhere(
         (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--lambda", "0"], "--lambda:"),
         (
             ["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--max-side", "4"],
-            "--max-side: expected a whole number from 8",
+            "--max-side: expected a whole number of at least 8",
         ),
         (
             ["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--max-seconds", "-1"],

@@ -167,6 +167,9 @@ def test_255_is_unknown_unless_it_is_a_class(
         (("--classes", "auto", "--class-weights", "1,x,2"), "numbers with commas"),
         (("--classes", "auto", "--scale", "3"), "scale"),
         (("--classes", "auto", "--cache", "x"), "--cache does not go"),
+        (("--classes", "auto", "--rho", "0.3"), "--rho does not go"),
+        (("--classes", "auto", "--unaries", "linear"), "--unaries linear does not go"),
+        (("--unaries", "linear", "--no-position"), "--no-position belongs to --unaries boosted"),
         (("--classes", "auto", "--maps", "nowhere"), "no map of it"),
     ],
 )

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.cli.main import main
 from engine.datasets.uai import write_uai
 from engine.graphs.factor_graph import Factor, FactorGraph
 from tests.cli.test_uai import run
@@ -150,3 +151,22 @@ def test_frank_wolfe_bounds_a_protein(capsys):
     assert answer["code"] == 0
     assert answer["bound"] >= best
     assert not answer["exact"]
+
+
+def test_marginals_that_take_longer_to_write_than_allowed_are_refused_at_once(capsys, tmp_path):
+    """On a busy machine 20 million states took 45 seconds under --max-seconds 10."""
+    path = tmp_path / "wide.uai"
+    path.write_text("MARKOV 1 20000000 0")
+    assert main(["uai", "mar", str(path), "--max-seconds", "0.2"]) == 2
+    error = capsys.readouterr().err
+    assert "its 20,000,000 marginals take about" in error
+    assert "ask for map or pr" in error
+
+
+def test_reading_counts_against_the_limit(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("engine.datasets.uai.WORDS_AT_ONCE", 10)
+    path = tmp_path / "long.uai"
+    path.write_text("MARKOV 1 30 1 1 0 30 " + "1 " * 30)
+    assert main(["uai", "pr", str(path), "--max-seconds", "0"]) == 2
+    assert "reading it takes more than the 0 seconds of --max-seconds" in capsys.readouterr().err
+    assert main(["uai", "pr", str(path), "--max-seconds", "60"]) == 0
