@@ -1,5 +1,6 @@
 """Names of the public face; ``engine/__init__.py`` imports each when it is first used."""
 
+from .core.checkpoint import FileCheckpoint
 from .core.errors import CertificateError, InfeasibleError, InvalidProblemError, StoppedError
 from .core.progress import Progress
 from .core.status import Status
@@ -12,18 +13,22 @@ from .crf.survey import Survey
 from .datasets.survey_csv import read_pairs_csv, read_survey_csv
 from .datasets.synthetic_images import generate_leaf_images
 from .datasets.university import simulate_university
+from .estimators.roommates import Roommates
+from .estimators.segmenter import ClassSegmenter, Segmenter
+from .estimators.structured_model import StructuredModel
 from .graphs.edge_list import EdgeList, read_graph
 from .graphs.factor_graph import Factor, FactorGraph
 from .inference.factors.log_partition import log_partition, marginals
 from .inference.factors.map_portfolio import map_estimate
 from .learning.roommates.evaluation import evaluate_roommates
 from .learning.roommates.explanation import explain_pair, question_weights
-from .learning.roommates.model import load_roommate_model
+from .learning.roommates.model import RoommateModel, load_roommate_model
 from .learning.roommates.proposal import propose_pairs
 from .learning.roommates.training import train_roommates
+from .learning.roommates.uncertainty import estimate_weights
 from .learning.segmentation.boosted_learning import train_boosted_segmentation
 from .learning.segmentation.class_learning import train_class_segmentation
-from .learning.segmentation.class_model import load_class_model
+from .learning.segmentation.class_model import Detail, load_class_model
 from .learning.segmentation.class_prediction import predict_classes
 from .learning.segmentation.live_segmenter import LiveSegmenter
 from .learning.segmentation.mask_learning import train_segmentation
@@ -32,16 +37,20 @@ from .learning.segmentation.mask_prediction import evaluate_mask, predict_segmen
 from .oracles.assignment import assign
 from .oracles.perfect_matching import CompleteGraphMatcher
 from .oracles.sparse_matching import max_weight_matching
+from .rooms.changed_rules import what_if
 from .rooms.placement import place_in_rooms
 
 __all__ = [
     "UNKNOWN",
     "CertificateError",
+    "ClassSegmenter",
     "CompleteGraphMatcher",
     "Designation",
+    "Detail",
     "EdgeList",
     "Factor",
     "FactorGraph",
+    "FileCheckpoint",
     "InfeasibleError",
     "InvalidProblemError",
     "LiveSegmenter",
@@ -52,12 +61,17 @@ __all__ = [
     "Questionnaire",
     "Request",
     "RoomRules",
+    "RoommateModel",
+    "Roommates",
     "Rooms",
     "Rules",
+    "Segmenter",
     "Status",
     "StoppedError",
+    "StructuredModel",
     "Survey",
     "assign",
+    "estimate_weights",
     "evaluate_mask",
     "evaluate_roommates",
     "explain_pair",
@@ -82,4 +96,5 @@ __all__ = [
     "train_class_segmentation",
     "train_roommates",
     "train_segmentation",
+    "what_if",
 ]

@@ -21,6 +21,7 @@ ENGINE_LAYERS = {
     "structures": 8,
     "metrics": 7,
     "datasets": 7,
+    "tabular": 5,
     "baselines": 9,
     "learning": 9,
     "estimators": 10,
@@ -84,7 +85,17 @@ def test_inference_of_matchings_and_of_pairs_knows_nothing_of_factor_graphs() ->
 @pytest.mark.parametrize("folder", ["webapp", "tasks"])
 def test_web_and_tasks_know_problems_and_answers_but_no_algorithm(folder: str) -> None:
     """They import the face, and what describes data, learns and places; never what solves."""
-    known = {"__init__", "core", "crf", "datasets", "inference", "learning", "metrics", "rooms"}
+    known = {
+        "__init__",
+        "core",
+        "crf",
+        "datasets",
+        "inference",
+        "learning",
+        "metrics",
+        "rooms",
+        "tabular",
+    }
     for path in python_files(folder):
         for module in imported_modules(path):
             if module.split(".")[0] == "engine":
