@@ -36,8 +36,11 @@ function onClick(event) {
   }
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (menu.contains(event.target) && !event.target.closest(".menu__items a, .menu__items button")) continue;
-    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
-    menu.open = false;
+    // After the click: htmx forgets which button was pressed when the focus leaves it before.
+    setTimeout(() => {
+      if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+      menu.open = false;
+    });
   }
 }
 

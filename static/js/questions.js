@@ -36,13 +36,12 @@ list?.addEventListener("dragend", async () => {
   if (!dragged) return;
   const { section, place } = placeOf(dragged);
   const form = new FormData();
-  form.set("action", "place");
-  form.set("key", dragged.dataset.questionKey);
   form.set("section", section);
   form.set("place", place);
   form.set("version", list.dataset.version);
   form.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
+  const { placeUrl } = dragged.dataset;
   dragged = null;
-  await fetch(list.dataset.surveyList, { method: "POST", body: form, headers: { "X-Requested-With": "fetch" } });
+  await fetch(placeUrl, { method: "POST", body: form, redirect: "manual" });
   location.reload();
 });

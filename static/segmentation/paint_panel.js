@@ -258,15 +258,16 @@ export class PaintPanel {
     this.showScale(viewport, given.pixelSize);
   }
 
-  /** A bar of a round length, where the size of a pixel is known. */
+  /** A bar of a round length, where the size of a pixel, [width, height], is known. */
   showScale(viewport, pixelSize) {
     const scale = this.find("[data-scale]");
     scale.hidden = !pixelSize;
     if (!pixelSize) return;
-    const wanted = (100 / viewport.scale) * pixelSize;
+    const [across] = pixelSize;
+    const wanted = (100 / viewport.scale) * across;
     const power = 10 ** Math.floor(Math.log10(wanted));
     const length = [5, 2, 1].map((step) => step * power).find((value) => value <= wanted);
-    scale.firstElementChild.style.width = `${(length / pixelSize) * viewport.scale}px`;
+    scale.firstElementChild.style.width = `${(length / across) * viewport.scale}px`;
     scale.lastElementChild.textContent = length >= 1000 ? `${length / 1000} mm` : `${length} µm`;
   }
 
@@ -327,7 +328,8 @@ export class PaintPanel {
       });
       tabs.append(button);
     }
-    const size = given.pixelSize ? `, pixel ${Number(given.pixelSize.toPrecision(4))} µm` : "";
+    const sides = [...new Set((given.pixelSize ?? []).map((side) => Number(side.toPrecision(4))))];
+    const size = given.pixelSize ? `, pixel ${sides.join(" × ")} µm` : "";
     this.find("[data-object-facts]").textContent = `${number(total)} ${unit}² in all${size}`;
     this.find("[data-unit=area]").textContent = `Area, ${unit}²`;
     this.find("[data-unit=perimeter]").textContent = `Perimeter, ${unit}`;

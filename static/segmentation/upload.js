@@ -5,8 +5,10 @@
 
 const AT_ONCE = 2;
 // What belongs to another picture, which has to be there first.
-const ABOUT_ANOTHER = /\.(json|geojson|roi)$|mask|label|seg|scribble|truth|annot|instance|[._-]prob|[._-]gt[._-]/i;
-const WORDS = { added: "Saved", replaced: "Replaced", same: "Already here", refused: "Not saved" };
+const ABOUT_ANOTHER =
+  /\.(json|geojson|roi|xml|ilp|csv)$|rois?\w*\.zip$|mask|label|seg|scribble|truth|annot|instance|[._-]prob|[._-]gt[._-]/i;
+const PICTURE = /\.(jpe?g|jpe|jfif|png|webp|avif|hei[cf]|hif|jp2|j2k|jpf|jpx|bmp|tiff?|gif|p[pgbn]m|nd2|czi|lif)$/i;
+const WORDS = { added: "Saved", replaced: "Replaced", same: "Already here", "left out": "Left out" };
 
 class Uploads {
   constructor(form) {
@@ -15,6 +17,7 @@ class Uploads {
     this.list = this.panel.querySelector("[data-uploads-list]");
     this.waiting = [];
     this.running = new Set();
+    this.early = []; // refused because their pictures were not there yet
     this.counts = { taken: 0, refused: 0 };
     this.bytes = { total: 0, sent: 0 };
     this.listen();
@@ -58,14 +61,37 @@ class Uploads {
     this.part("title").textContent = "Uploading";
     this.part("close").hidden = true;
     this.part("stop").hidden = false;
-    const byTurn = files.map((file) => ({ file, isAbout: ABOUT_ANOTHER.test(file.name) }));
+    const names = namesApart(files);
+    const byTurn = files.map((file, k) => ({ file, name: names[k], isAbout: ABOUT_ANOTHER.test(file.name) }));
     byTurn.sort((first, second) => first.isAbout - second.isAbout);
-    for (const { file, isAbout } of byTurn) {
-      this.bytes.total += file.size;
-      this.waiting.push({ file, isAbout, name: name && files.length === 1 ? name : null, row: this.row(file.name) });
+    const pictures = byTurn.filter(({ file, isAbout }) => !isAbout && PICTURE.test(file.name));
+    const beside = pictures.length === 1 ? pictures[0].file.name : null;
+    for (const one of byTurn) {
+      const replaced = name && files.length === 1 ? name : one.name;
+      this.enqueue({ file: one.file, isAbout: one.isAbout, name: replaced, beside, row: this.row(one.file.name) });
     }
     this.panel.scrollIntoView({ block: "nearest" });
     this.next();
+  }
+
+  enqueue(upload) {
+    this.bytes.total += upload.file.size;
+    this.waiting.push(upload);
+  }
+
+  /** Send again what came before its picture, once, after all the others. */
+  sendEarly() {
+    const again = this.early.splice(0);
+    for (const { upload, rows } of again) {
+      const [first, ...others] = rows;
+      for (const row of others) row.remove();
+      this.counts.refused -= rows.length;
+      this.list.append(first);
+      first.querySelector(".uploads__sentence").textContent = "Waiting for its picture";
+      delete first.dataset.outcome;
+      this.enqueue({ ...upload, isAbout: true, isAgain: true, settled: false, last: null, row: first });
+    }
+    return again.length > 0;
   }
 
   row(name) {
@@ -90,11 +116,14 @@ class Uploads {
       this.send(this.waiting.shift());
     }
     this.showTotal();
-    if (this.running.size === 0 && this.waiting.length === 0) this.finish();
+    if (this.running.size > 0 || this.waiting.length > 0) return;
+    if (this.counts.taken > 0 && this.sendEarly()) this.next();
+    else this.finish();
   }
 
   send(upload) {
     const { file, name, row } = upload;
+    upload.earlyRows = [];
     const request = new XMLHttpRequest();
     upload.request = request;
     upload.read = 0;
@@ -110,6 +139,8 @@ class Uploads {
     body.append("csrfmiddlewaretoken", token);
     body.append("bytes", String(file.size));
     if (name) body.append("name", name);
+    if (upload.beside && upload.beside !== file.name) body.append("beside", upload.beside);
+    if (upload.encoding) body.append("encoding", upload.encoding);
     body.append("file", file, file.name);
     row.querySelector(".uploads__sentence").textContent = "Uploading";
     request.send(body);
@@ -119,7 +150,8 @@ class Uploads {
     const share = event.total ? event.loaded / event.total : 0;
     this.bytes.sent += share * upload.file.size - upload.sent;
     upload.sent = share * upload.file.size;
-    upload.row.querySelector("progress").value = share;
+    const bar = upload.row.querySelector("progress"); // a row that is sent again has none
+    if (bar) bar.value = share;
     if (share === 1) upload.row.querySelector(".uploads__sentence").textContent = "Checking";
     this.showTotal();
   }
@@ -138,6 +170,7 @@ class Uploads {
   settle(upload, result) {
     let { row } = upload;
     const taken = result.outcome !== "refused";
+    const isSaved = taken && result.outcome !== "left out";
     if (upload.settled) {
       row = this.row(result.name);
       this.list.insertBefore(row, upload.last.nextSibling);
@@ -146,12 +179,15 @@ class Uploads {
     if (taken) upload.last = row;
     else this.list.prepend(row); // what needs a look stands first
     upload.last ??= row;
-    this.counts[taken ? "taken" : "refused"] += 1;
+    if (isSaved) this.counts.taken += 1;
+    if (!taken) this.counts.refused += 1;
+    if (result.early) upload.earlyRows.push(row);
     row.dataset.outcome = result.outcome;
     row.querySelector("progress")?.remove();
     row.querySelector(".uploads__name").textContent = result.name;
     const sentence = row.querySelector(".uploads__sentence");
     sentence.textContent = taken ? `${WORDS[result.outcome]}. ${result.sentence}` : result.sentence;
+    if (result.encodings?.length) row.append(this.encodingChoice(upload, row, result.encodings));
     if (result.thumbnail) {
       const picture = document.createElement("img");
       picture.src = result.thumbnail;
@@ -161,9 +197,34 @@ class Uploads {
     this.showTotal();
   }
 
+  /** Ask in which encoding the names of a ZIP are, each with what they would be; then send it again. */
+  encodingChoice(upload, row, encodings) {
+    const choice = element("span", "cluster uploads__choice");
+    const select = document.createElement("select");
+    select.className = "select select--row";
+    select.setAttribute("aria-label", `Encoding of the names in ${upload.file.name}`);
+    for (const { key, label, sample } of encodings) {
+      const option = element("option", "", `${sample} (${label})`);
+      option.value = key;
+      select.append(option);
+    }
+    const button = element("button", "button button--row", "Read with these names");
+    button.type = "button";
+    button.addEventListener("click", () => {
+      this.counts.refused -= 1;
+      choice.remove();
+      delete row.dataset.outcome;
+      this.enqueue({ ...upload, encoding: select.value, settled: false, last: null, row });
+      this.next();
+    });
+    choice.append(select, button);
+    return choice;
+  }
+
   onEnd(upload) {
     this.onLines(upload);
     const { request } = upload;
+    if (upload.earlyRows.length > 0 && !upload.isAgain) this.early.push({ upload, rows: upload.earlyRows });
     this.running.delete(upload);
     this.bytes.sent += upload.file.size - upload.sent;
     upload.sent = upload.file.size;
@@ -209,6 +270,7 @@ class Uploads {
   }
 
   close() {
+    this.early = [];
     this.list.replaceChildren();
     this.counts = { taken: 0, refused: 0 };
     this.bytes = { total: 0, sent: 0 };
@@ -242,8 +304,25 @@ async function droppedFiles(transfer) {
   return found.flat();
 }
 
+/** Names of files that were dropped together: those of one name are told apart by their folders. */
+function namesApart(files) {
+  const counts = new Map();
+  for (const { name } of files) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return files.map((file) => {
+    const folders = (PATHS.get(file) || file.webkitRelativePath || "").split("/").filter(Boolean).slice(0, -1);
+    return counts.get(file.name) > 1 && folders.length > 0 ? [...folders, file.name].join("_") : null;
+  });
+}
+
+/** Where files of a dropped folder lie in it. */
+const PATHS = new WeakMap();
+
 async function filesIn(entry) {
-  if (entry.isFile) return [await new Promise((resolve, reject) => entry.file(resolve, reject))];
+  if (entry.isFile) {
+    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+    PATHS.set(file, entry.fullPath);
+    return [file];
+  }
   const reader = entry.createReader();
   const inside = [];
   for (;;) {

@@ -1,16 +1,16 @@
-"""What every application shares."""
+"""Configuration of the application that all others share."""
 
 from django.apps import AppConfig
 
 
 class CommonConfig(AppConfig):
-    """Registers the system checks."""
+    """Application that registers the system checks."""
 
     name = "webapp.common"
     label = "common"
 
     def ready(self) -> None:
-        """Import what registers itself."""
+        """Import the modules that register themselves."""
         from django.urls import register_converter
 
         from webapp.common import checks, navigation  # noqa: F401

@@ -1,9 +1,9 @@
-"""A copy of database and files of one moment, taken while people work, and bringing it back.
+"""Backup of database and files at one moment, taken while people work, and its restore.
 
 While the writers of the database wait, a snapshot of its rows is taken and the files get second
-names in a folder of the backup's own: every file is written whole and renamed, so that one with a
-second name never changes, and rows that name it are committed after it. Writers go on then, however
-long it takes to copy the rows of the snapshot and to pack the files. The backup is one tar file:
+names in a folder of the backup's own. Every file is written whole and renamed, so a file with a
+second name never changes, and rows that name it are committed after it. Then writers continue,
+while the rows of the snapshot are copied and the files are packed. The backup is one tar file:
 ``backup.json``, ``database``, ``secret_key``, ``media/``.
 """
 
@@ -30,19 +30,19 @@ from django.utils import timezone
 
 from engine.core.whole_file import whole_file
 from webapp.common.errors import Refusal
-from webapp.common.full_disk import FULL_DISK, is_full_disk
+from webapp.common.full_disk import FULL_DISK, is_full_disk, require_room
 from webapp.common.models import Installation
 from webapp.common.version import code_version
 from webapp.files import store
 from webapp.files.store.protocol import MARK, UNFINISHED_SECONDS
 
 FORMAT = 1
-_FOLDER = ".backup-"  # and more; beside the files, so that these can have second names in it
+_FOLDER = ".backup-"  # characters; beside the files, so that these can have second names in it
 Report = Callable[[str, float | None], None]
 
 
 class BackupError(Refusal):
-    """A backup cannot be made or brought back; one sentence says why."""
+    """Error of a backup that cannot be made or restored; one sentence gives the reason."""
 
 
 def _say_nothing(sentence: str, fraction: float | None) -> None:
@@ -50,7 +50,7 @@ def _say_nothing(sentence: str, fraction: float | None) -> None:
 
 
 def backup_write(target: Path, on_progress: Report = _say_nothing) -> dict[str, Any]:
-    """Write a backup of this installation to a new tar file; return what it notes of itself.
+    """Write a backup of this installation to a new tar file; return its notes.
 
     ``on_progress`` gets a sentence and the fraction that is done, and may raise to stop.
 
@@ -73,6 +73,7 @@ def backup_write(target: Path, on_progress: Report = _say_nothing) -> dict[str, 
 def _write(target: Path, on_progress: Report) -> dict[str, Any]:
     on_progress("Copying the database", None)
     Path(settings.MEDIA_ROOT).mkdir(mode=0o700, parents=True, exist_ok=True)
+    require_room(Path(settings.MEDIA_ROOT))
     with tempfile.TemporaryDirectory(dir=settings.MEDIA_ROOT, prefix=_FOLDER) as name:
         folder = Path(name)
         with contextlib.ExitStack() as held:
@@ -83,11 +84,12 @@ def _write(target: Path, on_progress: Report) -> dict[str, Any]:
             for number, path in enumerate(to_copy):
                 on_progress(_of("fetched", number, len(to_copy)), number / len(to_copy) / 2)
                 _copy_stored(path, folder / "media")
+        n_files = sum(len(names) for _, _, names in os.walk(folder / "media"))
         notes = {
             "format": FORMAT,
             "code_version": code_version(),
             "engine": connection.vendor,
-            "files": sum(len(names) for _, _, names in os.walk(folder / "media")),
+            "files": n_files,
         }
         (folder / "backup.json").write_text(json.dumps(notes), encoding="utf-8")
         secret = Path(settings.INSTANCE_DIR) / "secret_key"
@@ -95,7 +97,7 @@ def _write(target: Path, on_progress: Report) -> dict[str, Any]:
             shutil.copy2(secret, folder / "secret_key")
         target.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(target.absolute()) as file, tarfile.open(fileobj=file, mode="w") as tar:
-            _pack(tar, folder, notes["files"], on_progress, done=0.5 if to_copy else 0.0)
+            _pack(tar, folder, n_files, on_progress, done=0.5 if to_copy else 0.0)
     Installation.objects.filter(pk=1).update(backed_up_at=timezone.now())
     return notes
 
@@ -121,7 +123,7 @@ def _of(verb: str, number: int, total: int) -> str:
 
 
 def backups_tidy() -> int:
-    """Remove folders of backups that were killed a day ago; return how many."""
+    """Remove folders of backups that were killed a day ago; return their number."""
     before, removed = time.time() - UNFINISHED_SECONDS, 0
     for folder in Path(settings.MEDIA_ROOT).glob(f"{_FOLDER}*"):
         with contextlib.suppress(FileNotFoundError):
@@ -132,7 +134,7 @@ def backups_tidy() -> int:
 
 
 def backup_restore(source: Path) -> dict[str, Any]:
-    """Bring a backup back into an empty installation, and up to this version's tables.
+    """Restore a backup into an empty installation, and migrate it to this version's tables.
 
     Raises
     ------
@@ -144,13 +146,13 @@ def backup_restore(source: Path) -> dict[str, Any]:
         folder = Path(name)
         notes = _unpack(source, folder)
         _read_database(folder / "database")
+        connections.close_all()
+        call_command("migrate", interactive=False, verbosity=0)
+        for row in Installation.objects.all():  # a store without its mark accepts no files
+            store.store().write_mark(row.store_mark)
         _store_files(folder / "media")
         if (folder / "secret_key").exists():
             os.replace(folder / "secret_key", Path(settings.INSTANCE_DIR) / "secret_key")
-    connections.close_all()
-    call_command("migrate", interactive=False, verbosity=0)
-    for row in Installation.objects.all():
-        store.store().write_mark(row.store_mark)
     return notes
 
 
@@ -172,7 +174,7 @@ def _unpack(source: Path, folder: Path) -> dict[str, Any]:
 
 
 def _inside(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Yield files and folders, which is all that a backup holds, each inside its folder.
+    """Yield the files and folders of a backup, each inside its folder, and nothing else.
 
     Filters of tarfile do the same, but Python 3.11.2, which Debian 12 has, knows none.
     """
@@ -184,7 +186,7 @@ def _inside(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
 
 
 def _check_empty() -> None:
-    """Refuse to write over anybody's data."""
+    """Refuse to overwrite existing data."""
     present = set(connection.introspection.table_names())
     for model in (apps.get_model("accounts.Organisation"), apps.get_model("accounts.User")):
         if model._meta.db_table in present and model._default_manager.exists():
@@ -195,8 +197,8 @@ def _check_empty() -> None:
 
 @contextmanager
 def _writers_waiting() -> Iterator[None]:
-    """Let all writers wait until the end of the block."""
-    with transaction.atomic():  # on SQLite it begins IMMEDIATE: takes the one lock of writers
+    """Make all writers wait until the end of the block."""
+    with transaction.atomic():  # on SQLite it begins IMMEDIATE: it takes the one lock of writers
         if connection.vendor == "postgresql":
             names = map(connection.ops.quote_name, connection.introspection.table_names())
             with connection.cursor() as cursor:
@@ -206,7 +208,7 @@ def _writers_waiting() -> Iterator[None]:
 
 @contextmanager
 def _snapshot() -> Iterator[Callable[[Path], None]]:
-    """Yield the function that copies the rows of this moment, whoever writes in the block."""
+    """Yield the function that copies the rows of this moment, even if others write in the block."""
     take = _snapshot_sqlite if connection.vendor == "sqlite" else _snapshot_postgresql
     with take() as copy:
         yield copy
@@ -214,12 +216,12 @@ def _snapshot() -> Iterator[Callable[[Path], None]]:
 
 @contextmanager
 def _snapshot_sqlite() -> Iterator[Callable[[Path], None]]:
-    """A connection of its own reads what was there when it began."""
+    """Take a snapshot of SQLite by a connection of its own, which reads the state at its start."""
     path = f"file:{connection.settings_dict['NAME']}?mode=ro"
     source = sqlite3.connect(path, uri=True, isolation_level=None)
     try:
         source.execute("BEGIN")
-        source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the reading begins here
+        source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the snapshot begins here
         yield partial(_copy_sqlite, source)
     finally:
         source.close()
@@ -236,7 +238,7 @@ def _copy_sqlite(source: sqlite3.Connection, path: Path) -> None:
 
 @contextmanager
 def _snapshot_postgresql() -> Iterator[Callable[[Path], None]]:
-    """A transaction of its own lends what it sees to ``pg_dump``, for as long as it is open."""
+    """Take a snapshot of PostgreSQL by an open transaction that exports it to ``pg_dump``."""
     own = connection.copy()
     try:
         own.set_autocommit(False)
@@ -285,14 +287,14 @@ def _run_tool(name: str, arguments: list[str]) -> None:
 
 
 def _database_address() -> str:
-    """The connection in libpq's words, without the password, which the environment carries."""
+    """Return the connection in libpq's format; the password is in the environment instead."""
     names = {"NAME": "dbname", "USER": "user", "HOST": "host", "PORT": "port"}
     given = {word: connection.settings_dict.get(name) for name, word in names.items()}
     return " ".join(f"{word}='{value}'" for word, value in given.items() if value)
 
 
 def _copy_stored(path: Path, target: Path) -> None:
-    """Fetch a file of an object store into the backup; one of no row may be gone by now."""
+    """Fetch a file of an object store into the backup; a file without a row may be gone by now."""
     with contextlib.suppress(FileNotFoundError):
         copy = target / path.relative_to(settings.MEDIA_ROOT)
         copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -300,7 +302,7 @@ def _copy_stored(path: Path, target: Path) -> None:
 
 
 def _store_files(source: Path) -> None:
-    """Bring the files of a backup to where the store has them."""
+    """Put the files of a backup into the store."""
     for name, _, files in os.walk(source):
         folder = Path(settings.MEDIA_ROOT) / Path(name).relative_to(source)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Whose request it is: behind a proxy every one comes from the proxy's address."""
+"""Address of a request's sender: behind a proxy, every request comes from the proxy's address."""
 
 import ipaddress
 from collections.abc import Callable
@@ -14,7 +14,7 @@ FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED
 
 
 def read_networks(text: str) -> list[Network]:
-    """Return addresses and networks given with commas; ValueError names the first bad one."""
+    """Return the networks of a comma-separated list; ValueError names the first bad one."""
     return [
         ipaddress.ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip()
     ]
@@ -25,8 +25,8 @@ class ClientAddressMiddleware:
 
     Anybody can write ``X-Forwarded-For``: entries count only as far as trusted proxies wrote them,
     from the right. From a sender that is no trusted proxy all forwarded headers are removed, so
-    that nobody chooses an address, and with it whom a lock after failed sign-ins hits. With
-    ``TRUST_PROXY`` alone, every sender counts as one proxy that wrote the last entry.
+    that no sender can choose an address, and with it the victim of a lock after failed sign-ins.
+    With ``TRUST_PROXY`` alone, every sender counts as one proxy that wrote the last entry.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -34,7 +34,7 @@ class ClientAddressMiddleware:
         self._has_warned = False
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Replace the address before anything reads it."""
+        """Replace the sender's address before any other code reads it."""
         sender = request.META.get("REMOTE_ADDR", "")
         chain = [part.strip() for part in request.META.get(FORWARDED[0], "").split(",")]
         if _is_trusted(sender):
@@ -58,7 +58,7 @@ class ClientAddressMiddleware:
 
 
 def _first_untrusted(chain: list[str], sender: str) -> str:
-    """The nearest address that no trusted proxy has; the last one known where all are trusted."""
+    """Return the nearest address that is no trusted proxy, or the last one if all are."""
     found = sender
     for part in reversed(chain):
         address = _address(part)
@@ -71,7 +71,7 @@ def _first_untrusted(chain: list[str], sender: str) -> str:
 
 
 def _address(text: str) -> str:
-    """The address in an entry, without a port; '' where there is none."""
+    """Return the address in an entry, without a port; '' if there is none."""
     bare = text.strip()
     if bare.startswith("["):
         bare = bare[1:].partition("]")[0]

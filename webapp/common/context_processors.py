@@ -1,4 +1,4 @@
-"""What every page knows: the rail with its counts and the user's appearance settings."""
+"""Context of every page: the rail with its counts and the user's appearance settings."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
+from webapp.accounts.models import User
 from webapp.common import hooks
 from webapp.common.toasts import pending_toasts
 
@@ -13,31 +14,52 @@ from webapp.common.toasts import pending_toasts
 def interface(request: HttpRequest) -> dict[str, Any]:
     """Return ``rail`` (sections of links) and ``theme``; evaluated only if a template uses them."""
     user = getattr(request, "user", None)
-    signed_in = user is not None and user.is_authenticated
+    person = user if user is not None and user.is_authenticated else None
     return {
-        "rail": SimpleLazyObject(lambda: rail_of(request)) if signed_in else [],
+        "rail": SimpleLazyObject(lambda: rail_of(request.path, person))
+        if person is not None
+        else [],
+        "help_section": SimpleLazyObject(lambda: help_section_of(request.path)),
         "toasts": SimpleLazyObject(lambda: pending_toasts(request)),
-        "theme": user.theme if signed_in else "auto",
-        "shortcuts_enabled": user.keyboard_shortcuts if signed_in else True,
+        "theme": person.theme if person is not None else "auto",
+        "shortcuts_enabled": person.keyboard_shortcuts if person is not None else True,
     }
 
 
-def rail_of(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the sections of the rail, each with the lines that the user may open."""
+def help_section_of(path: str) -> str:
+    """Return the section of Help about the page at a path; "start" where no line leads to it."""
+    sections = [
+        (len(prefix), item.help_section)
+        for item in hooks.navigation_items()
+        if item.url_name != "common:help"
+        if path.startswith(prefix := item.prefix or reverse(item.url_name))
+    ]
+    length, section = max(sections, default=(0, ""))
+    return section if length > len("/") else "start"
+
+
+def rail_of(path: str, user: User) -> list[dict[str, Any]]:
+    """Return the sections of the rail at a path, each with the lines that the user may open."""
     sections: dict[str, list[dict[str, Any]]] = {name: [] for name in hooks.SECTIONS}
     for item in hooks.navigation_items():
-        if item.role is not None and not request.user.has_role(item.role):
+        if not item.is_shown_to(user):
             continue
         url = reverse(item.url_name)
         prefix = item.prefix or url
-        is_current = request.path == url if prefix == "/" else request.path.startswith(prefix)
+        is_current = path == url if prefix == "/" else path.startswith(prefix)
         sections[item.section].append(
             {
                 "label": item.label,
                 "icon": item.icon,
                 "url": url,
-                "count": item.count(request.user) if item.count else "",
+                "count": _right_part(item, user),
                 "is_current": is_current,
             }
         )
     return [{"title": title, "items": items} for title, items in sections.items() if items]
+
+
+def _right_part(item: hooks.NavigationItem, user: User) -> int | str:
+    if item.counted is not None:
+        return hooks.rail_counts(user)[item.counted]
+    return item.label_of(user) if item.label_of else ""

@@ -1,12 +1,12 @@
-"""What may stand in addresses beside Django's own kinds."""
+"""Path converters for addresses beside Django's own."""
 
 from django.urls.converters import StringConverter
 
 
 class TableFormat(StringConverter):
-    """The kinds of files that tables are downloaded as; any other address is not found.
+    """File formats of downloaded tables; any other address is not found.
 
-    What stands there becomes the end of a file's name, so it must be nobody's choice.
+    The value becomes the ending of a file name, so users must not choose it freely.
     """
 
     regex = "csv|xlsx"

@@ -1,13 +1,14 @@
-"""Who may call a view. A role includes the rights of the roles below it."""
+"""Access rules of views. A role includes the rights of the roles below it."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpResponseBase
 
 from webapp.accounts.models import Role
+from webapp.accounts.requests import SignedInRequest
 
 View = Callable[..., HttpResponseBase]
 
@@ -17,7 +18,7 @@ def role_required(role: Role) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        def wrapped(request: SignedInRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not request.user.has_role(role):
                 raise PermissionDenied(f"This needs the role {role.label.lower()}.")
             return view(request, *args, **kwargs)
@@ -30,3 +31,15 @@ def role_required(role: Role) -> Callable[[View], View]:
 viewer_required = role_required(Role.VIEWER)
 staff_required = role_required(Role.STAFF)
 administrator_required = role_required(Role.ADMINISTRATOR)
+
+
+def operator_required(view: View) -> View:
+    """Allow a view to operators of the installation; others get 403, administrators too."""
+
+    @wraps(view)
+    def wrapped(request: SignedInRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_operator:
+            raise PermissionDenied("Only an operator of the installation can do this.")
+        return view(request, *args, **kwargs)
+
+    return wrapped

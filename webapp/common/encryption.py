@@ -1,9 +1,9 @@
-"""Values that are encrypted before they reach the database, where the installation sets a key.
+"""Encryption of values before they reach the database, if the installation sets a key.
 
-``ENCRYPTION_KEYS`` holds Fernet keys with commas: the first encrypts, all decrypt, so that a new
-key is put before the old ones, ``manage.py encrypt_again`` runs, and the old ones are taken away.
-Without a key values are kept as they are; with one, what is already there is read as before and
-encrypted when it is next written, or by that command.
+``ENCRYPTION_KEYS`` holds comma-separated Fernet keys: the first encrypts, all decrypt. To change
+keys, put the new one first, run ``manage.py encrypt_again``, and remove the old ones.
+Without a key, values are stored as plain text. After a key is set, these are read as before and
+encrypted when they are next written, or by that command.
 """
 
 import json
@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 
-MARK = "fernet:"  # no JSON begins so
+MARK = "fernet:"  # no JSON begins with this
 
 
 @lru_cache(maxsize=8)
@@ -31,13 +31,13 @@ def _cipher(keys: tuple[str, ...]) -> MultiFernet:
 
 
 def seal(text: str) -> str:
-    """Return what is kept of a text: a token, or the text itself where there is no key."""
+    """Return the stored form of a text: a token, or the text itself without a key."""
     keys = tuple(settings.ENCRYPTION_KEYS)
     return MARK + _cipher(keys).encrypt(text.encode()).decode("ascii") if keys else text
 
 
 def unseal(kept: str) -> str:
-    """Return the text of what is kept; ImproperlyConfigured where its key is not among ours."""
+    """Return the text of a stored form; ImproperlyConfigured if its key is not among ours."""
     if not kept.startswith(MARK):
         return kept
     keys = tuple(settings.ENCRYPTION_KEYS)
@@ -52,7 +52,10 @@ def unseal(kept: str) -> str:
 
 
 class SealedJSONField(models.TextField):
-    """Any JSON value, encrypted as a whole; the database cannot search in it."""
+    """Field of any JSON value, encrypted as a whole; the database cannot search in it."""
+
+    _pyi_private_set_type: Any  # what the type checker takes the values of objects to be
+    _pyi_private_get_type: Any
 
     def get_prep_value(self, value: Any) -> str | None:
         """Return the column's text."""
@@ -63,13 +66,13 @@ class SealedJSONField(models.TextField):
         return None if value is None else json.loads(unseal(value))
 
     def to_python(self, value: Any) -> Any:
-        """Return the value as it is: forms and fixtures hold no text of ours."""
+        """Return the value unchanged: forms and fixtures hold no text of ours."""
         return value
 
     def value_to_string(self, obj: models.Model) -> str:
-        """Return the value for a fixture, readable: a dump is read where the key may be another."""
+        """Return the value for a fixture, readable: a dump may be loaded under another key."""
         return json.dumps(self.value_from_object(obj), cls=DjangoJSONEncoder)
 
     def get_lookup(self, lookup_name: str) -> Any:
-        """Allow only the question whether there is a value."""
+        """Return the lookup of this name; only ``isnull`` is allowed."""
         return super().get_lookup(lookup_name) if lookup_name == "isnull" else None

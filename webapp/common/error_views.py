@@ -1,17 +1,25 @@
-"""Error pages: what happened and what to do, nothing of the inside."""
+"""Error pages: the error and the next step, without internal details."""
 
 import sys
 
+from django.core.exceptions import DisallowedHost
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import resolve
 
 from webapp.common.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
-from webapp.files.store import StoreAwayError
+from webapp.common.hooks import error_page_of
+from webapp.common.kept_forms import is_marked, keep
+from webapp.files import store
 
-RETRY_SECONDS = 10  # after which a page or a program may ask again
-AWAY_ERRORS = (OperationalError, InterfaceError, StoreAwayError)
+RETRY_SECONDS = 10  # after which a page or a program may try again
 AWAY_ADVICE = "Nothing was changed. Wait a few seconds and try again."
+
+UNKNOWN_NAME = (
+    "This server does not answer by the name “{name}”. To allow the name, the operator adds it "
+    "to the variable ALLOWED_HOSTS, separated by commas, and starts the server again."
+)
 
 _PAGES = {
     400: ("The request cannot be read", "Go back and send it again. Nothing was changed."),
@@ -21,47 +29,58 @@ _PAGES = {
 }
 
 
+def is_away(error: BaseException) -> bool:
+    """Return True if an error means that the database or the store cannot be used now."""
+    return isinstance(error, OperationalError | InterfaceError) or store.is_fault(error)
+
+
 def away_title(error: BaseException) -> str:
-    """Return what does not answer, in words."""
-    is_store = isinstance(error, StoreAwayError)
-    return f"The {'store of files' if is_store else 'database'} does not answer"
+    """Return the name of the part that does not answer."""
+    return f"The {'store of files' if store.is_fault(error) else 'database'} does not answer"
 
 
 def _page(request: HttpRequest, status: int, detail: str = "") -> HttpResponse:
+    own = error_page_of(request.path)
+    if own is not None:
+        return own(request, status)
     title, advice = _PAGES[status]
     context = {"title": title, "advice": detail or advice, "status": status}
     return render(request, "common/error.html", context, status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400."""
+    """Answer 400, and explain how to allow a name that the server does not know."""
+    if isinstance(exception, DisallowedHost):
+        name = request.META.get("HTTP_HOST", "")[:100]
+        return _page(request, 400, UNKNOWN_NAME.format(name=name))
     return _page(request, 400)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 403; the sentence of our own PermissionDenied is meant for the reader."""
+    """Answer 403; the message of our own PermissionDenied is meant for the reader."""
     return _page(request, 403, str(exception))
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 404, the same for what is absent and what belongs to others."""
+    """Answer 404, the same for absent objects and for objects of others."""
     return _page(request, 404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer 500, or 503 while database or store are away, 507 while the disk is full.
 
-    What may have failed is not touched.
-
-    Django calls this while it handles the error.
+    Parts that may have failed are not used. Django calls this while it handles the error.
     """
     error, status = sys.exception(), 500
     title, advice = _PAGES[status]
     if error is not None and is_full_disk(error):
         title, advice, status = FULL_DISK.rstrip("."), FULL_DISK_ADVICE, 507
-    elif isinstance(error, AWAY_ERRORS):
+    elif error is not None and is_away(error):
         title, advice, status = away_title(error), AWAY_ADVICE, 503
     context = {"title": title, "advice": advice, "status": status}
+    own = error_page_of(request.path)
+    if own is not None:
+        return own(request, status)
     response = render(None, "common/error.html", context, status=status)
     if status in (503, 507):
         response["Retry-After"] = str(RETRY_SECONDS)
@@ -70,7 +89,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form whose token is missing or old."""
+    """Answer a form with a missing or old token; lead back to a form that keeps the typed text."""
+    if request.method == "POST" and is_marked(resolve(request.path_info).func) and keep(request):
+        return redirect(request.path)
     return _page(
         request, 403, "This form was open for too long. Load the page again and resend it."
     )

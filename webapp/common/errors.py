@@ -1,9 +1,9 @@
-"""The errors whose message is shown to people as it is."""
+"""Errors with messages that are shown to people unchanged."""
 
 
 class Refusal(ValueError):
-    """What was asked for cannot be done. One sentence for whoever asked; nothing was changed."""
+    """Refusal of a request, in one sentence for the sender; nothing was changed."""
 
 
 class ConflictError(Refusal):
-    """Somebody else was quicker: what was asked for was seen as it is no longer. A 409 by API."""
+    """Conflict: another person changed the object since the sender saw it. The API answers 409."""

@@ -1,11 +1,12 @@
-"""What happens that other programs may want to know, told to whoever listens.
+"""Events that other programs may need, sent as a signal to what delivers them.
 
-An event is told in the transaction of the act, so that both stand or neither. Data holds ids on
+An event is sent in the transaction of its act, so that both are kept or neither. Data holds ids on
 screen and keys of objects: no names, no e-mails, no answers.
 """
 
-from collections.abc import Callable
 from typing import Any
+
+from django.dispatch import Signal
 
 EVENTS = {
     "placement.finished": "A placement's rooms are worked out.",
@@ -14,19 +15,12 @@ EVENTS = {
     "letters.sent": "The letters of a placement are sent, as far as they could be.",
     "job.failed": "A computation failed.",
 }
-Listener = Callable[[Any, str, dict[str, Any]], None]
-_listeners: list[Listener] = []
+
+event_sent = Signal()  # sender: the name of the event; organisation: its key; data: JSON values
 
 
-def listen(listener: Listener) -> None:
-    """Call a function of (key of the organisation, event, data) at every event."""
-    if listener not in _listeners:
-        _listeners.append(listener)
-
-
-def tell(organisation: Any, event: str, **data: Any) -> None:
-    """Tell an event of an organisation, by its key; values of data are as JSON has them."""
+def send_event(organisation: Any, event: str, **data: Any) -> None:
+    """Send an event of an organisation, by its key; values of data are JSON values."""
     if event not in EVENTS:
         raise ValueError(f"There is no event {event}.")
-    for listener in _listeners:
-        listener(organisation, event, data)
+    event_sent.send(sender=event, organisation=organisation, data=data)

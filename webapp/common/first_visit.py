@@ -1,4 +1,4 @@
-"""What a process of the web server does once, before anybody visits it."""
+"""Preparation of a web process before its first request."""
 
 from contextlib import suppress
 
@@ -8,13 +8,13 @@ from django.urls import NoReverseMatch, get_resolver, reverse
 
 
 def prepare_for_first_visit() -> None:
-    """Read every page's code, its addresses and its templates, which are kept from then on.
+    """Load the code of every page, its addresses and its templates, which then stay in memory.
 
-    Without it the first look at a page takes 100 ms more, in each process again; all of this
-    together takes half a second.
+    Otherwise the first request of a page takes 100 ms more, in each process; loading all
+    pages together takes half a second.
     """
     for namespace in get_resolver().namespace_dict:
-        with suppress(NoReverseMatch):  # no page has this name, but to say so all are read
+        with suppress(NoReverseMatch):  # no page has this name; resolving it loads all of them
             reverse(f"{namespace}:")
     for folder in settings.TEMPLATES[0]["DIRS"]:
         for path in folder.rglob("*.html"):

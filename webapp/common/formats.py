@@ -1,4 +1,4 @@
-"""Numbers, durations and times as the product writes them."""
+"""Formats of numbers, durations and times."""
 
 import math
 from datetime import datetime, timedelta
@@ -6,8 +6,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from engine.tabular.words import counted as counted  # pages count in the engine's words
+
 MINUS = "\u2212"
-_ROUNDING = 1e-9  # of two digits: 0.01 % written as a float is a little more, and is not 0.011 %
+_ROUNDING = 1e-9  # of two digits: 0.01 % as a float is a little more, but not 0.011 %
 
 
 def number(value: Any, digits: int = 0) -> str:
@@ -19,11 +21,6 @@ def number(value: Any, digits: int = 0) -> str:
     return f"{MINUS}{text}" if rounded < 0 else text
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return '1 blank' or '1,058 blanks'."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
 def signed(value: Any, digits: int = 2) -> str:
     """Return a number with '+' or '−'; zero after rounding has no sign."""
     text = number(value, digits)
@@ -31,7 +28,7 @@ def signed(value: Any, digits: int = 2) -> str:
 
 
 def per_cent(value: Any, digits: int = 1) -> str:
-    """Return a fraction as per cent; what rounds to nothing but is not reads 'under 0.1 %'."""
+    """Return a fraction as per cent; a non-zero one that rounds to zero reads 'under 0.1 %'."""
     if value is None or not math.isfinite(float(value)):
         return ""
     smallest = 10.0 ** -int(digits)
@@ -53,9 +50,9 @@ def gap(value: float | None) -> str:
 
 
 def is_telling(gap: float | None) -> bool:
-    """Whether a relative gap says how near the best a result is: not from 100 % on.
+    """Return True if a relative gap is below 100 %, so that it measures the distance from the best.
 
-    Then one bound is known, and the other is still to be proved.
+    From 100 % on, one bound is known and the other is still to be proved.
     """
     return gap is not None and gap < 1.0
 
@@ -98,7 +95,7 @@ def time_left(seconds: float | None) -> str:
 
 
 def when(value: datetime, now: datetime) -> str:
-    """Return a time as people say it, in the server's time zone."""
+    """Return a time in everyday words, in the server's time zone."""
     local = timezone.localtime(value)
     if local.date() == now.date():
         return f"today {local:%H:%M}"

@@ -1,4 +1,4 @@
-"""Room for the frames of deep calls, so that none falls on the edge of the interpreter's memory."""
+"""Room for the frames of deep calls, so that a loop does not cross the interpreter's chunk edge."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
@@ -6,18 +6,18 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Slots of 8 bytes. CPython keeps the frames of a thread in pieces of 16 kB, or of the next power of
-# two that holds a larger frame: 264 kB get 512, and what is left is room for some 500 calls.
+# Slots of 8 bytes. CPython keeps the frames of a thread in chunks of 16 kB, or of the next power of
+# two that holds a larger frame: 264 kB get 512, which leaves room for some 500 calls.
 _SLOTS = 33_000
 
 
 def with_room_for_frames(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function that calls this one with room for all frames below it.
 
-    Where a loop runs at a depth at which its calls just pass the end of a piece, each call asks the
-    system for a new piece and gives it back: a page of 50 pairs, below some 70 frames of Django,
-    took 45 ms instead of 18 for that, in 3,200 page faults. The frame of this function is larger
-    than a piece, so that what follows it lies in one that is large.
+    If the calls of a loop just pass the end of a chunk, each call gets a new chunk from the system
+    and returns it: a page of 50 pairs, below some 70 frames of Django, took 45 ms instead of 18 for
+    that, in 3,200 page faults. The frame of this function is larger than a chunk, so the frames
+    below it are in a large one.
 
     References
     ----------

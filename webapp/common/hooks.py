@@ -1,4 +1,4 @@
-"""Places where an application adds itself to shared pages, from its ``AppConfig.ready``.
+"""Hooks by which an application adds itself to shared pages, from its ``AppConfig.ready``.
 
 An application registers plain functions; nothing here imports an application. Every function gets
 the signed-in user and must stay within the user's organisation.
@@ -8,21 +8,42 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.utils.text import slugify
+
 from webapp.accounts.models import Organisation, Role, User
+from webapp.common.selectors import owned_counts
 
 
 @dataclass(frozen=True, slots=True)
 class NavigationItem:
-    """One line of the rail. ``count`` gives what stands at its right (a number, a text, or '')."""
+    """One line of the rail.
+
+    Its right part is the number of objects of ``counted`` in the organisation, or the text that
+    ``label_of`` returns.
+    """
 
     section: str  # "", "Housing", "Images" or "Workspace", in this order
     label: str
     icon: str
     url_name: str
     order: int = 50
-    count: Callable[[User], int | str] | None = None
+    counted: type[Model] | None = None
+    label_of: Callable[[User], str] | None = None
     prefix: str = ""  # addresses under this path select the item; default: the item's own address
-    role: Role | None = None  # who sees it, so that nobody is led to a page that is refused
+    role: Role | None = None  # people who see it, so that no link leads to a refused page
+    for_operators: bool = False  # operators see it too, whatever their role
+
+    @property
+    def help_section(self) -> str:
+        """The section of Help about its pages, such as "housing-placements"."""
+        return slugify(f"{self.section} {self.label}")
+
+    def is_shown_to(self, user: User) -> bool:
+        """Return True if the person may open it."""
+        is_enough = self.role is None or user.has_role(self.role)
+        return is_enough or (self.for_operators and user.is_operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +61,7 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One answer of the search: a student, a pair, a cohort, an image."""
+    """One result of the search: a student, a pair, a cohort, an image."""
 
     title: str
     detail: str
@@ -50,7 +71,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class HomePanel:
-    """A panel of the home page: a template and the function that makes its context.
+    """Panel of the home page: a template and the function that makes its context.
 
     The function returns None to leave the panel out (nothing there yet)."""
 
@@ -61,7 +82,7 @@ class HomePanel:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a cohort is: so many of so many, in words; a later ``stage`` tells more."""
+    """Progress of a cohort in words and numbers; the latest ``stage`` is shown."""
 
     words: str
     done: int
@@ -71,12 +92,28 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """What is done, 0 to 1."""
+        """Return the share of completed work, 0 to 1."""
         return self.done / self.total if self.total else 0.0
+
+
+# A function from a request and a status to an error page; it does not use the database.
+ErrorPage = Callable[[HttpRequest, int], HttpResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class CohortContent:
+    """Objects that a purge removes with a cohort: "397 requests".
+
+    ``url`` leads to objects to be withdrawn before the purge; "" if there are none.
+    """
+
+    words: str
+    url: str = ""
 
 
 @dataclass(slots=True)
 class _Registry:
+    error_pages: dict[str, ErrorPage] = field(default_factory=dict)
     navigation: list[NavigationItem] = field(default_factory=list)
     next_steps: list[Callable[[User], Iterable[NextStep]]] = field(default_factory=list)
     home_panels: list[HomePanel] = field(default_factory=list)
@@ -85,6 +122,7 @@ class _Registry:
     progresses: list[Callable[[Collection[Any]], Mapping[Any, Progress]]] = field(
         default_factory=list
     )
+    contents: list[Callable[[Any], Iterable[CohortContent]]] = field(default_factory=list)
     searches: list[Callable[[User, str], Iterable[SearchHit]]] = field(default_factory=list)
     demonstrations: list[tuple[int, Callable[[Organisation, User], str]]] = field(
         default_factory=list
@@ -92,6 +130,17 @@ class _Registry:
 
 
 _registry = _Registry()
+
+
+def register_error_pages(prefix: str, function: ErrorPage) -> None:
+    """Register an application's own error pages for a path and everything below it."""
+    _registry.error_pages[prefix] = function
+
+
+def error_page_of(path: str) -> ErrorPage | None:
+    """Return the error pages of a path; None if the shared ones apply."""
+    found = [prefix for prefix in _registry.error_pages if path.startswith(prefix)]
+    return _registry.error_pages[max(found, key=len)] if found else None
 
 
 def register_navigation(item: NavigationItem) -> None:
@@ -112,7 +161,7 @@ def register_home_panel(panel: HomePanel) -> None:
 
 
 def register_home_fact(function: Callable[[User], str]) -> None:
-    """Add a part of the home page's line of facts, such as "4 cohorts"; '' leaves it out."""
+    """Add a part of the home page's line of facts, such as "4 cohorts"; '' adds nothing."""
     _registry.home_facts.append(function)
 
 
@@ -124,21 +173,26 @@ def register_home_action(template: str) -> None:
 def register_cohort_progress(
     function: Callable[[Collection[Any]], Mapping[Any, Progress]],
 ) -> None:
-    """Add a source of how far cohorts are; it gets keys of cohorts and returns those it knows."""
+    """Add a source of the progress of cohorts; it gets keys and returns those it knows."""
     _registry.progresses.append(function)
 
 
+def register_cohort_contents(function: Callable[[Any], Iterable[CohortContent]]) -> None:
+    """Add a source of the objects that a purge removes with a cohort; it gets the cohort."""
+    _registry.contents.append(function)
+
+
 def register_search(function: Callable[[User, str], Iterable[SearchHit]]) -> None:
-    """Add a source of answers to the search box; it gets the query as typed, stripped."""
+    """Add a source of search results; it gets the query as typed, stripped."""
     _registry.searches.append(function)
 
 
 def register_demonstration(
     function: Callable[[Organisation, User], str], *, order: int = 50
 ) -> None:
-    """Add a loader of demonstration data; it is idempotent and says in a sentence what is there.
+    """Add an idempotent loader of demonstration data that returns its content in a sentence.
 
-    It gets the demonstration organisation and its staff user, and runs with the worker absent: it
+    It gets the demonstration organisation and its staff user, and runs without the worker: it
     makes finished objects by calling services directly.
     """
     _registry.demonstrations.append((order, function))
@@ -153,8 +207,18 @@ def navigation_items() -> tuple[NavigationItem, ...]:
     return tuple(_registry.navigation)
 
 
+def rail_counts(user: User) -> dict[type[Model], int]:
+    """Return the numbers of the rail by model, counted by one query for each request's user."""
+    known: dict[type[Model], int] | None = getattr(user, "rail_counts", None)
+    if known is None:
+        counted = [item.counted for item in _registry.navigation if item.counted is not None]
+        known = owned_counts(user, counted)
+        user.rail_counts = known  # type: ignore[attr-defined]
+    return known
+
+
 def next_steps(user: User) -> list[NextStep]:
-    """Return what the user can do next, most useful first."""
+    """Return the next steps of the user, most useful first."""
     steps = [step for function in _registry.next_steps for step in function(user)]
     return sorted(steps, key=lambda step: step.order)
 
@@ -176,7 +240,7 @@ def home_actions() -> tuple[str, ...]:
 
 
 def cohort_progress(keys: Collection[Any]) -> dict[Any, Progress]:
-    """Return how far each cohort is, by key: of all sources the latest stage."""
+    """Return the progress of each cohort, by key: the latest stage of all sources."""
     found: dict[Any, Progress] = {}
     for function in _registry.progresses:
         for key, progress in function(keys).items():
@@ -185,8 +249,14 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, Progress]:
     return found
 
 
+def cohort_contents(cohort: Any) -> list[CohortContent]:
+    """Return the objects that a purge removes with a cohort, those to be withdrawn first."""
+    found = [content for function in _registry.contents for content in function(cohort)]
+    return sorted(found, key=lambda content: not content.url)
+
+
 def search(user: User, query: str) -> list[SearchHit]:
-    """Return the answers of every source."""
+    """Return the search results of every source."""
     return [hit for function in _registry.searches for hit in function(user, query)]
 
 

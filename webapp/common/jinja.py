@@ -1,4 +1,4 @@
-"""The words that templates of Jinja share with those of Django."""
+"""Functions that Jinja templates share with Django's."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from webapp.common.templatetags.interface import badge, icon
 
 
 def environment(**options: Any) -> Environment:
-    """Return what the templates of Jinja are read with."""
+    """Return the environment of the Jinja templates."""
     made = Environment(**options, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 - Django's autoescape is among them
     made.filters |= {"number": formats.number, "per_cent": formats.per_cent}
     made.globals |= {"badge": badge, "icon": icon}

@@ -1,7 +1,7 @@
-"""How often somebody may do something a minute, counted for all processes together.
+"""Rate limits per minute, counted for all processes together.
 
-The counts lie in the broker, which every host of an installation reaches. They are no data: while
-it is away each process counts for itself, and a restart forgets them.
+The counts are in the broker, which every host of an installation reaches. They are not permanent:
+while the broker is away each process counts for itself, and a restart drops the counts.
 """
 
 import time
@@ -14,6 +14,7 @@ from django.core.cache.backends.base import BaseCache
 from redis.exceptions import RedisError
 
 from webapp.common.errors import Refusal
+from webapp.common.silence import broker
 
 log = structlog.get_logger(__name__)
 
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 
 class TooManyError(Refusal):
-    """A limit is reached; ``retry_after`` tells in how many seconds to try again."""
+    """Error of a reached limit; ``retry_after`` is the number of seconds until the next try."""
 
     def __init__(self, sentence: str, retry_after: int) -> None:
         super().__init__(sentence)
@@ -30,35 +31,40 @@ class TooManyError(Refusal):
 
 
 def count_up(what: str, who: str, *, window: int = MINUTE, by: int = 1) -> int:
-    """Count acts of this minute (or of so many seconds) and return how many there were.
+    """Count acts of this minute (or of ``window`` seconds) and return their number.
 
-    What is counted now is included; ``by=0`` only looks.
+    The acts counted now are included; ``by=0`` only reads.
     """
     key = f"limit:{what}:{who}:{int(time.time()) // window}"
     return _shared(lambda cache: _count(cache, key, window, by))
 
 
 def is_first(mark: str, *, seconds: int) -> bool:
-    """Whether no process has asked this for so many seconds: of many askers, one is told yes."""
+    """Return True if no process called this for ``seconds``: only one of many callers gets True."""
     return _shared(lambda cache: bool(cache.add(f"once:{mark}", 1, timeout=seconds)))
 
 
 def seconds_left() -> int:
-    """Return how long this minute still takes, rounded up."""
+    """Return the rest of this minute in seconds, rounded up."""
     return MINUTE - int(time.time()) % MINUTE
 
 
 def _shared(ask: Callable[[BaseCache], T]) -> T:
-    try:
-        return ask(caches["limits"])
-    except (RedisError, OSError) as error:
-        log.warning("limits are counted by each process for itself", error=str(error))
-        return ask(caches["default"])
+    if broker.may_ask():
+        try:
+            answer = ask(caches["limits"])
+        except (RedisError, OSError) as error:
+            broker.was_silent()
+            log.warning("limits are counted by each process for itself", error=str(error))
+        else:
+            broker.answered()
+            return answer
+    return ask(caches["default"])
 
 
 def _count(cache: BaseCache, key: str, window: int, by: int) -> int:
     cache.add(key, 0, timeout=2 * window)
     try:
         return cache.incr(key, by) if by else int(cache.get(key, 0))
-    except ValueError:  # it was thrown out between the two
+    except ValueError:  # it was evicted between the two calls
         return by

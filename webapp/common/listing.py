@@ -1,11 +1,11 @@
-"""The one way to list objects: filter by name, count, page.
+"""Lists of objects: filter by name, sort, count, page.
 
-What a list costs depends on its page, not on how many objects there are nor on what they hold:
+The cost of a list depends on its page, not on the number of objects or their size:
 
 - ``light`` leaves the heavy columns of a model (``HEAVY``: questions, curves, digests) where they
   are;
-- ``list_page`` finds the keys of a page first, so that what is computed for a row is computed for
-  the rows that are shown;
+- ``list_page`` finds the keys of a page first, so that computations per row are done only for the
+  rows shown;
 - a ``Tally`` counts the rows of another table for the objects of a page, by one query on that table
   alone. A count that is joined would group by every column of every joined row instead.
 """
@@ -18,19 +18,20 @@ from django.core.paginator import Page, Paginator
 from django.db import models
 
 M = TypeVar("M", bound=models.Model)
+M_co = TypeVar("M_co", bound=models.Model, covariant=True)
 
 PAGE_SIZE = 50
 MAX_QUERY = 100
 
 
 class ArrayLength(models.Func):
-    """The number of entries of a JSON column that holds a list."""
+    """Database function: the number of entries of a JSON column that holds a list."""
 
     function = "jsonb_array_length"
     output_field = models.IntegerField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """SQLite has another name for it."""
+        """Return the SQL for SQLite, which has another name for the function."""
         return super().as_sql(compiler, connection, function="json_array_length", **context)
 
 
@@ -38,13 +39,20 @@ def light(queryset: models.QuerySet[M], *related: str) -> models.QuerySet[M]:
     """Join the named relations and leave the heavy columns of all of them in the database."""
     columns = list(getattr(queryset.model, "HEAVY", ()))
     for path in related:
-        model = queryset.model
+        model: type[models.Model] = queryset.model
         for name in path.split("__"):
-            model = model._meta.get_field(name).related_model
+            model = _related(model, name)
         columns += [f"{path}__{column}" for column in getattr(model, "HEAVY", ())]
     return (
         queryset.select_related(*related).defer(*columns) if related else queryset.defer(*columns)
     )
+
+
+def _related(model: type[models.Model], name: str) -> type[models.Model]:
+    related = model._meta.get_field(name).related_model
+    if related is None or isinstance(related, str):
+        raise TypeError(f"{model.__name__}.{name} is no relation.")
+    return related
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,7 @@ class Tally:
     """Numbers about the rows of another table, set on objects as attributes.
 
     ``owner`` is the field of ``rows`` that holds an object's key, ``numbers`` {attribute: aggregate
-    over its rows}. An object without rows gets the aggregate's value of none: 0 for a count.
+    over its rows}. An object without rows gets the aggregate's empty value: 0 for a count.
     """
 
     rows: models.QuerySet[Any]
@@ -70,8 +78,9 @@ class Tally:
             for row in mine.order_by().values(self.owner).annotate(**self.numbers)
         }
         none = {
-            name: number.empty_result_set_value if number.default is None else number.default
+            name: number.empty_result_set_value if default is None else default
             for name, number in self.numbers.items()
+            for default in [getattr(number, "default", None)]
         }
         for one in objects:
             for name, value in found.get(one.pk, none).items():
@@ -79,31 +88,32 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(Generic[M]):
-    """One page of a list and the text that it was filtered by."""
+class Listing(Generic[M_co]):
+    """One page of a list, its filter text, and its order: a name, with "-" for descending."""
 
     page: Page
     query: str
+    sort: str = ""
 
     @property
-    def rows(self) -> Sequence[M]:
-        """The objects of the page."""
-        return self.page.object_list
+    def rows(self) -> Sequence[M_co]:
+        """Return the objects of the page."""
+        return list(self.page.object_list)
 
     @property
     def is_long(self) -> bool:
-        """Whether a filter helps: there is more than a page, or one is set."""
+        """Return True if a filter helps: there is more than a page, or a filter is set."""
         return bool(self.query) or self.page.paginator.num_pages > 1
 
     def __bool__(self) -> bool:
-        """Whether there is anything to list; a filter that fits nothing is no empty list."""
+        """Return True if there are objects, or a filter, which may match none."""
         return bool(self.query) or self.page.paginator.count > 0
 
 
 def page_at(rows: Any, number: str | int | None, size: int = PAGE_SIZE) -> Page:
-    """Return one page of rows that were filtered and put in order elsewhere.
+    """Return one page of rows that are already filtered and sorted.
 
-    Nonsense in ``number`` reads as the first page, a number beyond the end as the last.
+    An invalid ``number`` gives the first page, one beyond the end the last.
     """
     return Paginator(rows, size).get_page(number)
 
@@ -113,12 +123,18 @@ def list_page(
     parameters: Mapping[str, str],
     *tallies: Tally,
     search: Sequence[str] = ("name",),
+    sorts: Sequence[str] = (),
     size: int = PAGE_SIZE,
 ) -> Listing[M]:
-    """Return the page of a list that an address asks for by ``q`` and ``page``.
+    """Return the page of a list that an address requests by ``q``, ``sort`` and ``page``.
 
-    The page is that of :func:`page_at`.
+    The page is that of :func:`page_at`. ``sorts`` are the fields that people may sort by; the
+    first is the order, descending, of an address that requests none of them.
     """
+    sort = parameters.get("sort", "")
+    if sorts:
+        sort = sort if sort.removeprefix("-") in sorts else f"-{sorts[0]}"
+        queryset = queryset.order_by(sort, "-pk")
     query = parameters.get("q", "").strip()[:MAX_QUERY] if search else ""
     if query:
         fits = models.Q()
@@ -132,4 +148,4 @@ def list_page(
     page.object_list = [rows[key] for key in order if key in rows]
     for tally in tallies:
         tally.add_to(page.object_list)
-    return Listing(page, query)
+    return Listing(page, query, sort if sorts else "")

@@ -1,10 +1,10 @@
-"""How much memory this machine has, and how much of it is taken."""
+"""Memory of this machine, total and used."""
 
 from pathlib import Path
 
 
 def memory() -> tuple[float, float] | None:
-    """Return used and all bytes of memory, of the container where it has less; None: unknown."""
+    """Return used and total bytes of memory, of the container if it has less; None if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         facts = dict(line.split(":") for line in lines)

@@ -1,67 +1,62 @@
-"""What Prometheus reads: requests of all web processes, jobs and room on disk at this moment."""
+"""Metrics for Prometheus: requests of all web processes, jobs and current room on disk."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterable
 
 from django.conf import settings
 from django.utils import timezone
-from prometheus_client import (
-    CollectorRegistry,
-    Histogram,
-    Metric,
-    generate_latest,
-    multiprocess,
-)
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from webapp.common.models import Installation
+from webapp.common.request_counts import request_counts
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-
-_own = CollectorRegistry()
-_requests = Histogram(
-    "bethe_hall_request_seconds",
-    "Seconds from a request to the beginning of its answer.",
-    ("view", "status"),
-    buckets=_SECONDS,
-    registry=_own,
-)
-# An application adds what it can count at the moment of reading; see webapp/jobs/apps.py.
+# Applications add gauges that are computed when they are read; see webapp/jobs/apps.py.
 gauges: list[Callable[[], Iterable[Metric]]] = []
 
 
 def count_request(view: str, status: int, seconds: float) -> None:
     """Count one answer by its view's name and the class of its status ("2xx")."""
-    _requests.labels(view or "none", f"{status // 100}xx").observe(seconds)
+    request_counts().count(view, status, seconds)
 
 
 def exposition() -> bytes:
-    """Return everything in Prometheus's text format.
-
-    With ``PROMETHEUS_MULTIPROC_DIR``, which the supervisor sets, requests are those of all web
-    processes of this host; without it, of the one that answers.
-    """
+    """Return everything in Prometheus's text format."""
     registry = CollectorRegistry()
+    registry.register(_Requests())
     registry.register(_Now())
-    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-        multiprocess.MultiProcessCollector(registry)
-        return generate_latest(registry)
-    return generate_latest(_own) + generate_latest(registry)
+    return generate_latest(registry)
+
+
+class _Requests(Collector):
+    """Collector of requests since the web server started."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the one histogram."""
+        requests = HistogramMetricFamily(
+            "bethe_hall_request_seconds",
+            "Seconds from a request to the beginning of its answer.",
+            labels=["view", "status"],
+        )
+        for view, status, buckets, seconds in request_counts().histograms():
+            bounds = [(floatToGoString(bound), count) for bound, count in buckets]
+            requests.add_metric([view, status], bounds, seconds)
+        yield requests
 
 
 class _Now(Collector):
-    """What is true when it is asked."""
+    """Collector of current values, computed when it is read."""
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the room on disk and what applications add."""
+        """Yield the room on disk and the gauges of applications."""
         free = GaugeMetricFamily("bethe_hall_free_bytes", "Bytes that are free where files lie.")
         free.add_metric([], shutil.disk_usage(settings.INSTANCE_DIR).free)
         yield free
         row = Installation.objects.filter(backed_up_at__isnull=False).first()
-        if row is not None:
+        if row is not None and row.backed_up_at is not None:
             age = GaugeMetricFamily(
                 "bethe_hall_backup_age_seconds", "Seconds since the last backup; absent before it."
             )

@@ -1,4 +1,4 @@
-"""Headers of the browser policy that Django does not set itself."""
+"""Middleware: browser policy headers, zero bytes, redirects of fragments, and toasts."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 
+from webapp.accounts.requests import HtmxRequest
 from webapp.common import toasts
 
 _PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"
@@ -16,13 +17,13 @@ _WHOLE_PAGES = ("accounts:sign-in", "accounts:password")
 
 
 class BrowserPolicyMiddleware:
-    """Switch off what no page uses, and keep signed-in pages out of shared caches."""
+    """Middleware that disables unused browser features, and shared caching of signed-in pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Add the headers; a view that set Cache-Control itself knows better."""
+        """Add the headers, except a Cache-Control that the view set itself."""
         response = self.get_response(request)
         response.setdefault("Permissions-Policy", _PERMISSIONS)
         response.setdefault("Cross-Origin-Resource-Policy", "same-origin")
@@ -33,27 +34,27 @@ class BrowserPolicyMiddleware:
 
 
 class ZeroByteMiddleware:
-    """Refuse a zero byte in a parameter or a field: no form sends one, and PostgreSQL takes none.
+    """Middleware that refuses zero bytes in fields: no form sends one, and PostgreSQL accepts none.
 
-    What views read behind ``csrf_exempt`` they check themselves.
+    Views behind ``csrf_exempt`` check their input themselves.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Let the view be found first."""
+        """Continue, so that the view is found first."""
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Callable, *_: object) -> None:
-        """Raise BadRequest, which answers 400 in words, before anything is done."""
+        """Raise BadRequest, which answers 400 in words, before the view runs."""
         sent = [request.GET] if getattr(view, "csrf_exempt", False) else [request.GET, request.POST]
         if any("\x00" in text for data in sent for _, texts in data.lists() for text in texts):
             raise BadRequest("A field holds a zero byte.")
 
 
 class FragmentRedirectMiddleware:
-    """Send the whole page to sign-in when a fragment is asked for without a session.
+    """Middleware that sends the whole page to sign-in if a fragment is requested without a session.
 
     htmx follows a redirect and would put the sign-in page into the place of a job card.
     """
@@ -62,7 +63,7 @@ class FragmentRedirectMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Turn a redirect to a page of accounts into one of the whole page."""
+        """Turn a redirect of a fragment to a page of accounts into a redirect of the whole page."""
         response = self.get_response(request)
         if "HX-Request" not in request.headers or response.status_code != HTTPStatus.FOUND:
             return response
@@ -72,13 +73,13 @@ class FragmentRedirectMiddleware:
 
 
 class ToastMiddleware:
-    """Append waiting toasts to the answer of an htmx request, which renders no whole page."""
+    """Middleware that appends waiting toasts to the answer of an htmx request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Leave redirects alone: their toasts wait for the page that follows."""
+    def __call__(self, request: HtmxRequest) -> HttpResponse:
+        """Skip redirects: their toasts wait for the page that follows."""
         response = self.get_response(request)
         is_fragment = (
             request.htmx

@@ -1,4 +1,4 @@
-"""What every owned object has: an organisation that alone may see it."""
+"""Base models of owned objects, each visible to one organisation only."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class OrganisationOwned(models.Model):
-    """An object of one organisation; nobody of another one may learn that it exists.
+    """Object of one organisation; people of other organisations must not learn that it exists.
 
     Views fetch such objects only through :func:`webapp.common.selectors.owned_by` and
     :func:`webapp.common.selectors.get_owned_or_404`.
@@ -25,23 +25,23 @@ class OrganisationOwned(models.Model):
         abstract = True
 
 
-class Living(models.Manager[Any]):
-    """Leaves out what somebody removed and a job still takes away."""
+class LivingManager(models.Manager[Any]):
+    """Manager that hides removed objects, which a job still deletes."""
 
     def get_queryset(self) -> models.QuerySet[Any]:
-        """Return what is there for people."""
+        """Return the objects that people see."""
         return super().get_queryset().filter(removed_at=None)
 
 
 class Removable(models.Model):
-    """An object with thousands of rows and files: gone for everybody at once, taken away by a job.
+    """Object with thousands of rows and files: hidden for everybody at once, then deleted by a job.
 
-    Only `everything` finds it in between.
+    Until then only `everything` finds it.
     """
 
     removed_at = models.DateTimeField(null=True, editable=False)
 
-    objects = Living()
+    objects = LivingManager()
     everything = models.Manager()  # noqa: DJ012 - a manager too; the first is what people see
 
     class Meta:
@@ -49,7 +49,7 @@ class Removable(models.Model):
 
 
 class Installation(models.Model):
-    """What there is once: which store belongs to this database, and when it was backed up last."""
+    """Single row of the installation: the store of this database and the last backup's time."""
 
     store_mark = models.CharField(max_length=32)
     backed_up_at = models.DateTimeField(null=True)

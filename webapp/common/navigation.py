@@ -1,4 +1,4 @@
-"""The rail's lines that belong to no single application."""
+"""Lines of the rail that belong to no single application."""
 
 from webapp.common.hooks import NavigationItem, register_navigation
 

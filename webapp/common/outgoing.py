@@ -1,8 +1,8 @@
-"""What leaves the product one by one: kept in rows, claimed before it goes, tried again.
+"""Outgoing messages, kept in rows, claimed before they are sent, and tried again.
 
 Mails of questionnaires, letters and deliveries to other programs are rows of this shape. A row is
-claimed by compare-and-set, so that of two senders one sends it. The sweep calls :func:`send_due`
-again and again; what fails waits twice as long each time.
+claimed by compare-and-set, so that only one of two senders sends it. The sweep calls
+:func:`send_due` repeatedly; after each failure a row waits twice as long.
 """
 
 import time
@@ -19,15 +19,15 @@ from django.utils import timezone
 
 log = structlog.get_logger(__name__)
 
-BUDGET_SECONDS = 4.0  # of one sweep, which looks after jobs as well
-_CLAIM_MINUTES = 10  # after which a row whose sender died is looked at again
+BUDGET_SECONDS = 4.0  # of one sweep, which also handles jobs
+_CLAIM_MINUTES = 10  # after which a row with a dead sender is due again
 _AT_ONCE = 500
-REFUSED = "The mail server refused the address: "  # and what it said
-_PERMANENT = 500  # SMTP: codes from here on say that another try will not help
+REFUSED = "The mail server refused the address: "  # followed by the server's answer
+_PERMANENT = 500  # SMTP: from this code on, another try will not help
 
 
 class Outgoing(models.Model):
-    """Something on its way; ``due_at`` is when it goes, or when it was claimed."""
+    """Message on its way; ``due_at`` is its time to go, or the time when it was claimed."""
 
     WAITING, SENDING, SENT, FAILED = "waiting", "sending", "sent", "failed"
     MAX_ATTEMPTS = 5
@@ -43,7 +43,7 @@ class Outgoing(models.Model):
 
 
 class OutgoingMail(Outgoing):
-    """A mail on its way to one ``address``."""
+    """Mail on its way to one ``address``."""
 
     subject = models.CharField(max_length=200)
     text = models.TextField()
@@ -53,11 +53,11 @@ class OutgoingMail(Outgoing):
 
 
 class RefusedError(Exception):
-    """Whoever receives it said no; another try will not help."""
+    """Error of a receiver that refused; another try will not help."""
 
 
 class UnreachableError(Exception):
-    """Nobody answers there now; the rest of this turn would not arrive either."""
+    """Error of a receiver that does not answer now; the rest of this turn would fail too."""
 
 
 def send_due(
@@ -67,7 +67,7 @@ def send_due(
     lost: str = "",
     seconds: float = BUDGET_SECONDS,
 ) -> int:
-    """Send what is due, for some seconds at most, and return how many went out.
+    """Send the due rows for at most ``seconds``, and return how many were sent.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def send_due(
         Raises RefusedError to give up, UnreachableError to try this row later and no other now,
         anything else to try this row later.
     lost : str
-        What to say of a row whose sender died half-way, which may have arrived: such a row fails
-        with this sentence. "": it is sent again, for twice is better than never.
+        Error of a row whose sender died half-way, and which may have arrived. "": it is sent again,
+        because twice is better than never.
     """
     _bring_back(rows)
     _find_lost(rows, lost)
@@ -94,7 +94,7 @@ def send_due(
             continue
         try:
             send(row)
-        except Exception as error:  # whatever the other side answers is kept with the row
+        except Exception as error:  # any answer of the other side is stored with the row
             _keep_failure(rows, row, error)
             if isinstance(error, UnreachableError):
                 break
@@ -105,7 +105,7 @@ def send_due(
 
 
 def _bring_back(rows: models.QuerySet[Any]) -> None:
-    """Have rows due now that would wait longer than any pause: the clock was set back."""
+    """Make rows due now that would wait longer than any pause: the clock was set back."""
     now = timezone.now()
     for attempts in range(rows.model.MAX_ATTEMPTS + 1):
         latest = now + timedelta(minutes=2**attempts + 1)
@@ -136,7 +136,7 @@ def _keep_failure(rows: models.QuerySet[Any], row: Outgoing, error: Exception) -
 
 
 def sentence_of(error: Exception) -> str:
-    """Return what went wrong; ours are sentences already, others carry the name of their kind."""
+    """Return the error in a sentence; other libraries' errors get the name of their kind."""
     own = isinstance(error, RefusedError | UnreachableError)
     return str(error) if own else f"{type(error).__name__}: {error}"
 
@@ -148,7 +148,7 @@ def mails_send_due(
     lost: str = "",
     seconds: float = BUDGET_SECONDS,
 ) -> int:
-    """Send the mails that are due over one connection, and return how many went out."""
+    """Send the due mails over one connection, and return how many were sent."""
     if not rows.filter(state__in=(Outgoing.WAITING, Outgoing.SENDING)).exists():
         return 0
     connection = get_connection()
@@ -169,7 +169,7 @@ def mails_send_due(
 
 
 def _deliver(message: EmailMessage) -> None:
-    """Send a mail; tell apart a server that refuses this one from one that takes none now."""
+    """Deliver a mail; distinguish a server that refuses this one from one that takes none now."""
     try:
         message.send()
     except SMTPRecipientsRefused as error:
@@ -180,5 +180,5 @@ def _deliver(message: EmailMessage) -> None:
         raise
     except SMTPResponseException:
         raise
-    except OSError as error:  # smtplib's own errors are OSErrors too, and say nothing about one
+    except OSError as error:  # smtplib's own errors are OSErrors too, but concern only one mail
         raise UnreachableError(f"{type(error).__name__}: {error}") from error

@@ -1,13 +1,13 @@
-"""Numbers out of addresses and forms, which anybody may have taken apart."""
+"""Numbers from addresses and forms, which people may have edited."""
 
 import re
 
-MAX_DIGITS = 9  # what a database column of any kind still holds
+MAX_DIGITS = 9  # fits a database column of any kind
 _ID_ON_SCREEN = re.compile(r"\s*(?:s[\s-]*)?([0-9]+)\s*", re.IGNORECASE)
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number that 1 to 9 digits write, or None for anything else.
+    """Return the number of a text of 1 to 9 digits, or None for anything else.
 
     ``str.isdigit`` alone is not enough: it also holds for "²", which ``int`` refuses, and ``int``
     refuses more than 4,300 digits.

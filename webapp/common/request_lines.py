@@ -1,8 +1,8 @@
-"""One line of JSON for each request and each job, and the id by which they belong together.
+"""Log lines: one line of JSON per request and per job, joined by an id.
 
-A request gets an id, which its answer carries as ``X-Request-ID``. Every line that is logged while
-it is served carries it, a job that it starts takes it along, and so does every line of the worker,
-the engine's included, while that job runs.
+A request gets an id, which its answer carries as ``X-Request-ID``. All log lines of the request
+carry it, and so does every job that it starts, with every line of the worker and the engine while
+that job runs.
 """
 
 import secrets
@@ -18,12 +18,12 @@ lines = structlog.get_logger("bethe_hall.lines")
 
 
 def current_request_id() -> str:
-    """Return the id of the request that is served now; '' outside of one."""
+    """Return the id of the current request; '' outside of one."""
     return str(structlog.contextvars.get_contextvars().get("request", ""))
 
 
 class RequestLineMiddleware:
-    """Log one line for each request, without its query, which may hold what a person searched."""
+    """Middleware that logs one line per request, without its query, which may hold a search."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -35,7 +35,7 @@ class RequestLineMiddleware:
         with structlog.contextvars.bound_contextvars(request=identifier):
             response = self.get_response(request)
             seconds = time.perf_counter() - started
-            user = getattr(request, "_cached_user", None)  # asking anew might ask the database
+            user = getattr(request, "_cached_user", None)  # another access might query the database
             lines.info(
                 "request",
                 method=request.method,

@@ -1,6 +1,6 @@
-"""Reading objects inside the walls of an organisation."""
+"""Queries limited to one organisation."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -12,11 +12,10 @@ from django.http import Http404
 from webapp.accounts.models import Organisation, User
 
 M = TypeVar("M", bound=models.Model)
-_counted: list[type[models.Model]] = []
 
 
 def owned_by(model: type[M] | models.QuerySet[M], user: User) -> models.QuerySet[M]:
-    """Return the objects of the user's organisation, and no others."""
+    """Return the objects of the user's organisation only."""
     queryset = model if isinstance(model, models.QuerySet) else model._default_manager.all()
     return queryset.filter(organisation_id=user.organisation_id)
 
@@ -35,7 +34,7 @@ def get_owned_or_404(model: type[M] | models.QuerySet[M], user: User, pk: Any) -
 
 
 def get_or_404(objects: models.QuerySet[M], pk: Any) -> M:
-    """Return the object of this key, or raise Http404, also for what can be no key at all."""
+    """Return the object of this key; raise Http404 if there is none or the key is invalid."""
     try:
         return objects.get(pk=pk)
     except (models.ObjectDoesNotExist, ValidationError, ValueError, TypeError) as error:
@@ -43,33 +42,21 @@ def get_or_404(objects: models.QuerySet[M], pk: Any) -> M:
 
 
 def get_or_none(objects: models.QuerySet[M], pk: Any) -> M | None:
-    """Return the object of this key, None where there is none, also for what can be no key."""
+    """Return the object of this key; None if there is none or the key is invalid."""
     try:
         return get_or_404(objects, pk)
     except Http404:
         return None
 
 
-def counter_of(model: type[models.Model]) -> Callable[[User], int]:
-    """Return a function that counts the objects of a user's organisation.
-
-    The rail shows most of these numbers on every page: all that were asked for here are counted
-    together, by one query, once in a request.
-    """
-    if model not in _counted:
-        _counted.append(model)
-    return lambda user: _counts(user)[model]
-
-
-def _counts(user: User) -> dict[type[models.Model], int]:
-    known: dict[type[models.Model], int] | None = getattr(user, "owned_counts", None)
-    if known is None:
-        numbers = [_number(model) for model in _counted]
-        of_user = Organisation.objects.filter(pk=user.organisation_id).order_by()
-        row = of_user.values_list(*numbers).first() or [0] * len(numbers)
-        known = dict(zip(_counted, row, strict=True))
-        user.owned_counts = known  # type: ignore[attr-defined]  # of this request's user alone
-    return known
+def owned_counts(
+    user: User, models_counted: Iterable[type[models.Model]]
+) -> dict[type[models.Model], int]:
+    """Return the number of objects of each model in the user's organisation, by one query."""
+    numbers = {model: _number(model) for model in models_counted}
+    organisation = Organisation.objects.filter(pk=user.organisation_id or 0).order_by()
+    row = organisation.values_list(*numbers.values()).first() or [0] * len(numbers)
+    return dict(zip(numbers, row, strict=True))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Static files under names that contain their hash, so that browsers may keep them for ever."""
+"""Static files named with their hash, so that browsers may keep them for ever."""
 
 from typing import Any
 
@@ -6,13 +6,12 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class ForgivingManifestStorage(CompressedManifestStaticFilesStorage):
-    """Falls back to the plain name for a file that was not collected (yet): a page without style
-    says more than an error page."""
+    """Storage that falls back to the plain name of a file not collected yet, without an error."""
 
     manifest_strict = False
 
     def hashed_name(self, name: str, content: Any = None, filename: str | None = None) -> str:
-        """Return the name with its hash, or the name alone when the file is not there."""
+        """Return the name with its hash, or the plain name if the file is absent."""
         try:
             return super().hashed_name(name, content, filename)
         except ValueError:

@@ -1,4 +1,4 @@
-"""Toasts: what happened, with Undo. They travel as Django messages, so they survive a redirect."""
+"""Toasts: short reports with Undo. They travel as Django messages, so they survive a redirect."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from webapp.common.errors import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Toast:
-    """One sentence, and the address that a POST to undoes it."""
+    """One sentence, and the address of a POST that undoes its action."""
 
     text: str
     undo_url: str = ""
@@ -22,14 +22,14 @@ class Toast:
 
     @property
     def region(self) -> str:
-        """Which live region announces it."""
+        """Return the live region that announces it."""
         return "assertive" if self.is_error else "polite"
 
 
 def toast(
     request: HttpRequest, text: str, *, undo_url: str = "", icon: str = "", error: bool = False
 ) -> None:
-    """Show a sentence on what answers: a page, the page after a redirect, an htmx fragment.
+    """Show a sentence on the answer: a page, the page after a redirect, an htmx fragment.
 
     ``undo_url`` gets a POST when the reader chooses Undo; it should answer with a redirect back.
     """
@@ -41,7 +41,7 @@ def toast(
 def attempt(
     request: HttpRequest, act: Callable[[], object], done: str = "", *, icon: str = ""
 ) -> bool:
-    """Do something, and say that it was done or in one sentence why not; return which."""
+    """Run an action and show that it was done, or in one sentence why not; return True if done."""
     try:
         act()
     except Refusal as refusal:
@@ -53,7 +53,7 @@ def attempt(
 
 
 def pending_toasts(request: HttpRequest) -> list[Toast]:
-    """Return the toasts that wait for this reader, and forget them."""
+    """Return the toasts that wait for this reader, and remove them."""
     found = []
     for message in messages.get_messages(request):
         if "toast" in (message.extra_tags or ""):

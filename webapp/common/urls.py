@@ -1,4 +1,4 @@
-"""Pages that belong to no single application."""
+"""URLs of pages that belong to no single application."""
 
 from django.urls import path
 

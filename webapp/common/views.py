@@ -1,19 +1,20 @@
-"""Home, help, search, and what programs that watch the server ask."""
+"""Home, help and search pages, and addresses for monitoring programs."""
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils.crypto import constant_time_compare
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common import hooks, metrics, readiness
 from webapp.common.context_processors import rail_of
 
 
-@require_GET
-def home(request: HttpRequest) -> HttpResponse:
-    """Show what to do next, then what there is."""
+@require_safe
+def home(request: SignedInRequest) -> HttpResponse:
+    """Show the next steps, then the existing objects."""
     context = {
         "steps": hooks.next_steps(request.user),
         "facts": ", ".join(hooks.home_facts(request.user)),
@@ -23,22 +24,22 @@ def home(request: HttpRequest) -> HttpResponse:
     return render(request, "common/home.html", context)
 
 
-@require_GET
-def help_page(request: HttpRequest) -> HttpResponse:
-    """Say in plain words what the numbers mean and what they do not."""
+@require_safe
+def help_page(request: SignedInRequest) -> HttpResponse:
+    """Explain in plain words what the numbers mean and what they do not."""
     return render(request, "common/help.html")
 
 
-@require_GET
-def rail_counts(request: HttpRequest) -> JsonResponse:
-    """What stands beside the lines of the rail, by their address: a page that stays open asks."""
-    items = [item for section in rail_of(request) for item in section["items"]]
+@require_safe
+def rail_counts(request: SignedInRequest) -> JsonResponse:
+    """Return the counts beside the lines of the rail, by address, for a page that stays open."""
+    items = [item for section in rail_of(request.path, request.user) for item in section["items"]]
     counts = {item["url"]: str(item["count"]) for item in items}
     return JsonResponse(counts, headers={"Cache-Control": "no-store"})
 
 
-@require_GET
-def search(request: HttpRequest) -> HttpResponse:
+@require_safe
+def search(request: SignedInRequest) -> HttpResponse:
     """Find a student, a pair or an object by its id or name; one hit opens at once."""
     query = request.GET.get("q", "").strip()[:100]
     hits = hooks.search(request.user, query) if query else []
@@ -47,27 +48,29 @@ def search(request: HttpRequest) -> HttpResponse:
     return render(request, "common/search.html", {"query": query, "hits": hits})
 
 
-@require_GET
+@require_safe
 @login_not_required
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 while this process serves, whatever becomes of the parts that it uses."""
+    """Answer 200 while this process serves, whatever the state of the parts that it uses."""
     return JsonResponse({"status": "ok"})
 
 
-@require_GET
+@require_safe
 @login_not_required
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 when every part works that people need, else 503; names the parts, no more."""
+    """Answer 200 if every necessary part works, else 503; only names the parts.
+
+    A slow part still works.
+    """
     parts = readiness.readiness()
-    words = {name: "ok" if works else "not ready" for name, works in parts.items()}
-    status = 200 if all(parts.values()) else 503
-    return JsonResponse(words, status=status, headers={"Cache-Control": "no-store"})
+    status = 503 if readiness.Readiness.NOT_READY in parts.values() else 200
+    return JsonResponse(parts, status=status, headers={"Cache-Control": "no-store"})
 
 
-@require_GET
+@require_safe
 @login_not_required
 def metrics_page(request: HttpRequest) -> HttpResponse:
-    """Show numbers to a program that sends ``METRICS_TOKEN``; without one set, to nobody."""
+    """Show metrics to a program that sends ``METRICS_TOKEN``; to nobody if it is not set."""
     scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
     wanted = settings.METRICS_TOKEN
     is_known = scheme.lower() == "bearer" and constant_time_compare(sent.strip(), wanted)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 
 import pytest
 import structlog
@@ -59,6 +60,37 @@ def test_one_part_that_fails_is_named_and_no_more(
     assert answer.status_code == 503
     assert [name for name, word in answer.json().items() if word != "ok"] == [part]
     assert b"secret" not in answer.content
+
+
+def test_a_database_that_another_process_holds_is_slow_and_ready(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held() -> None:
+        raise readiness.SlowError("database is locked")
+
+    monkeypatch.setitem(readiness.checks, "database", held)
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["database"]) == (200, "slow")
+
+
+def test_a_part_that_never_answers_holds_nobody(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, asked = threading.Event(), []
+
+    def never() -> None:
+        asked.append(1)
+        answers.wait()
+
+    monkeypatch.setitem(readiness.checks, "broker", never)
+    monkeypatch.setattr(readiness, "PATIENCE_SECONDS", 0.05)
+    try:
+        found = [readiness.readiness(fresh=True) for _ in range(3)]
+    finally:
+        answers.set()
+    assert [parts["broker"] for parts in found] == ["not ready"] * 3
+    assert found[0]["worker"] == "ok"
+    assert asked == [1], "threads do not pile up"
 
 
 def test_little_room_is_not_ready(client: Client, db: None, settings: LazySettings) -> None:

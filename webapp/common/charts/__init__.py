@@ -1,4 +1,4 @@
-"""Server-rendered SVG charts. Each is a picture and the table of the same numbers.
+"""Server-rendered SVG charts. Each is a picture with a table of the same numbers.
 
 Colours come from classes of ``static/css/charts.css``, so one picture serves light and dark, and no
 inline style is needed. Every series differs by more than its colour: dashes, shapes or labels.

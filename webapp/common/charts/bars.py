@@ -1,4 +1,4 @@
-"""Horizontal bars around zero: what speaks for and what against."""
+"""Horizontal bars on both sides of zero: reasons for and against."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LABEL_WIDTH, VALUE_WIDTH = 190.0, 62.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar; positive is blue (for), negative orange (against)."""
+    """One bar of the chart; positive is blue (for), negative orange (against)."""
 
     label: str
     value: float

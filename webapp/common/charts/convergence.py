@@ -1,4 +1,4 @@
-"""Two bounds on one axis that meet in the optimum, and below them the gap on a log axis."""
+"""Convergence plot: two bounds that meet in the optimum, and below the gap on a log axis."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class ConvergenceSeries:
-    """The trace of an iterative method; None where a value is unknown."""
+    """Trace of an iterative method; None for unknown values."""
 
     iterations: Sequence[int]
     seconds: Sequence[float]
@@ -35,7 +35,7 @@ class ConvergenceSeries:
 
 @dataclass(frozen=True, slots=True)
 class ConvergenceWords:
-    """What the plot says beside its lines."""
+    """Texts of the plot beside its lines."""
 
     upper: str = "Objective: nothing can be better than this"
     lower: str = "Best found so far"
@@ -45,11 +45,11 @@ class ConvergenceWords:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where things stand; one frame for desks, one for phones."""
+    """Layout of a picture; one frame for desks, one for phones."""
 
     width: float
     left: float
-    right: float  # of the panels; the numbers at the present end stand beside them
+    right: float  # of the panels; the current numbers are beside them
     bounds: tuple[float, float]
     gap: tuple[float, float]
     ticks: int
@@ -60,9 +60,9 @@ _DESK = _Frame(760.0, 66.0, 652.0, (52.0, 268.0), (342.0, 568.0), 6, 2)
 _PHONE = _Frame(320.0, 58.0, 244.0, (66.0, 226.0), (312.0, 468.0), 3, 1)
 
 LATE = 0.3  # share of the axis that may stay empty before the first bound
-LINE = 18.0  # from one line of a legend to the next
-LABEL = 16.0  # height that a number takes
-_Key = tuple[str, str, str]  # classes of the line, what it is, class of the words
+LINE = 18.0  # distance between the lines of a legend
+LABEL = 16.0  # height of a number
+_Key = tuple[str, str, str]  # classes of the line, its name, class of the words
 
 
 def convergence_chart(
@@ -74,10 +74,10 @@ def convergence_chart(
     words: ConvergenceWords,
     seconds_left: float | None = None,
 ) -> Chart:
-    """Draw upper and lower bound, the region in which the optimum lies, the gap and its target.
+    """Draw upper and lower bound, the region of the optimum between them, the gap and its target.
 
     ``seconds_left`` draws the expected path of a live run from now to the target. The chart holds
-    two pictures, for desks and for phones, of which CSS shows one.
+    two pictures, for desks and for phones; CSS shows one.
     """
     horizontal = [float(x) for x in (series.iterations if by == "step" else series.seconds)]
     expected_end = None
@@ -96,7 +96,7 @@ def convergence_chart(
 
 
 class _Drawing:
-    """One picture of a trace in one frame."""
+    """Picture of a trace in one frame."""
 
     def __init__(
         self,
@@ -114,11 +114,11 @@ class _Drawing:
         self._lower = _held(_known(horizontal, series.lower), horizontal[-1])
         gaps = [(t, gap) for t, gap in _known(horizontal, series.gap) if gap > 0]
         self._gap = _held(gaps, horizontal[-1])
-        # Nothing is expected of a gap that has reached its target.
+        # A gap that has reached its target has no expected path.
         is_ahead = bool(target and self._gap and self._gap[-1][1] > target)
         self._expected_end = expected_end if is_ahead else None
         self._keys = self._gap_keys()
-        # Without bounds the panel of the gap moves up into their place.
+        # Without bounds, the gap's panel moves up into their place.
         has_bounds = bool(self._upper or self._lower)
         self._shift = 0.0 if has_bounds else self._gap_title_y() - 14.0
         end = max(self._expected_end or 0.0, horizontal[-1]) or 1.0
@@ -131,7 +131,7 @@ class _Drawing:
         )
 
     def _start(self, end: float) -> float:
-        """Zero, unless much time passed before the first bound: then the axis begins at it."""
+        """Return the start of the axis: zero, or the first bound if that took long."""
         known = [line[0][0] for line in (self._upper, self._lower, self._gap) if line]
         first = min(known, default=0.0)
         return first if LATE * end < first < end else 0.0
@@ -147,7 +147,7 @@ class _Drawing:
         return self._picture.finish()
 
     def _draw_bounds(self) -> None:
-        """The upper panel. Early bounds are far off: the axis fits the later two thirds."""
+        """Draw the upper panel. Early bounds are far off: the axis fits the later two thirds."""
         picture, frame = self._picture, self._frame
         top, bottom = frame.bounds
         low, high = _focused_range([v for _, v in self._upper], [v for _, v in self._lower])
@@ -179,7 +179,7 @@ class _Drawing:
         self._label_ends(upper, lower)
 
     def _draw_legend(self, y: float, keys: Sequence[_Key]) -> None:
-        """The lines by name above a panel, where no line runs; y is the last line of words."""
+        """Draw the names of the lines above a panel, where no line runs; y is the last row."""
         columns = self._frame.columns
         first = y - LINE * (-(-len(keys) // columns) - 1)
         for k, (line, words, cls) in enumerate(keys):
@@ -189,7 +189,7 @@ class _Drawing:
             self._picture.text(left + 24, baseline, words, cls)
 
     def _label_ends(self, upper: list[Point], lower: list[Point]) -> None:
-        """A dot at the present end of each bound and its number beside it, where all lines end."""
+        """Draw a dot with its number at the current end of each bound, where all lines end."""
         ends = [
             (line[-1], values[-1][1], dot)
             for line, values, dot in (
@@ -207,7 +207,7 @@ class _Drawing:
             self._picture.text(px + 9, height + 4, formats.number(value, 1), "chart-strong")
 
     def _draw_gap(self) -> None:
-        """The lower panel, on a log axis, with the target as a band."""
+        """Draw the lower panel, on a log axis, with the target as a band."""
         picture, frame, target = self._picture, self._frame, self._target
         top, bottom = frame.gap
         title = self._words.gap if frame.columns > 1 else "Relative duality gap (log axis)"
@@ -229,7 +229,7 @@ class _Drawing:
             self._draw_now(y, pixels[-1])
 
     def _gap_keys(self) -> list[_Key]:
-        """What the gap's panel shows besides the gap: the target, and the path expected to it."""
+        """Return the other entries of the gap's legend: the target and the expected path."""
         keys = []
         if self._target:
             words = f"Certified at {100 * self._target:g} % or below"
@@ -256,7 +256,7 @@ class _Drawing:
         picture.line(frame.left, top, frame.right, top, "chart-line tone-accent dotted")
 
     def _draw_now(self, y: LogScale, now: Point) -> None:
-        """The present end with its number, above the expected path, which falls."""
+        """Draw the current end with its number, above the expected path, which falls."""
         picture, (px, py), gap = self._picture, now, self._gap[-1][1]
         if self._expected_end and self._target:
             end = (self._x(self._expected_end), y(self._target))
@@ -282,18 +282,18 @@ def _known(xs: list[float], values: Sequence[float | None]) -> list[Point]:
 
 
 def _held(points: list[Point], end: float) -> list[Point]:
-    """What is known last holds up to the last report, so that all lines end there."""
+    """Return the points extended to the last report, so that all lines end there."""
     return [*points, (end, points[-1][1])] if points and points[-1][0] < end else points
 
 
 def _focused_range(upper: list[float], lower: list[float]) -> Point:
-    """The range of the later two thirds of the bounds, with a margin."""
+    """Return the range of the later two thirds of the bounds, with a margin."""
     tails = [values[len(values) // 3 :] for values in (upper, lower) if values]
     return padded_range([value for tail in tails for value in tail], share=0.15)
 
 
 def _staircase(points: list[Point]) -> list[Point]:
-    """A bound holds until the next one is known: no slanted lines between two reports."""
+    """Return a staircase: a bound holds until the next one is known, without slanted lines."""
     steps: list[Point] = points[:1]
     for (_, y_before), (x_now, y_now) in pairwise(points):
         steps += [(x_now, y_before), (x_now, y_now)]

@@ -1,4 +1,4 @@
-"""A matrix as colours (cividis, which colour-blind readers and grey prints keep in order)."""
+"""Heatmap of a matrix in cividis, which stays in order for colour-blind readers and in grey."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _CIVIDIS = (
 )  # fmt: skip
 SIZE, LEFT, TOP, BAR = 300.0, 62.0, 10.0, 14.0
 NAME_HEIGHT = 14.0
-CHARACTER = 8.6  # units a character, on phones, where text is larger
+CHARACTER = 8.6  # units per character, on phones, where text is larger
 
 
 def cividis_hex(share: float) -> str:
@@ -80,7 +80,7 @@ def _share_function(low: float, high: float, log: bool):
 def _names(
     picture: Picture, labels: Sequence[str], columns: Sequence[str], cell: float, bottom: float
 ) -> None:
-    """Names along both sides, as many as fit."""
+    """Draw the names along both sides, as many as fit."""
     for name, middle in _places(labels, cell):
         picture.text(LEFT - 6, TOP + middle + 4, name, anchor="end")
     for name, middle in _places(columns, cell):
@@ -90,9 +90,9 @@ def _names(
 
 
 def _places(names: Sequence[str], cell: float) -> list[tuple[str, float]]:
-    """Where names stand along a side: in the middle of their cells, longest stretches first.
+    """Return the positions of names along a side: centred on their cells, longest stretches first.
 
-    An empty name continues the one before it. What has no room beside a longer stretch is left out.
+    An empty name continues the one before it. A name without room beside a longer one is left out.
     """
     starts = [k for k, name in enumerate(names) if name]
     stretches = list(zip(starts, [*starts[1:], len(names)], strict=True))
@@ -105,7 +105,7 @@ def _places(names: Sequence[str], cell: float) -> list[tuple[str, float]]:
 
 
 def _ticks(limits: tuple[float, float], log: bool) -> list[tuple[float, str]]:
-    """Shares of the colour bar's height and the numbers beside them."""
+    """Return the ticks of the colour bar: shares of its height, and their numbers."""
     low, high = limits
     ticks = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):

@@ -1,4 +1,4 @@
-"""How often which values occur, in one collection beside another."""
+"""Histogram of two collections beside each other."""
 
 from collections.abc import Sequence
 
@@ -23,8 +23,8 @@ def histogram(
 ) -> Chart:
     """Draw two named counts between the same edges (one edge more than counts).
 
-    The collections may differ in size: the height is the share of each in per cent, the first as
-    bars, the second as a dashed line of steps.
+    The collections may differ in size: heights are shares of each in per cent, the first as bars,
+    the second as a dashed line of steps.
     """
     for name, counts in (first, second):
         if len(edges) != len(counts) + 1:

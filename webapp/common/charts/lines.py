@@ -16,7 +16,7 @@ MAX_TABLE_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line. Tones: for, against, accent, text, muted; dashes: '', dashed or dotted."""
+    """Chart line. Tones: for, against, accent, text, muted; dashes: '', dashed or dotted."""
 
     label: str
     x: Sequence[float]
@@ -59,8 +59,8 @@ def roc_chart(
 ) -> Chart:
     """Draw ROC curves.
 
-    ``curves``: (label, false positive rates, true positive rates, AUC), the model first, then what
-    it is compared with; the diagonal is added as chance.
+    ``curves``: (label, false positive rates, true positive rates, AUC), the model first, then its
+    competitors; the diagonal is added as chance.
     """
     styles = (("for", ""), ("against", "dashed"), ("accent", "dashed"), ("text", ""))
     x = LinearScale(0.0, 100.0, LEFT, RIGHT)
@@ -100,7 +100,7 @@ def reliability_chart(
     """Draw predicted against observed frequency.
 
     ``bins``: (mean predicted, observed, low, high of the 95 % range, count), as fractions. On log
-    axes bins without an observation stand at the foot of the axis with their range.
+    axes, bins without an observation are at the foot of the axis with their range.
     """
     values = [100 * v for row in bins for v in row[:4] if v > 0]
     if log and values:
@@ -119,7 +119,7 @@ def reliability_chart(
         px = x(100 * predicted)
         picture.line(px, y(100 * lower), px, y(100 * upper), "chart-line tone-for")
         picture.add("circle", cx=px, cy=y(100 * observed), r=4.0, cls="point--filled fill-for")
-    for number, sentence in enumerate(sentences):  # one line would leave a narrow panel
+    for number, sentence in enumerate(sentences):  # one line would make the panel too narrow
         picture.text(0.5 * (LEFT + RIGHT), HEIGHT + 12 + 18 * number, sentence, anchor="middle")
     rows = tuple(
         (
@@ -182,7 +182,7 @@ def _thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _interpolate(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
-    """The value at x of the line through the points, xs ascending; the upper one of a jump."""
+    """Return the line's value at x, with xs ascending; at a jump, the upper value."""
     best = 0.0
     for k in range(len(xs)):
         if xs[k] <= x:

@@ -1,4 +1,4 @@
-"""An SVG drawing under construction, and the finished chart."""
+"""SVG drawing under construction, and the finished chart."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture and the same numbers as a table."""
+    """A picture and a table of the same numbers."""
 
     title: str
     svg: SafeString
@@ -24,7 +24,7 @@ class Chart:
 
 
 class Picture:
-    """Collects SVG elements; text is escaped, coordinates have one decimal."""
+    """Collector of SVG elements; text is escaped, coordinates have one decimal."""
 
     def __init__(self, width: float, height: float, *, title: str, description: str = "") -> None:
         self.width = width
@@ -45,9 +45,9 @@ class Picture:
         self._parts.append(f"<{tag}{written}>{content}</{tag}>")
 
     def text(self, x: float, y: float, text: Any, cls: str = "", anchor: str = "start") -> None:
-        """Add a line of text whose baseline is at y; figures of one width are for numbers alone.
+        """Add a line of text whose baseline is at y; digits of equal width are for numbers only.
 
-        The font widens hyphens together with figures, which tears words apart.
+        The font widens hyphens together with digits, which tears words apart.
         """
         if not any(sign.isalpha() for sign in str(text)):
             cls = f"{cls} tabular".lstrip()

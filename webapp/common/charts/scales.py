@@ -1,4 +1,4 @@
-"""From numbers to pixels, and where the ticks stand."""
+"""Scales from numbers to pixels, and their ticks."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from webapp.common import formats
 
 @dataclass(frozen=True, slots=True)
 class LinearScale:
-    """Maps [low, high] to [start, end] pixels."""
+    """Linear scale from [low, high] to [start, end] pixels."""
 
     low: float
     high: float
@@ -22,7 +22,7 @@ class LinearScale:
         return self.start + (value - self.low) / span * (self.end - self.start)
 
     def ticks(self, wanted: int = 6) -> list[float]:
-        """Return round values inside the range, about as many as wanted."""
+        """Return round values inside the range, about ``wanted`` of them."""
         step = nice_step((self.high - self.low) / max(wanted, 1))
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
@@ -31,7 +31,7 @@ class LinearScale:
 
 @dataclass(frozen=True, slots=True)
 class LogScale:
-    """Maps [low, high], both positive, to [start, end] pixels on a log axis."""
+    """Logarithmic scale from [low, high], both positive, to [start, end] pixels."""
 
     low: float
     high: float
@@ -39,7 +39,7 @@ class LogScale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the pixel of a value; what is too small lies at the low end."""
+        """Return the pixel of a value; a value below the range gets the low end."""
         position = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         return self.start + position * (self.end - self.start)
 

@@ -1,8 +1,8 @@
-"""Template words of the design system; loaded everywhere as builtins.
+"""Template tags and filters of the design system; loaded everywhere as builtins.
 
-Tags: icon, options, badge, stat, page_header ... endpage_header, panel ... endpanel,
-dialog ... enddialog, empty_state, means, query, query_set.
-Filters: number, signed, per_cent, scientific, duration, when.
+Tags: icon, options, badge, stat, page_header ... endpage_header, panel ... endpanel, dialog ...
+enddialog, empty_state, means, query, query_set. Filters: number, signed, per_cent, scientific,
+duration, when.
 """
 
 import math
@@ -27,7 +27,7 @@ register = template.Library()
 @register.simple_tag
 @lru_cache(maxsize=512)
 def icon(name: str, label: str = "", extra: str = "") -> SafeString:
-    """One Lucide icon from the sprite; with a label it is an image, without it decoration."""
+    """Return a Lucide icon from the sprite; with a label it is an image, without it decoration."""
     href = f"{static('icons/lucide.svg')}#{name}"
     if label:
         return format_html(
@@ -43,7 +43,7 @@ def icon(name: str, label: str = "", extra: str = "") -> SafeString:
 
 @register.simple_tag
 def options(choices: Iterable[tuple[str, str]], chosen: str = "") -> SafeString:
-    """The options of a select: values and words, the chosen value selected."""
+    """Return the options of a select: values and words, the chosen value selected."""
     rows = (
         (value, mark_safe(" selected") if value == chosen else "", words)
         for value, words in choices
@@ -53,7 +53,7 @@ def options(choices: Iterable[tuple[str, str]], chosen: str = "") -> SafeString:
 
 @register.simple_tag
 def badge(text: Any, tone: str = "", icon_name: str = "", **attributes: str) -> SafeString:
-    """A small label. Tones: accent, warning, danger, info; none is neutral."""
+    """Return a small label. Tones: accent, warning, danger, info; none is neutral."""
     spin = "spinner" if icon_name == "loader-circle" else ""
     return format_html(
         '<span class="badge {}"{}>{}{}</span>',
@@ -66,7 +66,7 @@ def badge(text: Any, tone: str = "", icon_name: str = "", **attributes: str) -> 
 
 @register.simple_tag
 def stat(label: str, value: Any, note: Any = "", large: bool = False) -> SafeString:
-    """One key figure: label, value with its unit, and what it means; put them into .stats."""
+    """Return one key figure: label, value with its unit, and its meaning; put them into .stats."""
     return format_html(
         '<div class="stat {}"><div class="stat__label">{}</div>'
         '<div class="stat__value">{}</div><div class="stat__note">{}</div></div>',
@@ -81,7 +81,7 @@ def stat(label: str, value: Any, note: Any = "", large: bool = False) -> SafeStr
 def page_header(
     context: RequestContext, content: str, title: str, facts: Any = "", badge: Any = ""
 ) -> SafeString:
-    """Title, badge, one line of facts; the content between the tags is the actions."""
+    """Return title, badge and one line of facts; the content between the tags is the actions."""
     values = {"title": title, "facts": facts, "badge": badge, "actions": content.strip()}
     return render_to_string("common/_page_header.html", values)
 
@@ -95,7 +95,7 @@ def panel(
     flush: bool = False,
     id: str = "",
 ) -> SafeString:
-    """A bordered panel; ``flush`` leaves the padding of the body out, for tables and rows."""
+    """Return a bordered panel; ``flush`` removes the padding of the body, for tables and rows."""
     values = {
         "title": title,
         "note": note,
@@ -109,7 +109,7 @@ def panel(
 
 @register.simple_block_tag
 def dialog(content: str, id: str, title: str, wide: bool = False, open: bool = False) -> SafeString:
-    """A native dialog; anything with data-dialog-open="ID" opens it."""
+    """Return a native dialog; any element with data-dialog-open="ID" opens it."""
     values = {"id": id, "title": title, "wide": wide, "open": open, "content": content}
     return render_to_string("common/_dialog.html", values)
 
@@ -118,19 +118,19 @@ def dialog(content: str, id: str, title: str, wide: bool = False, open: bool = F
 def empty_state(
     sentence: str, action: str = "", url: str = "", icon_name: str = "circle-dashed"
 ) -> dict[str, str]:
-    """One sentence and one button where a list is still empty."""
+    """Return one sentence and one button for an empty list."""
     return {"sentence": sentence, "action": action, "url": url, "icon_name": icon_name}
 
 
 @register.inclusion_tag("common/_means.html")
 def means(yes: str = "", no: str = "") -> dict[str, str]:
-    """What a number means and what it does not."""
+    """Return the meaning of a number, and what it does not mean."""
     return {"yes": yes, "no": no}
 
 
 @register.simple_tag(takes_context=True)
 def query(context: RequestContext, **changes: Any) -> str:
-    """The address's query with some parameters changed, such as ``{% query page=2 %}``.
+    """Return the address's query with some parameters changed, such as ``{% query page=2 %}``.
 
     A value of None or '' removes the parameter.
     """
@@ -146,7 +146,7 @@ def query(context: RequestContext, **changes: Any) -> str:
 
 @register.simple_tag(takes_context=True)
 def query_set(context: RequestContext, name: str, value: Any) -> str:
-    """The address's query with the parameter of this name changed."""
+    """Return the address's query with the parameter of this name changed."""
     return query(context, **{name: value})
 
 
@@ -161,31 +161,31 @@ def _attributes(attributes: dict[str, str]) -> SafeString:
 
 @register.filter
 def number(value: Any, digits: int = 0) -> str:
-    """A number with thousands and a real minus sign: 2,436 or −201.6; blank for None."""
+    """Return a number with thousands and a real minus sign: 2,436 or −201.6; blank for None."""
     return formats.number(value, digits)
 
 
 @register.filter
 def counted(count: int, noun: str) -> str:
-    """A count with its noun: 1 pair, 1,058 pairs."""
+    """Return a count with its noun: 1 pair, 1,058 pairs."""
     return formats.counted(count, noun)
 
 
 @register.filter
 def signed(value: Any, digits: int = 2) -> str:
-    """A number with its sign: +0.70, −0.34."""
+    """Return a number with its sign: +0.70, −0.34."""
     return formats.signed(value, digits)
 
 
 @register.filter
 def per_cent(value: Any, digits: int = 1) -> str:
-    """A fraction as per cent: 0.033 becomes 3.3 %."""
+    """Return a fraction as per cent: 0.033 becomes 3.3 %."""
     return formats.per_cent(value, digits)
 
 
 @register.filter
 def scientific(value: Any, digits: int = 1) -> SafeString:
-    """A small number as 7.4 × 10⁻⁴ with a raised exponent; blank for None."""
+    """Return a small number as 7.4 × 10⁻⁴ with a raised exponent; blank for None."""
     if value is None or not math.isfinite(float(value)):
         return mark_safe("")
     mantissa, exponent = formats.mantissa_and_exponent(float(value), digits)
@@ -196,11 +196,11 @@ def scientific(value: Any, digits: int = 1) -> SafeString:
 
 @register.filter
 def duration(value: Any) -> str:
-    """Seconds or a timedelta in words: 38 s, 2 min 5 s, 1 h 4 min."""
+    """Return seconds or a timedelta in words: 38 s, 2 min 5 s, 1 h 4 min."""
     return formats.duration(value)
 
 
 @register.filter
 def when(value: datetime | None) -> str:
-    """A time as people say it: today 09:12, 18 Nov, 18 Nov 2025."""
+    """Return a time in everyday words: today 09:12, 18 Nov, 18 Nov 2025."""
     return formats.when(value, timezone.localtime()) if value else ""

@@ -1,4 +1,4 @@
-"""``manage.py backup FILE``: database and files of one moment, while people work."""
+"""Command ``manage.py backup FILE``: database and files of one moment, while people work."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -10,16 +10,16 @@ from webapp.common.backup import BackupError, backup_write
 
 
 class Command(BaseCommand):
-    """Write a backup."""
+    """Command that writes a backup."""
 
     help = "Write database and files of this moment to one tar file, while people work."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the file's path."""
+        """Add the path of the file."""
         parser.add_argument("file", type=Path)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the file and say what is in it."""
+        """Write the file and print its content."""
         try:
             notes = backup_write(options["file"])
         except BackupError as error:

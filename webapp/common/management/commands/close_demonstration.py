@@ -1,4 +1,4 @@
-"""Close the demonstration: nobody signs in as one of its three people any more."""
+"""Command that closes the demonstration: its three people can no longer sign in."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from webapp.common.management.commands.load_demonstration import PASSWORD_FILE, 
 
 
 class Command(BaseCommand):
-    """Pages cannot do it, since each organisation keeps an administrator who can sign in."""
+    """Command, because pages always keep one administrator per organisation who can sign in."""
 
     help = "Switch the three people of the demonstration off and forget their password."
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
-        """Switch the three off; what the demonstration made stays, and so do people who were added.
+        """Switch the three accounts off; data of the demonstration and added people stay.
 
-        They are named: an organisation that somebody went on to use must not be locked out.
+        The three are named, so that an organisation which stayed in use is not locked out.
         """
         people = User.objects.filter(username__in=[name for name, _ in PEOPLE])
         for user in people.filter(is_active=True):

@@ -1,4 +1,4 @@
-"""Collecting static files, with a sentence where their folder cannot be written."""
+"""Command that collects static files, with a sentence if their folder cannot be written."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from django.core.management.base import CommandError
 
 
 class Command(collectstatic.Command):
-    """Django's own, which shows a traceback where the folder is read-only or the disk is full."""
+    """Django's command, which shows a traceback for a read-only folder or a full disk."""
 
     def handle(self, **options: Any) -> str | None:
-        """Collect, or say why that is impossible."""
+        """Collect the files, or explain why that is impossible."""
         try:
             return super().handle(**options)
         except OSError as error:

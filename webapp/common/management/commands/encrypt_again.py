@@ -1,4 +1,4 @@
-"""Encrypt everything that is kept encrypted with the first key of ENCRYPTION_KEYS."""
+"""Command that encrypts all encrypted columns with the first key of ENCRYPTION_KEYS."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,15 +13,15 @@ _BATCH = 200
 
 
 class Command(BaseCommand):
-    """Goes through every table with an encrypted column, a few rows a transaction.
+    """Command that rewrites every table with an encrypted column, a few rows per transaction.
 
-    People may go on meanwhile: a row is locked while it is written, and written as it is then.
+    People may continue to work: a row is locked while its current content is rewritten.
     """
 
     help = "Encrypt what is kept with the first key: after a key was set, changed or removed."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read and write every row."""
+        """Rewrite every row with an encrypted column."""
         for model, names in _sealed():
             count = sum(_write(model, names, keys) for keys in _batches(model))
             self.stdout.write(f"{model._meta.verbose_name_plural}: {count:,} rows")

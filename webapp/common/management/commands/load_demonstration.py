@@ -1,4 +1,4 @@
-"""Load the demonstration: an organisation, its people, and what the applications add."""
+"""Command that loads the demonstration: an organisation, its people, and data of applications."""
 
 import secrets
 from typing import Any
@@ -18,24 +18,25 @@ PEOPLE = (
     ("demo-viewer", Role.VIEWER),
     ("demo-admin", Role.ADMINISTRATOR),
 )
+OPERATOR = "demo-admin"
 
 
 class Command(BaseCommand):
-    """Idempotent: what is there already stays as it is."""
+    """Idempotent command: existing objects stay unchanged."""
 
     help = "Load the demonstration organisation, its people, cohorts and images."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What the first start asks for."""
+        """Add the option of the first start."""
         parser.add_argument(
             "--only-first",
             action="store_true",
             help="do nothing where an organisation exists, so that what was removed stays removed",
         )
 
-    @transaction.atomic  # one that was interrupted leaves no organisation that looks loaded
+    @transaction.atomic  # an interrupted run leaves no organisation that looks loaded
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make what is missing and say what is there."""
+        """Make the missing objects and print what exists."""
         if options["only_first"] and Organisation.objects.exists():
             return
         self.stdout.write("Loading the demonstration")
@@ -43,14 +44,18 @@ class Command(BaseCommand):
         for name, role in PEOPLE:
             if not User.objects.filter(username=name).exists():
                 User.objects.create_user(
-                    username=name, password=self._password(), organisation=organisation, role=role
+                    username=name,
+                    password=self._password(),
+                    organisation=organisation,
+                    role=role,
+                    is_operator=name == OPERATOR,
                 )
         staff = User.objects.get(username=PEOPLE[0][0])
         for load in hooks.demonstrations():
             self.stdout.write(load(organisation, staff))
 
     def _organisation(self) -> Organisation:
-        """The organisation of its staff, whatever it is called by now; else a new one."""
+        """Return the organisation of the demonstration's staff, or a new one."""
         staff = User.objects.filter(username=PEOPLE[0][0]).first()
         if staff is not None and staff.organisation is not None:
             return staff.organisation
@@ -59,9 +64,9 @@ class Command(BaseCommand):
         )[0]
 
     def _password(self) -> str:
-        """The password of the demonstration, random for each installation, kept beside its data.
+        """Return the demonstration's password: random per installation, stored with its data.
 
-        A fixed one would be a known way into every installation that somebody exposes.
+        A fixed one would open every installation that is exposed to the network.
         """
         path = settings.INSTANCE_DIR / PASSWORD_FILE
         if not path.exists():

@@ -1,4 +1,4 @@
-"""Make a key for ENCRYPTION_KEYS."""
+"""Command that makes a key for ENCRYPTION_KEYS."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from django.core.management.base import BaseCommand
 
 
 class Command(BaseCommand):
-    """Prints a fresh key; it is kept nowhere."""
+    """Command that prints a new key and stores it nowhere."""
 
     help = "Print a new key for ENCRYPTION_KEYS."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print it."""
+        """Print a new key."""
         self.stdout.write(Fernet.generate_key().decode("ascii"))

@@ -1,4 +1,4 @@
-"""``manage.py restore FILE``: bring a backup back into an empty installation."""
+"""Command ``manage.py restore FILE``: restore a backup into an empty installation."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -10,17 +10,17 @@ from webapp.common.backup import BackupError, backup_restore
 
 
 class Command(BaseCommand):
-    """Bring a backup back."""
+    """Command that restores a backup."""
 
     help = "Bring a backup back into an empty installation that does not run."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the file's path."""
+        """Add the path of the file."""
         parser.add_argument("file", type=Path)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Restore and say what came back."""
+        """Restore the backup and print its content."""
         try:
             notes = backup_restore(options["file"])
         except BackupError as error:
