@@ -1,16 +1,16 @@
-"""The accounts application."""
+"""Application configuration of accounts."""
 
 from django.apps import AppConfig
 
 
 class AccountsConfig(AppConfig):
-    """Connects the signals that record sign-ins; adds people to the rail and the home page."""
+    """Application configuration of accounts: signals of sign-ins, the rail and the home page."""
 
     name = "webapp.accounts"
     label = "accounts"
 
     def ready(self) -> None:
-        """Import what registers itself, and add what shared pages show."""
+        """Import the signal receivers, and add the contents of shared pages."""
         from webapp.accounts import shared_pages, signals  # noqa: F401
 
         shared_pages.register()

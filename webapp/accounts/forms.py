@@ -5,10 +5,11 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.validators import UnicodeUsernameValidator
 
 from webapp.accounts.models import Role, Theme, User
+from webapp.accounts.names import check_alphabet
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password."""
+    """Form of a sign-in name and a password."""
 
     error_messages = {
         "invalid_login": "The name and the password do not belong together.",
@@ -17,7 +18,7 @@ class SignInForm(AuthenticationForm):
 
 
 class SettingsForm(forms.ModelForm):
-    """How the pages look and listen."""
+    """Form of a user's settings for the look and behaviour of pages."""
 
     theme = forms.ChoiceField(label="Colours", choices=Theme.choices, widget=forms.RadioSelect)
     keyboard_shortcuts = forms.BooleanField(
@@ -32,27 +33,27 @@ class SettingsForm(forms.ModelForm):
 
 
 class NewUserForm(forms.Form):
-    """A new person of the administrator's organisation."""
+    """Form for a new person of the administrator's organisation."""
 
     username = forms.CharField(
         label="Sign-in name",
         max_length=150,
-        validators=[UnicodeUsernameValidator()],
+        validators=[UnicodeUsernameValidator(), check_alphabet],
         help_text="Letters, digits and @ . + - _ only.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
     )
     role = forms.ChoiceField(choices=Role.choices, initial=Role.STAFF)
 
     def clean_username(self) -> str:
-        """Spell a name as signing in does; refuse one taken, whatever its case and organisation."""
+        """Return the name as sign-in spells it; refuse one taken in any case and organisation."""
         name = User.normalize_username(self.cleaned_data["username"])
-        self.fields["username"].run_validators(name)  # it may have become longer, or hold a space
-        if User.objects.filter(username__iexact=name).exists():
+        self.fields["username"].run_validators(name)  # it may be longer now, or hold a space
+        if User.objects.named(name).exists():
             raise forms.ValidationError(f"The name {name} is taken. Choose another one.")
         return name
 
 
 class RoleForm(forms.Form):
-    """Another role for a person."""
+    """Form for changing a person's role."""
 
     role = forms.ChoiceField(choices=Role.choices)

@@ -1,22 +1,39 @@
 """Organisations and the people in them."""
 
+import secrets
+from typing import Any, ClassVar, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, UserManager
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import PermissionDenied
 from django.db import models
+
+from webapp.accounts.names import check_alphabet, sign_in_key
+
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no characters that look alike
+
+
+def new_sign_in_code() -> str:
+    """Return a random code for the sign-in link of an organisation, which cannot be guessed."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(12))
 
 
 class Organisation(models.Model):
-    """A university or lab; the wall behind which all its objects stand."""
+    """A university or lab, which owns its objects; no other organisation sees them."""
 
     name = models.CharField(max_length=120, unique=True)
     department = models.CharField(max_length=120, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
-    # Where it is: pages show its times, and questionnaires close by its midnight. Empty: the
-    # installation's zone.
+    # Time zone of its pages and of the midnight at which questionnaires close. If empty, the
+    # installation's.
     time_zone = models.CharField(max_length=64, blank=True)
-    # What its files take: as counted then, and what was taken since. See webapp/files/quota.py.
+    # Part of the sign-in link, whose page offers only this organisation's providers.
+    sign_in_code = models.CharField(
+        max_length=16, unique=True, default=new_sign_in_code, editable=False
+    )
+    # Bytes of its files: the last count plus later additions. See webapp/files/quota.py.
     stored_bytes = models.BigIntegerField(default=0, editable=False)
     stored_at = models.DateTimeField(null=True, editable=False)
 
@@ -28,15 +45,15 @@ class Organisation(models.Model):
 
     @property
     def zone(self) -> ZoneInfo:
-        """The time zone of its pages."""
+        """Time zone of the organisation's pages."""
         try:
             return ZoneInfo(self.time_zone or settings.TIME_ZONE)
-        except (ZoneInfoNotFoundError, ValueError):  # zones of another version of the table
+        except (ZoneInfoNotFoundError, ValueError):  # a zone that this version of the table lacks
             return ZoneInfo(settings.TIME_ZONE)
 
 
 class Role(models.TextChoices):
-    """What a person may do; each role includes the ones before it."""
+    """Rights of a person; each role includes the roles before it."""
 
     VIEWER = "viewer", "Viewer"
     STAFF = "staff", "Staff"
@@ -47,16 +64,60 @@ _RANK = {Role.VIEWER: 0, Role.STAFF: 1, Role.ADMINISTRATOR: 2}
 
 
 class Theme(models.TextChoices):
-    """The colours of the pages."""
+    """Colour scheme of the pages."""
 
     AUTO = "auto", "As the system"
     LIGHT = "light", "Light"
     DARK = "dark", "Dark"
 
 
+class PeopleQuerySet(models.QuerySet["User"]):
+    """Query set of people that looks up sign-in names."""
+
+    def named(self, name: str) -> Self:
+        """Return the person of a name: by exact spelling first, otherwise regardless of case.
+
+        Older names may differ only in case; each is found by its own spelling.
+        """
+        exact = self.filter(username=name)
+        return exact if exact.exists() else self.filter(name_key=sign_in_key(name))
+
+
+class PeopleManager(UserManager.from_queryset(PeopleQuerySet)):  # type: ignore[misc]
+    """Manager that looks people up by sign-in name, for every method of signing in."""
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        """Return the person of a sign-in name; raise DoesNotExist if there is no such person."""
+        return self.get_queryset().named(self.model.normalize_username(username or "")).get()
+
+    def create_superuser(self, username: str, *args: Any, **fields: Any) -> "User":
+        """Create a superuser whose name follows the rules of all names."""
+        check_alphabet(username)
+        return super().create_superuser(username, *args, **fields)
+
+
+class NameKeyField(models.CharField):
+    """Common key of all spellings of one sign-in name; None stays None (`PeopleQuerySet.named`)."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """Set the key from the sign-in name."""
+        if add or getattr(model_instance, self.attname) is not None:
+            key = sign_in_key(model_instance.username)  # type: ignore[attr-defined]
+            setattr(model_instance, self.attname, key)
+        return super().pre_save(model_instance, add)
+
+
 class User(AbstractUser):
     """A person of one organisation."""
 
+    username = models.CharField(
+        "username",
+        max_length=150,
+        unique=True,
+        validators=[UnicodeUsernameValidator(), check_alphabet],
+        error_messages={"unique": "This name is taken. Choose another one."},
+    )
+    name_key = NameKeyField(max_length=450, unique=True, null=True, editable=False)
     organisation = models.ForeignKey(
         Organisation, null=True, on_delete=models.PROTECT, related_name="members"
     )
@@ -64,6 +125,10 @@ class User(AbstractUser):
     theme = models.CharField(max_length=8, choices=Theme.choices, default=Theme.AUTO)
     keyboard_shortcuts = models.BooleanField(default=True)
     must_change_password = models.BooleanField(default=False)
+    # True for people who look after hosts, workers, disk and backups. Only manage.py sets it.
+    is_operator = models.BooleanField(default=False)
+
+    objects: ClassVar[PeopleManager] = PeopleManager()
 
     class Meta:
         ordering = ["username"]
@@ -74,16 +139,23 @@ class User(AbstractUser):
             )
         ]
 
+    @property
+    def own_organisation(self) -> Organisation:
+        """Organisation of a person who has one, as everybody with a role has."""
+        if self.organisation is None:
+            raise PermissionDenied("This person belongs to no organisation.")
+        return self.organisation
+
     def has_role(self, role: str) -> bool:
-        """Whether the person holds this role or a higher one in an organisation."""
+        """Return True if the person has this role or a higher one in an organisation."""
         return self.organisation_id is not None and _RANK[Role(self.role)] >= _RANK[Role(role)]
 
     @property
     def is_staff_member(self) -> bool:
-        """Whether the person may change things (staff or administrator)."""
+        """Return True if the person may change things (staff or administrator)."""
         return self.has_role(Role.STAFF)
 
     @property
     def is_administrator(self) -> bool:
-        """Whether the person may manage the people of the organisation."""
+        """Return True if the person may manage the people of the organisation."""
         return self.has_role(Role.ADMINISTRATOR)

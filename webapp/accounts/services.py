@@ -1,6 +1,6 @@
-"""Changing people and organisations.
+"""Changes to people and organisations.
 
-What is done ``by`` an administrator stays inside the administrator's organisation.
+An administrator (``by``) changes only the administrator's own organisation.
 """
 
 import secrets
@@ -11,44 +11,67 @@ from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 
 from webapp.accounts.models import Organisation, Role, User
+from webapp.accounts.names import sign_in_key
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
 from webapp.identity.models import ProviderAccount
 
-_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that can be read as something else
+_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # no characters that look alike
 _LAST_ADMINISTRATOR = "An organisation needs an administrator: give somebody else that role first."
 
 
 class AccountError(Refusal):
-    """A change that cannot be made; the sentence is for the user."""
+    """Refusal of a change; the message is a sentence for the user."""
 
 
 def temporary_password() -> str:
-    """Return a password that can be read aloud; about 79 bits."""
+    """Return a random password that can be read aloud; about 79 bits."""
     groups = ("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(4))
     return "-".join(groups)
 
 
 def organisation_create(
-    *, name: str, department: str = "", administrator: str
+    *, name: str, department: str = "", administrator: str, is_operator: bool = False
 ) -> tuple[Organisation, str]:
-    """Make an organisation with its first administrator; return it with a temporary password.
+    """Create an organisation with its first administrator; return it with a temporary password.
 
-    This is for whoever runs the installation, so its audit line names the system.
+    ``is_operator`` makes the administrator an operator of the installation too.
+
+    The command line calls this, so the audit line names the system.
     """
     organisation = Organisation()
     with transaction.atomic():
         _name(organisation, name, department)
         user, password = _add_person(organisation, administrator, Role.ADMINISTRATOR)
         audit(None, "made", organisation, organisation=organisation, administrator=user.username)
+        if is_operator:
+            operator_set(user=user, is_operator=True)
     return organisation, password
+
+
+@transaction.atomic
+def operator_set(*, user: User, is_operator: bool) -> None:
+    """Make an account an operator of the installation, or end that.
+
+    The command line calls this. A provider's account cannot be an operator: the administrators of
+    its organisation could point the provider at a server of their own.
+    """
+    if is_operator and user.organisation is None:
+        raise AccountError(f"{user.username} belongs to no organisation, so no page opens for it.")
+    if is_operator:
+        _check_is_local(user)
+    if user.is_operator != is_operator:
+        user.is_operator = is_operator
+        user.save(update_fields=["is_operator"])
+        verb = "made operator" if is_operator else "made no operator"
+        audit(None, verb, user, organisation=user.organisation)
 
 
 @transaction.atomic
 def organisation_rename(
     *, by: User, name: str, department: str, time_zone: str | None = None
 ) -> None:
-    """Give the administrator's organisation another name, department and time zone."""
+    """Change the name, department and time zone of the administrator's organisation."""
     organisation = Organisation.objects.get(pk=_organisation_of(by).pk)
     before = str(organisation)
     if time_zone is not None:
@@ -72,7 +95,7 @@ def user_create(*, by: User, username: str, role: str) -> tuple[User, str]:
 
 @transaction.atomic
 def user_set_role(*, by: User, user: User, role: str) -> None:
-    """Change a role; the last active administrator keeps theirs."""
+    """Change a person's role; the last active administrator keeps that role."""
     _check_same_organisation(by, user)
     before = user.role
     if before == role:
@@ -87,7 +110,7 @@ def user_set_role(*, by: User, user: User, role: str) -> None:
 
 @transaction.atomic
 def user_set_active(*, by: User, user: User, active: bool) -> None:
-    """Switch an account on or off; sessions of one that is off end at their next request."""
+    """Enable or disable an account; a disabled account's sessions end at their next request."""
     _check_same_organisation(by, user)
     if user.is_active == active:
         return
@@ -102,21 +125,22 @@ def user_set_active(*, by: User, user: User, active: bool) -> None:
 def user_reset_password(*, by: User, user: User) -> str:
     """Set and return a new temporary password; the old one and open sessions stop working.
 
-    A lock after failed sign-ins is lifted: whoever asks for a new password is often locked out.
+    A lock after failed sign-ins is lifted, since a person who needs a new password is often locked.
     """
     _check_same_organisation(by, user)
     _check_is_local(user)
+    check_may_take_over(by, user)
     password = temporary_password()
     user.set_password(password)
     user.must_change_password = True
     user.save(update_fields=["password", "must_change_password"])
-    axes_reset(username=user.get_username())
+    axes_reset(username=sign_in_key(user.get_username()))
     audit(by, "reset password", user)
     return password
 
 
 def user_changed_password(*, user: User) -> None:
-    """Note that a person chose a password; a temporary one is due no more."""
+    """Record that a person chose a password, so that the temporary one need not be changed."""
     User.objects.filter(pk=user.pk).update(must_change_password=False)
     if user.organisation_id:
         audit(user, "changed password", user)
@@ -131,7 +155,7 @@ def _name(organisation: Organisation, name: str, department: str) -> None:
         with transaction.atomic():
             if organisation.pk is None:
                 organisation.save()
-            else:  # the count of its stored files may have gone on since the row was read
+            else:  # other requests may have changed stored_bytes since the row was read
                 organisation.save(update_fields=["name", "department", "time_zone"])
     except IntegrityError as error:
         raise AccountError(f"The name {organisation.name} is taken. Choose another one.") from error
@@ -143,7 +167,11 @@ def _add_person(organisation: Organisation, username: str, role: str) -> tuple[U
         username=username, organisation=organisation, role=Role(role), must_change_password=True
     )
     user.set_password(password)
-    user.save()
+    try:
+        with transaction.atomic():
+            user.save()
+    except IntegrityError as error:  # taken since the form was checked
+        raise AccountError(f"The name {username} is taken. Choose another one.") from error
     return user, password
 
 
@@ -156,6 +184,15 @@ def _organisation_of(by: User) -> Organisation:
 def _check_same_organisation(by: User, user: User) -> None:
     if _organisation_of(by).pk != user.organisation_id:
         raise PermissionDenied("This person belongs to another organisation.")
+
+
+def check_may_take_over(by: User, user: User) -> None:
+    """Refuse a change that lets an administrator sign in as an operator of the organisation."""
+    if user.is_operator and not by.is_operator:
+        raise AccountError(
+            f"{user.username} is an operator of the installation. Only an operator gives this "
+            "account a new password or turns its second factor off."
+        )
 
 
 def _check_is_local(user: User) -> None:

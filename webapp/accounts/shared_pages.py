@@ -1,4 +1,4 @@
-"""What people add to the rail and the home page."""
+"""Contributions of accounts to the navigation rail and the home page."""
 
 from collections.abc import Iterable
 
@@ -25,7 +25,7 @@ def register() -> None:
 
 
 def next_steps(user: User) -> Iterable[hooks.NextStep]:
-    """Ask the administrator of a new organisation to add the others."""
+    """Return the step that asks a new organisation's administrator to add people."""
     if user.is_administrator and owned_by(User, user).count() == 1:
         yield hooks.NextStep(
             f"Add the people of {user.organisation}",

@@ -1,19 +1,15 @@
-"""Sign-ins, sign-outs and failures on record."""
+"""Audit lines of sign-ins, sign-outs and lockouts."""
 
 from typing import Any
 
-from auditlog.registry import auditlog
 from axes.signals import user_locked_out
-from django.contrib.auth.signals import user_logged_in, user_logged_out
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from webapp.accounts.models import Organisation, User
+from webapp.accounts.guesses import note_failure
+from webapp.accounts.models import User
 from webapp.audit.services import audit
-
-# Field by field, for people and organisations: who changed what from which value to which.
-auditlog.register(User, exclude_fields=["last_login", "password"])
-auditlog.register(Organisation, exclude_fields=["stored_bytes", "stored_at"])
 
 
 @receiver(user_logged_in)
@@ -30,9 +26,16 @@ def record_sign_out(sender: Any, request: HttpRequest, user: User | None, **kwar
         audit(user, "signed out", user)
 
 
+@receiver(user_login_failed)
+def count_failure(sender: Any, request: HttpRequest | None = None, **kwargs: Any) -> None:
+    """Count a failed sign-in for its address and in total."""
+    if request is not None:
+        note_failure(request)
+
+
 @receiver(user_locked_out)
 def record_lockout(sender: Any, username: str, **kwargs: Any) -> None:
-    """Write one audit line when a name of ours is locked after failed sign-ins."""
-    user = User.objects.filter(username=username, organisation__isnull=False).first()
+    """Write one audit line when an existing name is locked after failed sign-ins."""
+    user = User.objects.filter(organisation__isnull=False).named(username).first()
     if user is not None:
         audit(None, "locked out", user, organisation=user.organisation)

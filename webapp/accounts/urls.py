@@ -1,4 +1,4 @@
-"""Addresses of the accounts application."""
+"""URL patterns of the accounts application."""
 
 from django.urls import path
 
@@ -7,6 +7,7 @@ from webapp.accounts import views
 app_name = "accounts"
 urlpatterns = [
     path("sign-in/", views.SignInView.as_view(), name="sign-in"),
+    path("sign-in/<str:code>/", views.SignInView.as_view(), name="sign-in-at"),
     path("sign-out/", views.SignOutView.as_view(), name="sign-out"),
     path("password/", views.PasswordView.as_view(), name="password"),
     path("settings/", views.settings, name="settings"),

@@ -1,11 +1,12 @@
-"""Signing in and out, one's own settings, and the people of an organisation."""
+"""Views for signing in and out, a user's settings, and the people of an organisation."""
 
 from typing import Any
+from urllib.parse import urlencode
 from zoneinfo import available_timezones
 
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -13,16 +14,23 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.accounts import services
+from webapp.accounts import guesses, services
 from webapp.accounts.forms import NewUserForm, RoleForm, SettingsForm, SignInForm
+from webapp.accounts.guesses import organisation_of_browser
 from webapp.accounts.models import Role, User
-from webapp.accounts.selectors import working_tokens
-from webapp.audit.models import AuditLine
+from webapp.accounts.requests import SignedInRequest
+from webapp.accounts.selectors import (
+    only_organisation,
+    organisation_of_code,
+    working_tokens,
+)
+from webapp.audit.selectors import lines_of
 from webapp.common.decorators import administrator_required
-from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.identity.second_factor import has_second_factor
 from webapp.identity.selectors import (
+    is_any_provider_on,
     is_second_factor_duty,
     people_with_origin,
     providers_to_offer,
@@ -30,7 +38,7 @@ from webapp.identity.selectors import (
 from webapp.identity.waiting import wait_for_code
 
 SHOWN_ACTS = 6
-# What people may do, and the least role for it: 0 viewers, 1 staff, 2 administrators.
+# Rights of people, each with the lowest role: 0 viewers, 1 staff, 2 administrators.
 RIGHTS = (
     ("Look at everything but names, requests and logs", 0),
     ("Import, learn, place, propose and decide", 1),
@@ -44,43 +52,77 @@ RIGHTS = (
 
 @method_decorator(login_not_required, name="dispatch")
 class SignInView(auth_views.LoginView):
-    """Ask for name and password."""
+    """Sign-in page, which asks for a name and a password."""
 
     template_name = "accounts/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the providers of the installation's organisations."""
-        context = super().get_context_data(**kwargs)
-        return context | {"providers": providers_to_offer(self.request, context["next"])}
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the page; redirect from a pasted sign-in link to the link's own URL."""
+        found = organisation_of_code(request.GET.get("organisation", ""))
+        if found is not None:
+            address = reverse("accounts:sign-in-at", args=[found.sign_in_code])
+            there = self.get_redirect_url()
+            return redirect(f"{address}?{urlencode({'next': there})}" if there else address)
+        response: HttpResponse = super().get(request, *args, **kwargs)
+        return response
 
-    def form_valid(self, form: SignInForm) -> HttpResponse:
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add the providers of the visitor's organisation, if it is known.
+
+        The sign-in link names the organisation; otherwise it is that of the last user who signed in
+        with this browser, or the only one of the installation.
+        """
+        context = super().get_context_data(**kwargs)
+        code = self.kwargs.get("code", "")
+        typed = code or self.request.GET.get("organisation", "")
+        named = organisation_of_code(code)
+        known = named or organisation_of_browser(self.request) or only_organisation()
+        return context | {
+            "named": named,
+            "is_unknown": bool(typed) and named is None,
+            "organisation": known,
+            "asks_for_link": known is None and is_any_provider_on(),
+            "providers": providers_to_offer(known, context["next"]),
+        }
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Check a name and a password, unless there were too many failures."""
+        if guesses.is_over(request, request.POST.get("username", "")):
+            return render(request, "accounts/too_many.html", status=429)
+        response: HttpResponse = super().post(request, *args, **kwargs)
+        return response
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Begin a session, or ask for the second factor first."""
         user = form.get_user()
         if not has_second_factor(user):
-            return super().form_valid(form)
+            response: HttpResponse = super().form_valid(form)
+            guesses.remember_browser(response, user)
+            return response
         wait_for_code(self.request, user, self.get_success_url())
         return redirect("identity:code")
 
 
 class SignOutView(auth_views.LogoutView):
-    """End the session (POST)."""
+    """Sign-out, which ends the session (POST)."""
 
 
 class PasswordView(auth_views.PasswordChangeView):
-    """Change one's own password."""
+    """Page on which users change their own password."""
 
+    request: SignedInRequest
     template_name = "accounts/password.html"
     form_class = PasswordChangeForm
 
     def get_success_url(self) -> str:
-        """Begin with the work after the first sign-in; else go back to the settings."""
+        """Return the home page after the first sign-in, otherwise the settings page."""
         is_first = self.request.user.must_change_password
         return reverse("common:home" if is_first else "accounts:settings")
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        """Store it, end the other sessions, and lift the duty to change it."""
+        """Store the password, end the other sessions, and no longer require a change."""
         with transaction.atomic():
             response = super().form_valid(form)
             services.user_changed_password(user=self.request.user)
@@ -93,13 +135,13 @@ class PasswordView(auth_views.PasswordChangeView):
 def locked_out(
     request: HttpRequest, credentials: dict | None = None, *args: object
 ) -> HttpResponse:
-    """Answer somebody who failed too often."""
+    """Return the page for a visitor with too many failed sign-ins."""
     return render(request, "accounts/locked_out.html", status=429)
 
 
 @require_http_methods(["GET", "POST"])
-def settings(request: HttpRequest) -> HttpResponse:
-    """Show and store one's own settings."""
+def settings(request: SignedInRequest) -> HttpResponse:
+    """Show and store the user's own settings."""
     form = SettingsForm(request.POST or None, instance=request.user)
     own = {
         "has_password": request.user.has_usable_password(),
@@ -114,8 +156,8 @@ def settings(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @administrator_required
-def people(request: HttpRequest) -> HttpResponse:
-    """List the people of the organisation and add one; a new password is shown once."""
+def people(request: SignedInRequest) -> HttpResponse:
+    """List the people of the organisation and add a person; a new password is shown once."""
     form = NewUserForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         user, password = services.user_create(by=request.user, **form.cleaned_data)
@@ -123,7 +165,7 @@ def people(request: HttpRequest) -> HttpResponse:
     return _people_page(request, form)
 
 
-def _people_page(request: HttpRequest, form: NewUserForm, **fresh: object) -> HttpResponse:
+def _people_page(request: SignedInRequest, form: NewUserForm, **fresh: object) -> HttpResponse:
     context = {
         "form": form,
         "people": people_with_origin(request.user),
@@ -132,7 +174,7 @@ def _people_page(request: HttpRequest, form: NewUserForm, **fresh: object) -> Ht
         "zones": sorted(available_timezones()),
         "rights": RIGHTS,
         "ranks": range(len(Role)),
-        "acts": owned_by(AuditLine, request.user)[:SHOWN_ACTS],
+        "acts": lines_of(request.user)[:SHOWN_ACTS],
         **fresh,
     }
     return render(request, "accounts/people.html", context, status=422 if form.errors else 200)
@@ -140,8 +182,8 @@ def _people_page(request: HttpRequest, form: NewUserForm, **fresh: object) -> Ht
 
 @require_POST
 @administrator_required
-def rename_organisation(request: HttpRequest) -> HttpResponse:
-    """Give the organisation another name and department."""
+def rename_organisation(request: SignedInRequest) -> HttpResponse:
+    """Change the name and department of the organisation."""
     post = request.POST
     fields = {"name": post.get("name", ""), "department": post.get("department", "")}
     if "time_zone" in post:
@@ -156,8 +198,8 @@ def rename_organisation(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def change_role(request: HttpRequest, pk: int) -> HttpResponse:
-    """Give a person another role."""
+def change_role(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Change the role of a person."""
     user = get_owned_or_404(User, request.user, pk)
     form = RoleForm(request.POST)
     if form.is_valid():
@@ -173,8 +215,8 @@ def change_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def change_active(request: HttpRequest, pk: int) -> HttpResponse:
-    """Switch an account on or off."""
+def change_active(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Enable or disable an account."""
     user = get_owned_or_404(User, request.user, pk)
     active = request.POST.get("active") == "1"
     attempt(
@@ -188,9 +230,13 @@ def change_active(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def reset_password(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make a new temporary password and show it once, with the tokens that it does not end."""
+def reset_password(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Set a new temporary password and show it once, with the tokens that remain valid."""
     user = get_owned_or_404(User, request.user, pk)
-    password = services.user_reset_password(by=request.user, user=user)
+    try:
+        password = services.user_reset_password(by=request.user, user=user)
+    except services.AccountError as problem:
+        toast(request, str(problem), error=True)
+        return redirect("accounts:people")
     fresh = {"fresh": user, "password": password, "n_tokens": working_tokens(user)}
     return _people_page(request, NewUserForm(), **fresh)

@@ -1,1 +1,1 @@
-"""Sign-in by a provider that an organisation already has; a second factor for local people."""
+"""Sign-in by an organisation's own identity provider; a second factor for local accounts."""

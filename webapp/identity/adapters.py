@@ -1,16 +1,18 @@
-"""What allauth asks of the installation: which providers there are, and who may come in.
+"""Adapters of allauth: the providers of an installation, and the admission of people.
 
-allauth speaks the two protocols; everything that it would decide (who has an account, which role,
-what a refusal looks like) is decided here.
+allauth implements the two protocols; its decisions (accounts, roles, refusals) are taken here.
 """
 
 from typing import Any
 
+import structlog
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
+from allauth.socialaccount.providers.base import Provider
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.contrib.auth import login
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
@@ -19,74 +21,100 @@ from django.shortcuts import redirect, render
 from webapp.accounts.models import User
 from webapp.common.encryption import seal, unseal
 from webapp.identity import services, students
-from webapp.identity.claims import Claims, read_claims, student_number
+from webapp.identity.claims import EMAIL_CLAIMS, Claims, read_claims, student_number
 from webapp.identity.models import IdentityProvider, Protocol
+from webapp.identity.openid_connect import VerifyingProvider, is_answer_to
 from webapp.identity.outbound import GuardedSession
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"  # that answers for everybody's session
+log = structlog.get_logger(__name__)
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"  # answers for the sessions of all users
 _NO_ROLE = (
     "{provider} knows you, but says nothing that gives you a role here. Ask the administrators of "
     "{organisation}."
 )
 _OFF = "This account is switched off. Ask an administrator of {organisation}."
 _TWO = "{provider} answered with two different people. Try again, or ask its administrators."
+_UNCHECKED = (
+    "{provider} does not say that it checked your e-mail address, by which students are known "
+    "here. Ask {organisation}."
+)
 FAILED = "{provider} did not confirm who you are. Try again; if it goes on, ask {organisation}."
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Accounts are made by administrators and providers; nobody signs up by themselves."""
+    """Account adapter without sign-up: administrators and providers create accounts."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Nobody."""
+        """Return False: nobody may sign up."""
         return False
 
     def login(self, request: HttpRequest, user: User) -> None:
-        """Begin a session and note which provider began it."""
+        """Begin a session and record the provider that began it."""
         login(request, user, backend=BACKEND)
         provider, claims = request.vouched  # type: ignore[attr-defined]
         if request.session.session_key is None:
             request.session.save()
-        key = request.session.session_key
+        key = request.session.session_key or ""
         services.session_note(provider=provider, session_key=key, claims=claims, user=user)
 
     def add_message(self, *args: Any, **kwargs: Any) -> None:
-        """Say nothing: the page that follows is answer enough."""
+        """Show no message: the next page is answer enough."""
 
     def send_mail(self, *args: Any, **kwargs: Any) -> None:
-        """Send nothing: what happens to accounts stands in the audit log."""
+        """Send no mail: changes to accounts are in the audit log."""
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):
-    """Providers are rows of organisations; claims decide who comes in."""
+    """Social account adapter that reads providers from organisations and admits by claims."""
 
     def list_apps(
         self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
     ) -> list[SocialApp]:
-        """Return the providers that are on."""
+        """Return the providers that are enabled."""
         found = IdentityProvider.objects.filter(is_on=True)
         if provider:
             found = found.filter(Q(protocol=provider) | Q(key=provider))
         apps = [row.as_app() for row in found]
         return [app for app in apps if client_id in (None, app.client_id)]
 
+    def get_provider(
+        self, request: HttpRequest, provider: str, client_id: str | None = None
+    ) -> Provider:
+        """Return a provider; for OpenID Connect, the class that verifies its tokens."""
+        found = super().get_provider(request, provider, client_id=client_id)
+        if isinstance(found, OpenIDConnectProvider):
+            return VerifyingProvider(request, app=found.app)
+        return found
+
     def get_requests_session(self) -> GuardedSession:
-        """Return what asks a provider's server."""
+        """Return the guarded session for calls to a provider's server."""
         return GuardedSession()
 
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, *args: Any, **kwargs: Any
     ) -> None:
-        """Say in one sentence that it did not work."""
+        """Show one sentence about the failed sign-in."""
         row = IdentityProvider.objects.filter(key=provider.app.provider_id).first()
+        error = kwargs.get("exception")
+        log.warning(
+            "a provider's answer was refused",
+            provider=getattr(row, "key", ""),
+            why=str(error)[:200],
+        )
         raise ImmediateHttpResponse(refusal(request, row, FAILED, status=401))
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Let in whom the claims give a role, or remember a student; refuse everybody else."""
+        """Admit a person whose claims give a role, or remember a student; refuse everybody else."""
         account = sociallogin.account
         provider = IdentityProvider.objects.select_related("organisation").get(key=account.provider)
-        claims = read_claims(provider.protocol, account.uid, account.extra_data)
+        claims = read_claims(provider, account.uid, account.extra_data)
         known = sociallogin.user if sociallogin.is_existing else None
+        is_other = provider.protocol == Protocol.OPENID_CONNECT and not is_answer_to(sociallogin)
         _forget_claims(account)
+        if is_other:
+            log.warning("an ID token with another nonce was refused", provider=provider.key)
+            raise ImmediateHttpResponse(refusal(request, provider, FAILED, status=401))
         if claims is None:
             raise ImmediateHttpResponse(refusal(request, provider, _TWO))
         there = str(sociallogin.state.get("next") or "")
@@ -108,23 +136,23 @@ class SocialAdapter(DefaultSocialAccountAdapter):
 
 
 class MFAAdapter(DefaultMFAAdapter):
-    """Secrets of second factors are encrypted like all that is."""
+    """Second-factor adapter that encrypts secrets."""
 
     def encrypt(self, text: str) -> str:
-        """Return what is kept."""
+        """Return the encrypted secret."""
         return seal(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return the secret."""
+        """Return the decrypted secret."""
         return unseal(encrypted_text)
 
     def get_totp_issuer(self) -> str:
-        """The name above the code in an authenticator."""
+        """Return the name shown above the code in an authenticator."""
         return "Bethe Hall"
 
 
 def _forget_claims(account: SocialAccount) -> None:
-    """Keep nothing of what a provider said beyond what an account shows: no groups, no names."""
+    """Delete a provider's claims beyond those that an account shows: no groups, no names."""
     account.extra_data = {}
     if account.pk:
         SocialAccount.objects.filter(pk=account.pk).update(extra_data={})
@@ -134,6 +162,8 @@ def _student(
     request: HttpRequest, provider: IdentityProvider, claims: Claims, there: str
 ) -> HttpResponse:
     number = student_number(provider, claims)
+    if provider.takes_students and not number and provider.student_claim in EMAIL_CLAIMS:
+        return refusal(request, provider, _UNCHECKED)
     if not provider.takes_students or not number:
         return refusal(request, provider, FAILED)
     students.remember(request, provider=provider, claims=claims, number=number)
@@ -143,7 +173,7 @@ def _student(
 def refusal(
     request: HttpRequest, provider: IdentityProvider | None, sentence: str, *, status: int = 403
 ) -> HttpResponse:
-    """Return the page that says why nobody was signed in."""
+    """Return the page that explains why nobody was signed in."""
     words = {
         "provider": provider.name if provider else "The provider",
         "organisation": provider.organisation if provider else "your organisation",

@@ -1,10 +1,10 @@
-"""The application of providers and second factors."""
+"""Application configuration of identity providers and second factors."""
 
 from django.apps import AppConfig
 
 
 class IdentityConfig(AppConfig):
-    """Sign-in by OpenID Connect and SAML, and one-time codes."""
+    """Application for sign-in by OpenID Connect and SAML, and for one-time codes."""
 
     name = "webapp.identity"
     label = "identity"

@@ -1,4 +1,4 @@
-"""What a provider said of a person: names, values of claims, and the role that follows from them.
+"""Claims of a provider about a person: names, values, and the resulting role.
 
 OpenID Connect claims are JSON (a text, a number, a list), SAML attributes lists of text; both are
 read here as texts.
@@ -11,8 +11,9 @@ from typing import Any
 from webapp.accounts.models import Role
 from webapp.identity.models import IdentityProvider, Protocol
 
-_STUDENT_CLAIMS = ("preferred_username", "eduPersonPrincipalName", "uid", "email", "mail")
-# What SAML servers of universities write for these names (eduPerson, inetOrgPerson), and Entra's.
+_STUDENT_CLAIMS = ("preferred_username", "eduPersonPrincipalName", "uid")
+EMAIL_CLAIMS = ("email", "mail")
+# Names of these claims in universities' SAML servers (eduPerson, inetOrgPerson) and in Entra.
 _LONG_NAMES = {
     "urn:oid:1.3.6.1.4.1.5923.1.1.1.1": "eduPersonAffiliation",
     "urn:oid:1.3.6.1.4.1.5923.1.1.1.6": "eduPersonPrincipalName",
@@ -28,16 +29,20 @@ _LONG_NAMES = {
     "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/emailaddress": "mail",
     "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/name": "uid",
 }
-MAX_VALUES = 2_000  # groups of one person
+MAX_VALUES = 2_000  # maximum groups of one person
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The claims of one sign-in; ``subject`` never changes for a person of a provider."""
+    """Claims of one sign-in; ``subject`` never changes for a person of a provider.
+
+    ``verifies_emails``: treat an address as verified if the provider does not state it.
+    """
 
     subject: str
     values: Mapping[str, Any]
     sid: str = ""
+    verifies_emails: bool = False
 
     def texts(self, name: str) -> list[str]:
         """Return the values of a claim; a dotted name leads into an object, as Keycloak nests."""
@@ -51,33 +56,36 @@ class Claims:
         return [text for text in plain if text]
 
     def first(self, *names: str) -> str:
-        """Return the first value of the first of these claims that has one; else empty."""
+        """Return the first value of the first of these claims with a value, otherwise ""."""
         return next((text for name in names if name for text in self.texts(name)[:1]), "")
 
     @property
     def email(self) -> str:
-        """The e-mail address, unless the provider says that it did not check it."""
-        checked = self.values.get("email_verified", True)
-        if checked in (False, "false", "False", "0", 0):
-            return ""
-        return self.first("email", "mail").lower()
+        """E-mail address that the provider verified; empty for an unverified address.
+
+        An address is unverified if the provider does not state it, unless its settings say
+        that it always verifies: an invitation is found by this address.
+        """
+        said = self.first("email_verified").lower()
+        is_checked = said in ("true", "1") if said else self.verifies_emails
+        return self.first("email", "mail").lower() if is_checked else ""
 
 
-def read_claims(protocol: str, uid: str, data: dict[str, Any]) -> Claims | None:
-    """Return the claims of what allauth kept of an answer; None if its parts name two people.
+def read_claims(provider: IdentityProvider, uid: str, data: dict[str, Any]) -> Claims | None:
+    """Return the claims in allauth's data of an answer; None if its parts name two people.
 
-    With OpenID Connect the signed token and the user's data are two answers: by the standard the
+    With OpenID Connect the ID token and the user information are two answers: by the standard the
     second counts only if it has the subject of the first.
     """
-    if protocol == Protocol.SAML:
-        return Claims(
-            subject=uid,
-            values=data | {_LONG_NAMES[n]: v for n, v in data.items() if n in _LONG_NAMES},
-        )
+    is_trusted = provider.verifies_emails
+    if provider.protocol == Protocol.SAML:
+        values = data | {_LONG_NAMES[n]: v for n, v in data.items() if n in _LONG_NAMES}
+        return Claims(subject=uid, values=values, verifies_emails=is_trusted)
     token, info = data.get("id_token") or {}, data.get("userinfo") or {}
     if not token.get("sub") or (info and info.get("sub") != token["sub"]):
         return None
-    return Claims(subject=uid, values={**token, **info}, sid=str(token.get("sid", ""))[:255])
+    sid = str(token.get("sid", ""))[:255]
+    return Claims(subject=uid, values={**token, **info}, sid=sid, verifies_emails=is_trusted)
 
 
 def role_of(provider: IdentityProvider, claims: Claims) -> Role | None:
@@ -94,6 +102,13 @@ def role_of(provider: IdentityProvider, claims: Claims) -> Role | None:
 
 
 def student_number(provider: IdentityProvider, claims: Claims) -> str:
-    """Return what a student is known by: the chosen claim, or a usual one, or the subject."""
-    names = (provider.student_claim,) if provider.student_claim else _STUDENT_CLAIMS
-    return (claims.first(*names) or ("" if provider.student_claim else claims.subject))[:200]
+    """Return the number that identifies a student: the chosen claim, a usual one, or the subject.
+
+    An e-mail address must be verified by the provider; otherwise people could claim another's.
+    """
+    chosen = provider.student_claim
+    if chosen in EMAIL_CLAIMS:
+        return claims.email[:200]
+    if chosen:
+        return claims.first(chosen)[:200]
+    return (claims.first(*_STUDENT_CLAIMS) or claims.email or claims.subject)[:200]

@@ -13,14 +13,14 @@ from webapp.identity.outbound import OutboundError, check_address
 
 _COMMON = (
     "name", "is_on", "role_claim", "administrators", "staff", "viewers", "others_role",
-    "trust_days", "takes_students", "student_claim",
+    "trust_days", "verifies_emails", "takes_students", "student_claim",
 )  # fmt: skip
 _LINES = "One value of the claim a line."
-MAX_METADATA = 500_000  # letters
+MAX_METADATA = 500_000  # characters
 
 
 class _ProviderForm(forms.ModelForm):
-    """What both protocols share."""
+    """Form fields that both protocols share."""
 
     others_role = forms.ChoiceField(
         label="Everybody else the provider knows",
@@ -30,7 +30,7 @@ class _ProviderForm(forms.ModelForm):
 
     class Meta:
         model = IdentityProvider
-        fields = _COMMON
+        fields: tuple[str, ...] = _COMMON
         labels = {
             "name": "Name on the sign-in page",
             "is_on": "People can sign in by it",
@@ -39,17 +39,24 @@ class _ProviderForm(forms.ModelForm):
             "staff": "Staff",
             "viewers": "Viewers",
             "trust_days": "Days without a sign-in until an account is switched off",
+            "verifies_emails": "It checks every e-mail address itself",
             "takes_students": "Students of questionnaires can sign in by it",
             "student_claim": "Claim with the student number",
         }
         help_texts = {
-            "name": "“Sign in with …”",
+            "name": "“Sign in with …”, for visitors of your organisation's sign-in link.",
             "role_claim": "Such as groups, or realm_access.roles; with SAML the attribute's name.",
             "administrators": _LINES,
             "staff": _LINES,
             "viewers": _LINES,
             "trust_days": "0: never. API tokens of who is switched off stop too.",
-            "student_claim": "Empty: preferred_username, eduPersonPrincipalName, uid or e-mail.",
+            "verifies_emails": (
+                "Only if nobody can change their own address there. Without it an address counts "
+                "where the provider sends email_verified, and invitations find nobody else."
+            ),
+            "student_claim": (
+                "Empty: preferred_username, eduPersonPrincipalName, uid or a checked e-mail."
+            ),
         }
         widgets = {
             name: forms.Textarea(attrs={"rows": 2})
@@ -57,7 +64,7 @@ class _ProviderForm(forms.ModelForm):
         }
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a provider by which nobody could come in."""
+        """Refuse a provider that would admit nobody."""
         data = super().clean() or {}
         gives = any(
             data.get(name, "").strip()
@@ -69,7 +76,7 @@ class _ProviderForm(forms.ModelForm):
 
 
 class OpenIDConnectForm(_ProviderForm):
-    """A provider that speaks OpenID Connect."""
+    """Form of a provider that uses OpenID Connect."""
 
     secret = forms.CharField(
         label="Client secret",
@@ -94,10 +101,10 @@ class OpenIDConnectForm(_ProviderForm):
         self.initial["secret"] = ""
         for name in ("server_url", "client_id"):
             self.fields[name].required = True
-        self.fields["server_url"].assume_scheme = "https"
+        self.fields["server_url"].assume_scheme = "https"  # type: ignore[attr-defined]  # a URLField
 
     def clean_server_url(self) -> str:
-        """Refuse an address that this server does not ask."""
+        """Refuse an address that this server does not call."""
         url = self.cleaned_data["server_url"]
         try:
             check_address(url)
@@ -106,12 +113,12 @@ class OpenIDConnectForm(_ProviderForm):
         return url
 
     def clean_secret(self) -> str:
-        """Keep the secret where none was typed."""
+        """Return the stored secret if the field was left empty."""
         return self.cleaned_data["secret"] or self.instance.secret
 
 
 class SamlForm(_ProviderForm):
-    """A provider that speaks SAML 2.0, given by its metadata."""
+    """Form of a provider that uses SAML 2.0, given by its metadata."""
 
     metadata = forms.CharField(
         label="Metadata of the provider",
@@ -125,7 +132,7 @@ class SamlForm(_ProviderForm):
         fields = ("name", "metadata", *_COMMON[1:])
 
     def clean_metadata(self) -> str:
-        """Read entity id, addresses and certificates; refuse what holds no identity provider."""
+        """Read entity id, URLs and certificates; refuse metadata without an identity provider."""
         text = self.cleaned_data["metadata"]
         if text:
             self.instance.saml = read_metadata(text)
@@ -137,7 +144,7 @@ class SamlForm(_ProviderForm):
 def read_metadata(text: str) -> dict[str, Any]:
     """Return {"entity_id", "sso_url", "slo_url", "x509cert"} of a provider's metadata.
 
-    Raises ValidationError for what is no metadata of one identity provider.
+    Raises ValidationError for text that is not the metadata of one identity provider.
     """
     try:
         ElementTree.fromstring(text)  # refuses entities before the other parser sees them
@@ -151,7 +158,7 @@ def read_metadata(text: str) -> dict[str, Any]:
         }
     except DefusedXmlException as error:
         raise forms.ValidationError("Metadata holds no entities.") from error
-    except Exception as error:  # the parser raises whatever it stumbles over
+    except Exception as error:  # the parser raises errors of many kinds
         raise forms.ValidationError(
             "This is no metadata of an identity provider: it needs an entity id, a sign-on service "
             "by HTTP-Redirect and a signing certificate."
@@ -170,5 +177,5 @@ def _is_private(url: str) -> bool:
 
 
 def form_of(protocol: str) -> type[_ProviderForm]:
-    """Return the form of a protocol."""
+    """Return the form class of a protocol."""
     return SamlForm if protocol == Protocol.SAML else OpenIDConnectForm

@@ -1,4 +1,4 @@
-"""Who has to set up a second factor first."""
+"""Middleware that requires a second factor."""
 
 from collections.abc import Callable
 
@@ -12,13 +12,13 @@ _OPEN = ("/static/", "/q/", "/api/v1/", "/healthz", "/readyz", "/metrics")
 
 
 class SecondFactorMiddleware:
-    """Send local people of an organisation that asks for a second factor to where it is set up."""
+    """Redirect local people who must have a second factor to the page that sets it up."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Let sign-out, the password page and the page itself through."""
+        """Let requests to sign-out, to the password page and to the page itself pass."""
         if request.path.startswith(_OPEN) or not request.user.is_authenticated:
             return self.get_response(request)
         names = ("accounts:sign-out", "accounts:password", "identity:second-factor")

@@ -1,35 +1,32 @@
-"""Who may vouch for the people of an organisation, and which sessions a provider began."""
-
-import secrets
+"""Identity providers of organisations, and the accounts and sessions that they began."""
 
 from allauth.socialaccount.models import SocialApp
 from django.db import models
 
-from webapp.accounts.models import Organisation, Role, User
+from webapp.accounts.models import Organisation, Role, User, new_sign_in_code
 from webapp.common.encryption import SealedJSONField
 from webapp.common.models import OrganisationOwned
 
-_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
-
 
 def new_key() -> str:
-    """Return the name of a provider in addresses: never used again, so no account changes hands."""
-    return "".join(secrets.choice(_LETTERS) for _ in range(12))
+    """Return a new key for a provider's URLs: never reused, so no account changes hands."""
+    return new_sign_in_code()
 
 
 class Protocol(models.TextChoices):
-    """How a provider is asked; the values are allauth's names."""
+    """Protocol of a provider; the values are allauth's names."""
 
     OPENID_CONNECT = "openid_connect", "OpenID Connect"
     SAML = "saml", "SAML 2.0"
 
 
 class IdentityProvider(OrganisationOwned):
-    """A provider that vouches for the people of one organisation.
+    """An identity provider that vouches for the people of one organisation.
 
-    ``role_claim`` names the claim (attribute) whose values give roles: a person gets the highest
-    role of which a value is listed, one value a line. ``others_role`` is what everybody else gets;
-    empty: nobody else may sign in. ``student_claim`` is what students are known by.
+    ``role_claim`` names the claim (attribute) whose values give roles, one value a line: a person
+    gets the highest role with a listed value. Everybody else gets ``others_role``; if empty,
+    nobody else may sign in. ``student_claim`` identifies students. ``verifies_emails``: treat an
+    address as verified if the provider does not state it.
     """
 
     key = models.CharField(max_length=16, unique=True, default=new_key, editable=False)
@@ -48,6 +45,7 @@ class IdentityProvider(OrganisationOwned):
     student_claim = models.CharField(max_length=200, blank=True)
     takes_students = models.BooleanField(default=False)
     trust_days = models.PositiveSmallIntegerField(default=30)
+    verifies_emails = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["name"]
@@ -61,7 +59,7 @@ class IdentityProvider(OrganisationOwned):
         return self.name
 
     def as_app(self) -> SocialApp:
-        """Return it as allauth knows providers; the row is ours, so nothing is saved there."""
+        """Return the provider as an unsaved SocialApp of allauth; the row is our own."""
         common = {"provider": self.protocol, "provider_id": self.key, "name": self.name[:40]}
         if self.protocol == Protocol.OPENID_CONNECT:
             settings = {"server_url": self.server_url.rstrip("/"), "oauth_pkce_enabled": True}
@@ -79,7 +77,7 @@ class IdentityProvider(OrganisationOwned):
         )
 
 
-# What never changes for a person; without it, what the provider calls them (the name id) counts.
+# Attributes that never change for a person; without them, the provider's name id counts.
 _ATTRIBUTES = {
     "uid": [
         "urn:oasis:names:tc:SAML:attribute:subject-id",
@@ -89,11 +87,11 @@ _ATTRIBUTES = {
 
 
 class ProviderAccount(models.Model):
-    """A person who was made by a provider.
+    """An account that a provider created.
 
-    ``checked_at`` is when the provider last vouched for them; ``is_lost`` says that it refused to,
-    which switched the account off and is lifted when it vouches again. An account that an
-    administrator switched off stays off.
+    ``checked_at`` is the time at which the provider last vouched for the person. ``is_lost``: the
+    provider refused to, which disabled the account until it vouches again. One disabled by an
+    administrator stays disabled.
     """
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="provider_account")

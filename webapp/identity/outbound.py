@@ -1,8 +1,8 @@
-"""Asking a provider's server: only over https, and only where the installation lets us.
+"""Requests to a provider's server: over https only, and only to permitted hosts.
 
-An administrator of one organisation types the address, so it must not lead to what this server can
-reach and they cannot: addresses that are not public are refused, unless whoever runs the
-installation names the host in ``SIGN_IN_PRIVATE_HOSTS``.
+An administrator of one organisation types the address, so it must not lead to servers that only
+this server can reach: addresses that are not public are refused, unless the installation names the
+host in ``SIGN_IN_PRIVATE_HOSTS``.
 """
 
 import ipaddress
@@ -18,11 +18,11 @@ MAX_BYTES = 1_000_000
 
 
 class OutboundError(requests.RequestException):
-    """An address that is not asked. The message is one sentence."""
+    """Refusal to call an address. The message is one sentence."""
 
 
 def check_address(url: str) -> None:
-    """Raise OutboundError for an address that this server does not ask."""
+    """Raise OutboundError for an address that this server must not call."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or 443
@@ -44,17 +44,19 @@ def check_address(url: str) -> None:
 
 
 class GuardedSession(requests.Session):
-    """A session that asks public hosts only, follows nowhere, and waits and reads within limits."""
+    """HTTP session that calls public hosts only, follows no redirects, and limits time and size."""
 
     def __init__(self) -> None:
         super().__init__()
         self.trust_env = False
 
-    def request(self, method: str | bytes, url: str | bytes, **kwargs: Any) -> requests.Response:
-        """Ask once."""
+    def request(
+        self, method: str, url: str | bytes, *args: Any, **kwargs: Any
+    ) -> requests.Response:
+        """Send one request; its options are passed by name."""
         check_address(str(url))
         kwargs |= {"allow_redirects": False, "timeout": SECONDS, "stream": True}
-        response = super().request(method, url, **kwargs)
+        response = super().request(method, url, *args, **kwargs)
         body = response.raw.read(MAX_BYTES + 1, decode_content=True)
         if len(body) > MAX_BYTES:
             raise OutboundError("The provider's answer is too long.")

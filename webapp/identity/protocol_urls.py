@@ -1,4 +1,4 @@
-"""Addresses of the two protocols: allauth's views, whose failures end in a sentence of ours."""
+"""URL patterns of the two protocols: allauth's views, with our pages for failures."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,12 +6,13 @@ from typing import Any
 
 import structlog
 from allauth.core.exceptions import ImmediateHttpResponse
-from allauth.socialaccount.providers.openid_connect import views as openid_connect
 from allauth.socialaccount.providers.saml import views as saml
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 from django.views.decorators.cache import never_cache
 
+from webapp.accounts.guesses import remember_browser
+from webapp.identity import openid_connect
 from webapp.identity.adapters import FAILED, refusal
 from webapp.identity.models import IdentityProvider
 
@@ -20,16 +21,19 @@ View = Callable[..., HttpResponse]
 
 
 def _guarded(view: View) -> View:
-    """Answer what a provider, the network or a forger sent with a refusal, whatever it breaks."""
+    """Return a view that answers any error caused by a provider or a forger with a refusal."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, **kwargs: Any) -> HttpResponse:
         (key,) = kwargs.values()
         try:
-            return view(request, **kwargs)
+            response = view(request, **kwargs)
+            if request.user.is_authenticated:  # the next sign-in offers this provider
+                remember_browser(response, request.user)
+            return response
         except (Http404, ImmediateHttpResponse):
             raise
-        except Exception as error:  # parsers of others raise whatever they stumble over
+        except Exception as error:  # other libraries' parsers raise errors of many kinds
             log.warning("sign-in by a provider failed", provider=key, error=repr(error)[:500])
             provider = IdentityProvider.objects.filter(key=key).first()
             return refusal(request, provider, FAILED, status=401)
@@ -39,7 +43,7 @@ def _guarded(view: View) -> View:
 
 
 def _signed(view: View) -> View:
-    """Refuse what carries no signature: the library checks one only where it finds one."""
+    """Refuse an unsigned message: the library verifies a signature only if there is one."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, **kwargs: Any) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""One-time codes of an authenticator, and recovery codes for a lost phone (django-allauth's)."""
+"""Second factors: one-time codes of an authenticator, and recovery codes (django-allauth's)."""
 
 import time
 
@@ -15,6 +15,7 @@ from allauth.mfa.utils import decrypt
 from django.db import transaction
 
 from webapp.accounts.models import User
+from webapp.accounts.services import check_may_take_over
 from webapp.audit.services import audit
 from webapp.common.limits import is_first
 from webapp.identity.models import SecondFactorDuty
@@ -27,12 +28,12 @@ __all__ = ["generate_totp_secret"]
 
 
 def has_second_factor(user: User) -> bool:
-    """Whether signing in asks for a code."""
+    """Return True if the user's sign-in asks for a code."""
     return Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists()
 
 
 def needs_second_factor(user: User) -> bool:
-    """Whether a local person has to set one up first."""
+    """Return True if a local person must set up a second factor first."""
     if not user.organisation_id or not user.has_usable_password():
         return False
     duty = SecondFactorDuty.objects.filter(organisation_id=user.organisation_id)
@@ -41,7 +42,7 @@ def needs_second_factor(user: User) -> bool:
 
 @transaction.atomic
 def second_factor_begin(*, user: User, secret: str, code: str) -> list[str]:
-    """Turn it on when the first code is right; return the recovery codes, shown only now."""
+    """Enable a second factor if the first code is right; return the recovery codes, shown once."""
     if has_second_factor(user):
         raise IdentityError("You have a second factor already.")
     code = "".join(c for c in code if c in "0123456789")[:20]
@@ -57,7 +58,7 @@ def second_factor_begin(*, user: User, secret: str, code: str) -> list[str]:
 
 @transaction.atomic
 def recovery_codes_renew(*, user: User) -> list[str]:
-    """Return new recovery codes; the old ones open nothing any more."""
+    """Return new recovery codes; the old ones are no longer valid."""
     Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).delete()
     codes = RecoveryCodes.activate(user).get_unused_codes()
     audit(user, "made new recovery codes", user)
@@ -65,22 +66,24 @@ def recovery_codes_renew(*, user: User) -> list[str]:
 
 
 def recovery_codes_left(user: User) -> int:
-    """Return how many recovery codes are unused."""
+    """Return the number of unused recovery codes."""
     found = Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).first()
     return len(RecoveryCodes(found).get_unused_codes()) if found else 0
 
 
 @transaction.atomic
 def second_factor_remove(*, by: User, user: User) -> None:
-    """Turn it off: by its owner, or by an administrator for somebody who lost phone and codes."""
+    """Disable a second factor: by its owner, or by an administrator if phone and codes are lost."""
     if by != user and (not by.is_administrator or by.organisation_id != user.organisation_id):
         raise IdentityError("Only an administrator of the organisation can do this.")
+    if by != user:
+        check_may_take_over(by, user)
     Authenticator.objects.filter(user=user).delete()
     audit(by, "turned off a second factor", user)
 
 
 def code_is_right(*, user: User, code: str) -> bool:
-    """Whether this is a code of now that was not used before, or an unused recovery code."""
+    """Return True for a current code that is unused, or an unused recovery code."""
     code = "".join(c for c in code if c in "0123456789")[:20]
     found = {row.type: row for row in Authenticator.objects.filter(user=user)}
     totp = found.get(Authenticator.Type.TOTP)
@@ -97,7 +100,7 @@ def code_is_right(*, user: User, code: str) -> bool:
 
 
 def _mark_used(user: User, secret: str, code: str) -> bool:
-    """Remember a code in the cache that all web processes share: each opens one session."""
+    """Mark a code as used in the cache shared by all web processes; each opens one session."""
     counters = [k for k in yield_hotp_counters_from_time() if int(code) == hotp_value(secret, k)]
     mark = f"second-factor:{user.pk}:{counters[0] if counters else int(time.time()) // PERIOD}"
     return is_first(mark, seconds=4 * PERIOD)

@@ -1,4 +1,4 @@
-"""What pages show of providers and second factors."""
+"""Queries on providers and second factors for pages."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -8,30 +8,41 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
-from webapp.accounts.models import User
+from webapp.accounts.models import Organisation, User
 from webapp.common.selectors import owned_by
 from webapp.identity.models import IdentityProvider, Protocol, SecondFactorDuty
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One way to sign in by a provider."""
+    """A provider's entry on a sign-in page."""
 
     name: str
     url: str
 
 
 def login_address(provider: IdentityProvider, there: str = "") -> str:
-    """Return where signing in by a provider begins; ``there`` is where it ends."""
+    """Return the URL at which sign-in by a provider begins; ``there`` is the page afterwards."""
     is_saml = provider.protocol == Protocol.SAML
     name = "saml_login" if is_saml else "openid_connect_login"
     return reverse(name, args=[provider.key]) + (f"?{urlencode({'next': there})}" if there else "")
 
 
-def providers_to_offer(request: HttpRequest, there: str) -> list[Offer]:
-    """Return the providers of staff that the sign-in page names."""
-    found = IdentityProvider.objects.filter(is_on=True).order_by("name")
+def providers_to_offer(organisation: Organisation | None, there: str) -> list[Offer]:
+    """Return the providers to offer on this organisation's sign-in page.
+
+    None: the organisation is unknown, and no provider is offered, since an administrator may give a
+    provider the name of another organisation.
+    """
+    if organisation is None:
+        return []
+    found = IdentityProvider.objects.filter(is_on=True, organisation=organisation).order_by("name")
     return [Offer(row.name, login_address(row, there)) for row in found]
+
+
+def is_any_provider_on() -> bool:
+    """Return True if any organisation has an enabled provider; the organisation is not revealed."""
+    return IdentityProvider.objects.filter(is_on=True).exists()
 
 
 def people_with_origin(user: User) -> QuerySet[User]:
@@ -42,12 +53,12 @@ def people_with_origin(user: User) -> QuerySet[User]:
 
 
 def is_second_factor_duty(user: User) -> bool:
-    """Whether the organisation asks its local people for a second factor."""
+    """Return True if the organisation requires a second factor of its local people."""
     return SecondFactorDuty.objects.filter(organisation=user.organisation).exists()
 
 
 def provider_addresses(request: HttpRequest, provider: IdentityProvider) -> list[tuple[str, str]]:
-    """Return [(what it is, address)] that the provider's own administrators have to know."""
+    """Return [(label, URL)] for the settings at the provider."""
     key = provider.key
     if provider.protocol == Protocol.SAML:
         found = [

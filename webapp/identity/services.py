@@ -1,13 +1,15 @@
-"""Who comes in by a provider, with which role, and how it ends."""
+"""Admission of people by providers, their roles, and the end of their sessions."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.sessions.models import Session
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from webapp.accounts.models import Organisation, Role, User
+from webapp.accounts.models import Role, User
+from webapp.accounts.names import check_alphabet
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
 from webapp.identity.claims import Claims, role_of
@@ -22,15 +24,18 @@ MAX_PROVIDERS = 20
 
 
 class IdentityError(Refusal):
-    """A sign-in or a change that is refused. The message is one sentence."""
+    """Refusal of a sign-in or a change. The message is one sentence."""
 
 
 def provider_keep(*, by: User, provider: IdentityProvider) -> None:
     """Store a new or changed provider of the administrator's organisation."""
     is_new = provider.pk is None
     if is_new:
-        provider.organisation, provider.created_by = by.organisation, by
-        if IdentityProvider.objects.filter(organisation=by.organisation).count() >= MAX_PROVIDERS:
+        provider.organisation, provider.created_by = by.own_organisation, by
+        if (
+            IdentityProvider.objects.filter(organisation=by.own_organisation).count()
+            >= MAX_PROVIDERS
+        ):
             raise IdentityError(f"An organisation has at most {MAX_PROVIDERS} providers.")
     try:
         with transaction.atomic():
@@ -43,7 +48,7 @@ def provider_keep(*, by: User, provider: IdentityProvider) -> None:
 
 
 def provider_remove(*, by: User, provider: IdentityProvider) -> int:
-    """Remove a provider; who came in by it is switched off, with all sessions. Return how many."""
+    """Remove a provider and disable its people, with all sessions; return their number."""
     with transaction.atomic():
         people = list(User.objects.filter(provider_account__provider=provider))
         for person in people:
@@ -56,7 +61,7 @@ def provider_remove(*, by: User, provider: IdentityProvider) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A person of a provider, with the role that the claims gave."""
+    """A person admitted by a provider, with the role from the claims."""
 
     user: User
     is_new: bool
@@ -66,10 +71,10 @@ class Admitted:
 def person_admit(
     *, provider: IdentityProvider, claims: Claims, known: User | None
 ) -> Admitted | None:
-    """Return the account for these claims, made or brought up to date; None if they give no role.
+    """Return the account for these claims, created or updated; None if they give no role.
 
     The claims decide at every sign-in: the role follows them, also downwards, and an account whose
-    claims give none is switched off with its sessions and tokens. It is on again when they do.
+    claims give no role is disabled with its sessions and tokens, until they give one again.
     """
     role = role_of(provider, claims)
     if known is None:
@@ -114,19 +119,23 @@ def _made(provider: IdentityProvider, claims: Claims, role: Role) -> User:
 
 
 def _free_name(claims: Claims, provider: IdentityProvider) -> str:
-    """Return a sign-in name that is free: that of the claims, else with a number behind it."""
+    """Return a free sign-in name: that of the claims, with a number if it is taken."""
     wanted = claims.first("preferred_username", "eduPersonPrincipalName", "uid", "email", "mail")
     allowed = "".join(c for c in wanted if c.isalnum() or c in "@.+-_")[:120]
     name = base = User.normalize_username(allowed or f"person-{provider.key}")
+    try:
+        check_alphabet(name)
+    except ValidationError:  # it may look like another person's name
+        name = base = f"person-{provider.key}"
     for k in range(2, 10_000):
-        if not User.objects.filter(username__iexact=name).exists():
+        if not User.objects.named(name).exists():
             return name
         name = f"{base}-{k}"
     raise IdentityError("No name is free for this account.")
 
 
 def person_lose(*, account: ProviderAccount, reason: str) -> None:
-    """Switch off somebody for whom the provider vouches no more, and end their sessions."""
+    """Disable the account of a person whom the provider no longer vouches for; end its sessions."""
     person = account.user
     if person.is_active:
         account.is_lost = True
@@ -140,10 +149,10 @@ def person_lose(*, account: ProviderAccount, reason: str) -> None:
 
 
 def people_expire() -> int:
-    """Switch off whom no provider has vouched for in its days of trust; return how many.
+    """Disable accounts not vouched for within their provider's days of trust; return their number.
 
-    Somebody who left does not come back to be refused: without this their API tokens would work
-    for ever. Signing in again switches them on. Called again and again by the sweep.
+    A person who left does not sign in again to be refused: without this their API tokens would work
+    for ever. Signing in again enables the account. The sweep calls this repeatedly.
     """
     now, count = timezone.now(), 0
     for provider in IdentityProvider.objects.exclude(trust_days=0):
@@ -165,7 +174,7 @@ def _switch(person: User, *, active: bool) -> None:
 def session_note(
     *, provider: IdentityProvider, session_key: str, claims: Claims, user: User | None
 ) -> None:
-    """Remember which session a provider began, so that it can end it."""
+    """Record a session that a provider began, so that the provider can end it."""
     ProviderSession.objects.update_or_create(
         session_key=session_key,
         defaults={
@@ -180,7 +189,7 @@ def session_note(
 def sessions_end(
     *, provider: IdentityProvider, subject: str = "", sid: str = "", user: User | None = None
 ) -> int:
-    """End the sessions that a provider began, all or those of a subject, sid or person."""
+    """End the sessions that a provider began: all, or those of a subject, sid or person."""
     found = provider.sessions.all()
     if subject:
         found = found.filter(subject=subject)
@@ -196,8 +205,8 @@ def sessions_end(
 
 
 def second_factor_require(*, by: User, is_duty: bool) -> None:
-    """Ask, or stop asking, every local person of the organisation for a second factor."""
-    organisation: Organisation = by.organisation
+    """Require a second factor of the organisation's local people, or stop requiring it."""
+    organisation = by.own_organisation
     with transaction.atomic():
         if is_duty:
             SecondFactorDuty.objects.get_or_create(organisation=organisation)

@@ -1,4 +1,4 @@
-"""Students who signed in at a provider: no account here, only who they are, in their session."""
+"""Students who signed in at a provider: no account, only their identity in the session."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ PREFIX = "/q/"
 
 @dataclass(frozen=True, slots=True)
 class SignedInStudent:
-    """Who a provider says that answers."""
+    """Identity of a student, as given by a provider."""
 
     organisation_id: int
     subject: str
@@ -23,14 +23,14 @@ class SignedInStudent:
 
 
 def is_for_students(address: str) -> bool:
-    """Whether an address to come back to is one of the students' pages."""
+    """Return True if a URL is one of the students' pages."""
     return address.startswith(PREFIX)
 
 
 def remember(
     request: HttpRequest, *, provider: IdentityProvider, claims: Claims, number: str
 ) -> None:
-    """Keep who a student is for this session, under a session key that nobody knew before."""
+    """Store a student's identity in this session, under a new session key."""
     request.session.cycle_key()
     request.session[_KEY] = {
         "provider": provider.key,
@@ -39,12 +39,12 @@ def remember(
         "email": claims.email,
     }
     request.session.save()
-    key = request.session.session_key
+    key = request.session.session_key or ""
     session_note(provider=provider, session_key=key, claims=claims, user=None)
 
 
 def signed_in_student(request: HttpRequest) -> SignedInStudent | None:
-    """Return who a provider said this is, while that provider is on; else None."""
+    """Return the student of this session while the student's provider is enabled, else None."""
     kept = request.session.get(_KEY)
     if not isinstance(kept, dict):
         return None
@@ -57,7 +57,7 @@ def signed_in_student(request: HttpRequest) -> SignedInStudent | None:
 
 
 def provider_for_students(organisation_id: int) -> IdentityProvider | None:
-    """Return the provider that vouches for the students of an organisation, if there is one."""
+    """Return the provider that vouches for the students of an organisation, or None."""
     found = IdentityProvider.objects.filter(
         organisation_id=organisation_id, is_on=True, takes_students=True
     )

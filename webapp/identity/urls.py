@@ -1,4 +1,4 @@
-"""Addresses of providers and second factors; the two protocols' own are allauth's."""
+"""URL patterns of providers and second factors; allauth has those of the two protocols."""
 
 from django.urls import path
 

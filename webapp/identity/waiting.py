@@ -1,4 +1,4 @@
-"""The moment between a right password and a session: who waits for a code, and how long."""
+"""The state between a correct password and a session, while a code is awaited."""
 
 import time
 
@@ -11,14 +11,14 @@ WAIT = 300  # seconds
 
 
 def wait_for_code(request: HttpRequest, user: User, there: str) -> None:
-    """Remember that this visitor gave the password of somebody; nobody is signed in by that."""
+    """Record that this visitor gave a person's password; this signs nobody in."""
     request.session.cycle_key()
-    # With the password that was given: a new one ends the waiting as it ends sessions.
+    # With the hash of the password: a new password ends the waiting as it ends sessions.
     request.session[_KEY] = [user.pk, user.get_session_auth_hash(), there, time.time()]
 
 
-def who_waits(request: HttpRequest) -> tuple[User, str] | None:
-    """Return who gave a password and where they go then; None after five minutes."""
+def awaiting_code(request: HttpRequest) -> tuple[User, str] | None:
+    """Return the person who gave a password and the next page; None after five minutes."""
     kept = request.session.get(_KEY)
     if not kept or time.time() - kept[3] > WAIT:
         return None
@@ -29,5 +29,5 @@ def who_waits(request: HttpRequest) -> tuple[User, str] | None:
 
 
 def stop_waiting(request: HttpRequest) -> None:
-    """Forget it."""
+    """Delete the waiting state."""
     request.session.pop(_KEY, None)

@@ -132,7 +132,7 @@ def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(
     sent = client.post("/models/new/", {"name": "Lost"}, headers=headers)
     assert sent.url == f"{SIGN_IN}?next=%2Fmodels%2Fnew%2F%3Fcohort%3D1&lost=1"
     page = client.get(sent.url)
-    assert "What you sent was not saved" in page.content.decode()
+    assert "Your last form was not saved" in page.content.decode()
     back = client.post(sent.url, {"username": "bob", "password": PASSWORD})
     assert back.url == "/models/new/?cohort=1"
 

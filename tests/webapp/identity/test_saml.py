@@ -27,6 +27,7 @@ def saml(carol: User, client_of: Callable, tmp_path: Path, settings: object) -> 
     fields = {
         "name": "Northfield", "metadata": metadata, "role_claim": GROUPS, "is_on": "on",
         "staff": "hall-staff", "trust_days": "30",
+        "verifies_emails": "on",
     }  # fmt: skip
     answer = client_of(carol).post(reverse("identity:provider-new") + "?protocol=saml", fields)
     assert answer.status_code == 302, answer.content.decode()
@@ -73,7 +74,7 @@ def test_a_person_comes_in_with_the_role_of_an_attribute(
     answer = sign_in(client, saml, idp, "p-1", **given)
     assert (answer.status_code, getattr(answer, "url", "")) == (302, "/"), answer.content.decode()
     dora = User.objects.get(username="dora")
-    assert (dora.role, dora.email) == (Role.STAFF, "dora@northfield.example")
+    assert (dora.role, dora.email) == (Role.STAFF, "dora@northfield.example")  # it checks them
     assert client.get(reverse("accounts:settings"), **HOST).status_code == 200
     sign_in(Client(), saml, idp, "p-1", **given)
     assert User.objects.filter(provider_account__provider=saml).count() == 1

@@ -1,1 +1,1 @@
-"""Pages of providers, and of one-time codes."""
+"""Views of providers and of one-time codes."""

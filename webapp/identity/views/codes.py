@@ -1,4 +1,4 @@
-"""Second factors: set up, give the code at sign-in, renew recovery codes, turn off."""
+"""Second factors: set up, enter the code at sign-in, renew recovery codes, turn off."""
 
 import base64
 from typing import Any
@@ -13,7 +13,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from webapp.accounts.guesses import remember_browser
 from webapp.accounts.models import User
+from webapp.accounts.requests import SignedInRequest
 from webapp.accounts.views import locked_out
 from webapp.common.decorators import administrator_required
 from webapp.common.selectors import get_owned_or_404
@@ -22,7 +24,7 @@ from webapp.identity import second_factor as service
 from webapp.identity import services, waiting
 from webapp.identity.selectors import is_second_factor_duty
 
-_SECRET = "second-factor-secret"  # noqa: S105 - where it lies in the session
+_SECRET = "second-factor-secret"  # noqa: S105 - key in the session
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -30,8 +32,8 @@ _BACKEND = "django.contrib.auth.backends.ModelBackend"
 @login_not_required
 @require_http_methods(["GET", "POST"])
 def code(request: HttpRequest) -> HttpResponse:
-    """Ask for the code after the password; wrong ones count as failed sign-ins and lock alike."""
-    found = waiting.who_waits(request)
+    """Ask for the code after the password; wrong codes count and lock like failed sign-ins."""
+    found = waiting.awaiting_code(request)
     if found is None:
         return redirect("accounts:sign-in")
     user, there = found
@@ -43,7 +45,9 @@ def code(request: HttpRequest) -> HttpResponse:
     if service.code_is_right(user=user, code=request.POST.get("code", "")):
         waiting.stop_waiting(request)
         login(request, user, backend=_BACKEND)
-        return redirect(there)
+        response = redirect(there)
+        remember_browser(response, user)
+        return response
     user_login_failed.send(__name__, credentials=credentials, request=request)
     if not AxesProxyHandler.is_allowed(request, credentials):
         waiting.stop_waiting(request)
@@ -53,8 +57,8 @@ def code(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-def second_factor(request: HttpRequest) -> HttpResponse:
-    """Set up, renew recovery codes or turn off one's own second factor."""
+def second_factor(request: SignedInRequest) -> HttpResponse:
+    """Set up or turn off the user's own second factor, or renew its recovery codes."""
     user = request.user
     if not user.has_usable_password():
         toast(request, "You sign in by a provider, which asks for second factors itself.")
@@ -87,7 +91,9 @@ def _check_password(user: User, password: str) -> None:
         raise services.IdentityError("This is not your password.")
 
 
-def _page(request: HttpRequest, *, error: str = "", fresh: list[str] | None = None) -> HttpResponse:
+def _page(
+    request: SignedInRequest, *, error: str = "", fresh: list[str] | None = None
+) -> HttpResponse:
     context: dict[str, Any] = {"error": error, "fresh": fresh}
     context["is_on"] = service.has_second_factor(request.user)
     context["is_duty"] = is_second_factor_duty(request.user)
@@ -105,8 +111,8 @@ def _page(request: HttpRequest, *, error: str = "", fresh: list[str] | None = No
 
 @require_POST
 @administrator_required
-def remove_for(request: HttpRequest, pk: int) -> HttpResponse:
-    """Turn off the second factor of somebody who lost phone and recovery codes."""
+def remove_for(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Turn off the second factor of a person who lost phone and recovery codes."""
     user = get_owned_or_404(User, request.user, pk)
     attempt(
         request,
@@ -118,8 +124,8 @@ def remove_for(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def duty(request: HttpRequest) -> HttpResponse:
-    """Ask every local person of the organisation for a second factor, or stop asking."""
+def duty(request: SignedInRequest) -> HttpResponse:
+    """Require a second factor of the organisation's local people, or stop requiring it."""
     is_duty = request.POST.get("duty") == "1"
     services.second_factor_require(by=request.user, is_duty=is_duty)
     words = "Everybody with a password sets up a second factor at the next page they open."

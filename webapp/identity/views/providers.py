@@ -1,12 +1,14 @@
-"""Providers of an organisation: list, add, change, remove; and what they tell us by themselves."""
+"""Providers of an organisation: list, add, change, remove; and their back-channel sign-outs."""
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import administrator_required
 from webapp.common.limits import count_up
 from webapp.common.selectors import get_owned_or_404, owned_by
@@ -20,18 +22,23 @@ from webapp.identity.selectors import provider_addresses
 _CALLS_A_MINUTE = 120
 
 
-@require_GET
+@require_safe
 @administrator_required
-def provider_list(request: HttpRequest) -> HttpResponse:
+def provider_list(request: SignedInRequest) -> HttpResponse:
     """List the providers of the organisation."""
-    context = {"providers": owned_by(IdentityProvider, request.user), "protocols": Protocol.choices}
+    code = request.user.own_organisation.sign_in_code
+    context = {
+        "providers": owned_by(IdentityProvider, request.user),
+        "protocols": Protocol.choices,
+        "link": request.build_absolute_uri(reverse("accounts:sign-in-at", args=[code])),
+    }
     return render(request, "identity/providers.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 @administrator_required
-def new(request: HttpRequest) -> HttpResponse:
-    """Add a provider; the addresses to give to it stand on its page then."""
+def new(request: SignedInRequest) -> HttpResponse:
+    """Add a provider; its page then shows the URLs to enter at the provider."""
     is_saml = request.GET.get("protocol") == Protocol.SAML
     protocol = Protocol.SAML if is_saml else Protocol.OPENID_CONNECT
     return _edit(request, IdentityProvider(protocol=protocol))
@@ -39,12 +46,12 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @administrator_required
-def provider(request: HttpRequest, pk: int) -> HttpResponse:
+def provider(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show and change a provider."""
     return _edit(request, get_owned_or_404(IdentityProvider, request.user, pk))
 
 
-def _edit(request: HttpRequest, found: IdentityProvider) -> HttpResponse:
+def _edit(request: SignedInRequest, found: IdentityProvider) -> HttpResponse:
     form = form_of(found.protocol)(request.POST or None, instance=found)
     if request.method == "POST" and form.is_valid():
         try:
@@ -66,8 +73,8 @@ def _edit(request: HttpRequest, found: IdentityProvider) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Remove a provider when its name was typed; its people are switched off."""
+def remove(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Remove a provider if its name was typed; its people's accounts are disabled."""
     found = get_owned_or_404(IdentityProvider, request.user, pk)
     if request.POST.get("name", "").strip() != found.name:
         toast(request, "The name does not match. Nothing was removed.", error=True)
@@ -82,7 +89,7 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 @login_not_required
 @require_POST
 def back_channel(request: HttpRequest, key: str) -> HttpResponse:
-    """Take a provider's word that somebody signed out there; its signature is what counts."""
+    """End the sessions of a person who signed out at the provider, by its signed token."""
     if count_up("back-channel", request.META.get("REMOTE_ADDR", "")) > _CALLS_A_MINUTE:
         return JsonResponse({"error": "too_many_requests"}, status=429)
     found = IdentityProvider.objects.filter(key=key, is_on=True).first()
