@@ -1,8 +1,7 @@
 """The mailbox to which undeliverable invitations and letters come back, read by IMAP.
 
-Anybody can write a mail that looks returned, and so keep somebody from their reminders: one counts
-only if it holds the ticket of the mail that we sent, which a mail server copies into what it
-returns and which nobody else knows.
+Anybody can fake a returned mail to stop a student's reminders. So a returned mail counts only if it
+holds the secret ticket of the mail that we sent, which a mail server copies into its reply.
 """
 
 import email
@@ -29,23 +28,22 @@ from webapp.surveys.models import Participant, Questionnaire
 log = structlog.get_logger(__name__)
 
 HEADER = "X-Invitation"
-_EVERY = 300  # seconds
+_EVERY = 300  # seconds between two reads
 _AT_ONCE = 200
 _MAX_BYTES = 300_000
 _TIMEOUT = 10
 _TICKET = re.compile(rf"{HEADER}:\s*(\d{{1,18}}~[\w-]{{20,60}})", re.I)
-_SIGNER = {"salt": "webapp.surveys.bounces", "sep": "~"}
 
 
 def ticket_of(participant: Participant) -> str:
-    """Return what a mail to somebody carries, and what a returned one proves itself by."""
-    return signing.Signer(**_SIGNER).sign(str(participant.pk))
+    """Return the ticket of a mail to a participant, which identifies the mail if it is returned."""
+    return _signer().sign(str(participant.pk))
 
 
 def mailbox_read() -> int:
-    """Read what came back since the last time; return how many mails were marked.
+    """Read the mails returned since the last read; return how many mails were marked.
 
-    One host asks every five minutes. A mailbox that does not answer is tried again then.
+    One host reads the mailbox every five minutes. After a failure it tries again at the next time.
     """
     if not settings.BOUNCES_URL or not is_first("bounces", seconds=_EVERY):
         return 0
@@ -57,7 +55,7 @@ def mailbox_read() -> int:
 
 
 def note_returned(data: bytes) -> int:
-    """Mark whom one returned mail was for, an invitation or a letter; return how many are ours."""
+    """Mark the recipient of one returned invitation or letter; return how many mails are ours."""
     why = next(iter(addresses_of_mails(data).values()), "")
     if not why:
         return 0
@@ -78,7 +76,7 @@ def _invitations_returned(texts: Sequence[str], why: str) -> int:
 
 
 def quoted_texts(data: bytes) -> list[str]:
-    """Return head and text of each part of a mail: somewhere in them it quotes ours."""
+    """Return the headers and text of each part of a mail, which quote our mail somewhere."""
     texts = []
     for part in email.message_from_bytes(data, policy=email.policy.compat32).walk():
         payload = part.get_payload(decode=True)
@@ -89,14 +87,14 @@ def quoted_texts(data: bytes) -> list[str]:
 
 
 def _people_of(texts: Sequence[str]) -> Iterator[int]:
-    """Yield the keys of people whose tickets stand in a mail."""
+    """Yield the keys of people whose tickets are in a mail."""
     for ticket in _TICKET.findall("\n".join(texts)):
         with suppress(signing.BadSignature):
-            yield int(signing.Signer(**_SIGNER).unsign(ticket))
+            yield int(_signer().unsign(ticket))
 
 
 def _unseen() -> Iterator[bytes]:
-    """Yield the mails that nobody has read, and mark each as read once it was dealt with."""
+    """Yield the unread mails, and mark each as read once it was processed."""
     place = urlsplit(settings.BOUNCES_URL)
     host = place.hostname or "localhost"
     if place.scheme == "imaps":
@@ -114,3 +112,7 @@ def _unseen() -> Iterator[bytes]:
             parts = server.fetch(number.decode("ascii"), f"(BODY.PEEK[]<0.{_MAX_BYTES}>)")[1]
             yield next((part[1] for part in parts if isinstance(part, tuple)), b"")
             server.store(number.decode("ascii"), "+FLAGS", "\\Seen")
+
+
+def _signer() -> signing.Signer:
+    return signing.Signer(salt="webapp.surveys.bounces", sep="~")

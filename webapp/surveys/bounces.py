@@ -1,4 +1,4 @@
-"""Addresses out of mails that came back (RFC 3464), and out of plain lists."""
+"""Addresses from returned mails (RFC 3464) and from plain lists."""
 
 import email
 import email.policy
@@ -6,7 +6,7 @@ import re
 from email.message import Message
 
 MAX_BYTES = 20_000_000
-_MAX_PARTS = 50  # of one mail; who nests more of them wants to keep a parser busy
+_MAX_PARTS = 50  # parts of one mail; deeper nesting is treated as an attack on the parser
 _BREAKS = re.compile(r"[\s<>,;\"']+")
 _LONGEST = 254
 _ADDRESS = re.compile(r"[^\s<>,;\"']{1,64}@[^\s<>,;\"']{1,189}")
@@ -14,9 +14,9 @@ _MBOX = re.compile(rb"(?m)^From [^\n]*\n")
 
 
 def bounced_addresses(data: bytes) -> dict[str, str]:
-    """Return {address: why} of a file: mails that came back (.eml, .mbox), or one address a line.
+    """Return {address: reason} of a file: returned mails (.eml, .mbox), or one address a line.
 
-    Of a returned mail only permanent failures count; one that says "delayed" passes.
+    In a returned mail only permanent failures count; "delayed" does not.
     """
     if b"delivery-status" not in data[:MAX_BYTES].lower():
         text = data[:MAX_BYTES].decode("utf-8", "replace")
@@ -27,9 +27,9 @@ def bounced_addresses(data: bytes) -> dict[str, str]:
 
 
 def addresses_of_mails(data: bytes) -> dict[str, str]:
-    """Return {address: why} of mails that came back; of any other mail nothing.
+    """Return {address: reason} of returned mails; other mails give nothing.
 
-    A program hands in whatever arrives: who is away writes back too, and names many addresses.
+    Programs pass on all mail, including out-of-office replies, which name many addresses.
     """
     kept: dict[str, str] = {}
     for part in _MBOX.split(data[:MAX_BYTES]):
@@ -50,6 +50,8 @@ def _of_mail(message: Message) -> dict[str, str]:
             continue
         blocks = part.get_payload()
         for block in blocks if isinstance(blocks, list) else []:
+            if not isinstance(block, Message):
+                continue
             status, action = str(block.get("Status", "")), str(block.get("Action", ""))
             who = str(block.get("Original-Recipient") or block.get("Final-Recipient") or "")
             address = _ADDRESS.search(who.partition(";")[2] or who)

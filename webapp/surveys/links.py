@@ -1,4 +1,4 @@
-"""Personal links: signed, one of a kind, expiring, revocable; a forged or old one finds nobody."""
+"""Personal links: signed, unique, expiring and revocable. A forged or old link is not accepted."""
 
 from datetime import timedelta
 
@@ -7,19 +7,18 @@ from django.utils.crypto import constant_time_compare
 
 from webapp.surveys.models import Participant
 
-VALID_FOR = timedelta(days=200)  # a questionnaire that is open longer sends new links by a reminder
-_SIGNER = {"salt": "webapp.surveys.links", "sep": "~"}
+VALID_FOR = timedelta(days=200)  # a questionnaire open for longer sends new links with a reminder
 
 
 def token_of(participant: Participant) -> str:
-    """Return the token of somebody's personal link."""
-    return signing.TimestampSigner(**_SIGNER).sign(f"{participant.pk}.{participant.nonce}")
+    """Return the token of a participant's personal link."""
+    return _signer().sign(f"{participant.pk}.{participant.nonce}")
 
 
 def participant_of(token: str) -> Participant | None:
-    """Return whose link it is; None for a forged, expired, revoked or withdrawn one."""
+    """Return the owner of a link; None if it is forged, expired, revoked or withdrawn."""
     try:
-        text = signing.TimestampSigner(**_SIGNER).unsign(token, max_age=VALID_FOR)
+        text = _signer().unsign(token, max_age=VALID_FOR)
     except signing.BadSignature:
         return None
     key, _, nonce = text.partition(".")
@@ -27,3 +26,7 @@ def participant_of(token: str) -> Participant | None:
     if found is None or not constant_time_compare(found.nonce, nonce):
         return None
     return found
+
+
+def _signer() -> signing.TimestampSigner:
+    return signing.TimestampSigner(salt="webapp.surveys.links", sep="~")

@@ -1,6 +1,5 @@
-"""Who answered: by what somebody is told from others, and by what a cohort knows them."""
+"""Identity of the people who answered: their key, and their name in a cohort."""
 
-from collections import Counter
 from dataclasses import dataclass
 
 from webapp.audit.models import AuditLine
@@ -9,27 +8,19 @@ from webapp.surveys.models import Participant, Questionnaire
 DELETED_THE_REST = "deleted what was withdrawn"
 
 
-def person_key(participant: Participant) -> str:
-    """Return what is the same for all answers of one person."""
-    said = participant.identifier or participant.email
-    return said.casefold() or f"participant {participant.pk}"
+def person_key(key: int, identifier: str, email: str) -> str:
+    """Return the key that all answers of one person share; ``key`` is that of the participant."""
+    return (identifier or email).casefold() or f"participant {key}"
 
 
 def name_in_cohort(participant: Participant) -> str:
-    """Return by what a cohort knows somebody who answered."""
+    """Return a participant's name in a cohort."""
     return participant.identifier or participant.email or participant.code
-
-
-def n_given_twice(questionnaire: Questionnaire) -> int:
-    """Return how many people finished more than once; one set of answers counts of each."""
-    people = questionnaire.participants.exclude(finished_at=None).defer("answers")
-    times = Counter(person_key(one) for one in people)
-    return sum(count > 1 for count in times.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """Who deleted their answers after a cohort was made; ``kept`` is what a published bed needs."""
+    """A person who deleted answers after a cohort was made; ``kept`` is data that a bed needs."""
 
     line: int
     student: str
@@ -38,7 +29,7 @@ class Withdrawal:
 
 
 def withdrawn_from_cohorts(questionnaire: Questionnaire) -> list[Withdrawal]:
-    """Return who deleted their answers after a cohort was made of them, the last one first."""
+    """Return the people who deleted their answers after a cohort was made of them, latest first."""
     lines = AuditLine.objects.filter(
         organisation_id=questionnaire.organisation_id,
         verb__in=("withdrew", DELETED_THE_REST),

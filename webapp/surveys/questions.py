@@ -1,46 +1,25 @@
-"""What a questionnaire consists of: plain data, read and checked here and nowhere else.
-
-``content`` is {"sections": [{"title", "questions": [...]}]}; a question is {"key", "kind", "name",
-"text", "hint", "reason", "answers", "rule"}. ``key`` never changes, ``name`` is what tables of
-weights show, ``reason`` says to staff and students why it is asked. ``language`` is what it is
-written in; ``translations`` maps other languages to {text: text in that language}, so that a text
-that was reworded shows as it is until somebody translates it anew.
-"""
+"""Questions as pages show them: in a language, numbered, with the meaning of their answers."""
 
 import re
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from webapp.common.errors import Refusal
+from webapp.surveys.content import (
+    SCALE,
+    WITH_ANSWERS,
+    Condition,
+    Content,
+    Kind,
+    QuestionnaireError,
+    iterate_texts,
+)
 
-MAX_QUESTIONS = 60
-MAX_ANSWERS = 15
 MAX_TEXT = 2_000
+MAX_CODE = 12
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
-
-
-class QuestionnaireError(Refusal):
-    """A change or an answer that makes no sense. The message is one sentence."""
-
-
-class Kind(StrEnum):
-    """How a question is answered."""
-
-    YES_NO = "yes-no"
-    SCALE = "scale"
-    ORDERED = "ordered"
-    ONE = "one"
-    SEVERAL = "several"
-    TIME = "time"
-    TEXT = "text"
-    REQUEST = "request"
-    CONSENT = "consent"
-
 
 WORDS = {
     Kind.YES_NO: "Yes or no",
@@ -50,10 +29,11 @@ WORDS = {
     Kind.SEVERAL: "Several of",
     Kind.TIME: "Time of day",
     Kind.TEXT: "Free text, never scored",
+    Kind.FILE: "File, read by staff",
     Kind.REQUEST: "Roommate request",
     Kind.CONSENT: "Consent",
 }
-_WITH_ANSWERS = (Kind.ORDERED, Kind.ONE, Kind.SEVERAL)
+_UNSCORED = (Kind.TEXT, Kind.FILE, Kind.REQUEST, Kind.CONSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,109 +48,149 @@ class Question:
     reason: str
     answers: tuple[str, ...]
     is_rule: bool
+    is_required: bool
+    low: str
+    high: str
+    shown_if: Condition | None
     section: str
     number: int
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The answers to choose from; empty where one types."""
+        """The answers to choose from; empty for a typed answer."""
         if self.kind is Kind.YES_NO:
-            return ("No", "Yes")
+            return (_("No"), _("Yes"))
         if self.kind is Kind.SCALE:
-            return ("1", "2", "3", "4", "5")
-        return self.answers if self.kind in _WITH_ANSWERS else ()
+            return SCALE
+        return self.answers if self.kind in WITH_ANSWERS else ()
 
     @property
     def kind_words(self) -> str:
-        """How it is answered, in words of the page."""
+        """The kind of answer, in words of the page."""
         words = WORDS[self.kind]
         return f"{words} {len(self.answers)}" if self.kind in (Kind.ONE, Kind.SEVERAL) else words
 
     @property
     def is_scored(self) -> bool:
-        """Whether a model learns from it."""
-        return not self.is_rule and self.kind not in (Kind.TEXT, Kind.REQUEST, Kind.CONSENT)
+        """Return True if a model learns from the question."""
+        return not self.is_rule and self.kind not in _UNSCORED
+
+    @property
+    def is_written(self) -> bool:
+        """Return True if staff read the answers, which are free text or a file."""
+        return self.kind in (Kind.TEXT, Kind.FILE)
 
     def in_words(self, value: Any) -> str:
-        """Return a kept answer as people read it; empty for a blank."""
+        """Return a stored answer in words; "" for a blank."""
         if value is None or value == "":
             return ""
         if isinstance(value, list):
             return "; ".join(self.options[k] for k in value)
+        if isinstance(value, dict):
+            return str(value.get("name", ""))
         return self.options[value] if isinstance(value, int) else str(value)
 
 
-def questions_of(content: Mapping[str, Any], language: str = "") -> list[Question]:
-    """Return all questions in order, in a language where there is a translation."""
+def questions_of(content: Content, language: str = "") -> list[Question]:
+    """Return all questions in order, in a language if they are translated."""
     return list(_questions(content, translator(content, language)))
 
 
-def translator(content: Mapping[str, Any], language: str) -> Callable[[str], str]:
-    """Return a function from a text to itself in a language, as far as it was translated."""
-    known: Mapping[str, str] = content.get("translations", {}).get(language, {})
+def translator(content: Content, language: str) -> Callable[[str], str]:
+    """Return a function that translates a text into a language if there is a translation."""
+    known = content.translations.get(language, {})
     return lambda text: known.get(text) or text
 
 
-def languages_of(content: Mapping[str, Any]) -> list[str]:
-    """Return the languages in which there are questions: that of the texts first."""
-    return [content.get("language", "en"), *content.get("translations", {})]
+def languages_of(content: Content) -> list[str]:
+    """Return the languages of the questions, that of the original texts first."""
+    return [content.language, *content.translations]
 
 
-def texts_of(content: Mapping[str, Any]) -> list[str]:
+def texts_of(content: Content) -> list[str]:
     """Return every text that students read, each once, in the order of the pages."""
-    found: dict[str, None] = {}
-    for section in content["sections"]:
-        found[section["title"]] = None
-        for data in section["questions"]:
-            for name in ("text", "hint", "reason"):
-                found[data.get(name, "")] = None
-            found |= dict.fromkeys(data.get("answers", ()))
-    found.pop("", None)
-    return list(found)
+    return [text for text in dict.fromkeys(iterate_texts(content)) if text]
 
 
-def _questions(content: Mapping[str, Any], said: Callable[[str], str]) -> Iterator[Question]:
+def _questions(content: Content, said: Callable[[str], str]) -> Iterator[Question]:
     number = 0
-    for section in content["sections"]:
-        for data in section["questions"]:
+    for section in content.sections:
+        for one in section.questions:
             number += 1
             yield Question(
-                data["key"],
-                Kind(data["kind"]),
-                data["name"],
-                said(data["text"]),
-                said(data.get("hint", "")),
-                said(data.get("reason", "")),
-                tuple(said(answer) for answer in data.get("answers", ())),
-                bool(data.get("rule")),
-                said(section["title"]),
-                number,
+                key=one.key,
+                kind=one.kind,
+                name=one.name,
+                text=said(one.text),
+                hint=said(one.hint),
+                reason=said(one.reason),
+                answers=tuple(said(answer) for answer in one.answers),
+                is_rule=one.rule,
+                is_required=one.required,
+                low=said(one.low),
+                high=said(one.high),
+                shown_if=one.shown_if,
+                section=said(section.title),
+                number=number,
             )
 
 
-def read_answer(question: Question, values: Sequence[str]) -> Any:
-    """Return what is kept of a submitted answer; None for a blank.
+def shown_questions(questions: Sequence[Question], answers: Mapping[str, Any]) -> list[Question]:
+    """Return the questions that a person with these answers is shown.
 
-    Raises QuestionnaireError for what is none of the answers.
+    A question whose condition names a question that is not shown is not shown either.
     """
-    given = [value for value in values if value != ""]
+    shown: dict[str, Question] = {}
+    for question in questions:
+        wanted = question.shown_if
+        if wanted is not None:
+            given = answers.get(wanted.question) if wanted.question in shown else None
+            chosen = given if isinstance(given, list) else [given]
+            if not set(chosen) & set(wanted.answers):
+                continue
+        shown[question.key] = question
+    return list(shown.values())
+
+
+def counted_answers(questions: Sequence[Question], answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answers to shown questions; others were given before an earlier answer changed."""
+    asked = (question.key for question in shown_questions(questions, answers))
+    return {key: answers[key] for key in asked if key in answers}
+
+
+def read_answer(question: Question, values: Sequence[str]) -> Any:
+    """Return the value to store for a submitted answer; None for a blank.
+
+    Raises QuestionnaireError for an invalid answer.
+    """
+    given = [value for value in values if value.strip()]
     if not given:
         return None
     if question.options:
         chosen = sorted({_position(question, value) for value in given})
         return chosen if question.kind is Kind.SEVERAL else chosen[0]
     text = given[0].strip()
-    if len(text) > MAX_TEXT or "\x00" in text:
+    if len(text) > MAX_TEXT:
         raise QuestionnaireError(
-            _("At most %(count)s letters are kept.") % {"count": f"{MAX_TEXT:,}"}
+            _("Your text has %(count)s characters. Shorten it to %(most)s or fewer.")
+            % {"count": f"{len(text):,}", "most": f"{MAX_TEXT:,}"}
+        )
+    if "\x00" in text:
+        raise QuestionnaireError(
+            _("Your text contains a character that cannot be saved. Type it again.")
         )
     if question.kind is Kind.CONSENT:
         return "yes" if text == "yes" else None
     if question.kind is Kind.TIME and not _TIME.fullmatch(text):
-        raise QuestionnaireError(_("A time reads 22:30."))
+        raise QuestionnaireError(_("Type a time such as 22:30."))
     if question.kind is Kind.REQUEST:
-        return "".join(text.upper().split())[:12]
+        return plain_code(text)
     return text
+
+
+def plain_code(text: str) -> str:
+    """Return a code as it is stored: capitals and digits, without other characters."""
+    return "".join(sign for sign in text.upper() if sign.isascii() and sign.isalnum())[:MAX_CODE]
 
 
 def _position(question: Question, value: str) -> int:
@@ -178,26 +198,3 @@ def _position(question: Question, value: str) -> int:
     if not is_position or int(value) >= len(question.options):
         raise QuestionnaireError(_("Choose one of the answers."))
     return int(value)
-
-
-def new_question(
-    kind: str, *, name: str, text: str, answers: Sequence[str] = (), **more: Any
-) -> dict[str, Any]:
-    """Return a checked question as plain data; raise QuestionnaireError in one sentence."""
-    try:
-        known = Kind(kind)
-    except ValueError as error:
-        raise QuestionnaireError("Choose how the question is answered.") from error
-    name, text = " ".join(name.split()), " ".join(text.split())
-    answers = [" ".join(answer.split()) for answer in answers if answer.strip()]
-    if not name or len(name) > 40:
-        raise QuestionnaireError("The short name has 1 to 40 letters.")
-    if not text or len(text) > 500:
-        raise QuestionnaireError("The question has 1 to 500 letters.")
-    if known in _WITH_ANSWERS and not 2 <= len(answers) <= MAX_ANSWERS:
-        raise QuestionnaireError(f"Give 2 to {MAX_ANSWERS} answers, one a line.")
-    if len({answer.casefold() for answer in answers}) < len(answers):
-        raise QuestionnaireError("Two answers are the same.")
-    kept = {key: value for key, value in more.items() if value}
-    question = {"key": secrets.token_hex(4), "kind": known.value, "name": name, "text": text}
-    return question | ({"answers": answers} if known in _WITH_ANSWERS else {}) | kept

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.contrib.staticfiles import finders
 from django.core.cache import caches
+from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.reader import Reader
@@ -51,16 +52,30 @@ def weight_of(page: str) -> int:
     return len(page.encode()) + sum(file.stat().st_size for file in files)
 
 
+def enter(client: Client, link: str) -> str:
+    """Open a personal link; return the address of the questionnaire to which it leads."""
+    while not link.startswith("/q/mine/"):
+        answer = client.get(link)
+        if answer.status_code != 302:
+            break
+        link = answer.url
+    return link
+
+
 class Student:
-    """Somebody with a phone: a browser without scripts."""
+    """Somebody with a phone: a browser without scripts, which keeps cookies.
+
+    ``link`` is the personal link, ``url`` the address at which they answer.
+    """
 
     def __init__(self, questionnaire: Questionnaire, identifier: str = "", token: str = "") -> None:
         self.client = Reader(headers={"Accept-Language": "en"})
         self.questionnaire = questionnaire
-        self.url = f"/q/{token}/"
+        self.link = f"/q/{token}/"
         if identifier:
             answer = self.client.post(f"/q/code/{questionnaire.code}/", {"identifier": identifier})
-            self.url = answer.url
+            self.link = answer.url.partition("?")[0]
+        self.url = enter(self.client, self.link)
 
     def say(self, number: int, *answers: object, action: str = "next") -> object:
         fields = {"n": number, "answer": [str(a) for a in answers], "action": action}
@@ -78,7 +93,7 @@ class Student:
 
     @property
     def row(self) -> Participant:
-        return Participant.objects.get(pk=self.url.strip("/").split("/")[1].split(".")[0])
+        return Participant.objects.get(pk=self.link.strip("/").split("/")[1].split(".")[0])
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The year of a questionnaire as Qualtrics' file of it, and what is learned from either.
 
-For the test of a small year, and for ``benchmarks.bench_students``, which compares a whole one.
+For the test of a small year, and for ``benchmarks.product.students``, which compares a whole one.
 """
 
 import json
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import train_roommates
-from tests.webapp.cohorts.file_writers import as_csv
+from engine.tabular.choices import Choices
+from engine.tabular.preview import build_preview
+from engine.tabular.review import Review, review, use_all
+from tests.tabular.file_writers import as_csv
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create, draft_table, draft_update
-from webapp.cohorts.tables.choices import Choices
-from webapp.cohorts.tables.preview import build_preview
-from webapp.cohorts.tables.review import Review, review, use_all
 from webapp.surveys.models import Participant
 from webapp.surveys.questions import Question
 

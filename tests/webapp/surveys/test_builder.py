@@ -14,10 +14,11 @@ from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import Organisation, User
 from webapp.accounts.services import AccountError, organisation_rename
 from webapp.surveys.bounces import bounced_addresses
+from webapp.surveys.content import Content, QuestionnaireError
 from webapp.surveys.links import VALID_FOR, token_of
 from webapp.surveys.models import Mail, Participant, Questionnaire
-from webapp.surveys.questions import QuestionnaireError, questions_of
-from webapp.surveys.selectors import progress_of
+from webapp.surveys.questions import questions_of
+from webapp.surveys.selectors.progress import progress_of
 from webapp.surveys.services.invitations import invitations_add, mails_queue, mails_send
 from webapp.surveys.services.questionnaires import (
     change_undo,
@@ -31,11 +32,11 @@ from webapp.surveys.services.questionnaires import (
 
 
 def titles(questionnaire: Questionnaire) -> list[str]:
-    return [section["title"] for section in questionnaire.content["sections"]]
+    return [section.title for section in questionnaire.content.sections]
 
 
 def names(questionnaire: Questionnaire, section: int) -> list[str]:
-    return [q["name"] for q in questionnaire.content["sections"][section]["questions"]]
+    return [q.name for q in questionnaire.content.sections[section].questions]
 
 
 def test_sections_are_added_renamed_and_removed(bob: User, draft: Questionnaire) -> None:
@@ -60,7 +61,7 @@ def test_a_question_goes_to_any_place(bob: User, draft: Questionnaire) -> None:
     assert names(draft, 1)[2] == "Wake-up time"
     question_place(**common, version=draft.version, section=0, place=999)
     assert names(draft, 0)[-1] == "Wake-up time"
-    with pytest.raises(QuestionnaireError, match="no such section"):
+    with pytest.raises(QuestionnaireError, match="section was removed"):
         question_place(**common, version=draft.version, section=9, place=0)
     assert len(questions_of(draft.content)) == 14
 
@@ -75,9 +76,8 @@ def test_the_last_change_is_taken_back_once(
         change_undo(user=bob, questionnaire=draft, version=draft.version - 1)
     client = client_of(bob)
     removed = questions_of(draft.content)[0].key
-    change = reverse("surveys:change", args=[draft.pk])
-    fields = {"action": "remove", "key": removed, "version": draft.version}
-    page = client.post(change, fields, follow=True).content.decode()
+    remove = reverse("surveys:question-remove", args=[draft.pk, removed])
+    page = client.post(remove, {"version": draft.version}, follow=True).content.decode()
     assert "The questions were changed." in page
     draft.refresh_from_db()
     undo = reverse("surveys:undo", args=[draft.pk]) + f"?version={draft.version}"
@@ -97,7 +97,7 @@ def test_undo_never_changes_what_people_answered(bob: User, opened: Questionnair
     )  # fmt: skip
     change_undo(user=bob, questionnaire=opened, version=opened.version)
     assert questions_of(opened.content)[0].text == first.text
-    fewer = {"sections": opened.content["sections"][:1]}
+    fewer = Content(sections=opened.content.sections[:1])
     Questionnaire.objects.update(before=fewer)
     opened.refresh_from_db()
     with pytest.raises(QuestionnaireError, match="fixed once it was open"):
@@ -110,7 +110,7 @@ def test_it_closes_at_the_midnight_of_the_organisation(
     organisation_rename(by=carol, name="Northfield", department="", time_zone="Pacific/Auckland")
     day = timezone.now().date() + timedelta(days=30)
     url = reverse("surveys:open", args=[draft.pk])
-    client_of(bob).post(url, {"action": "open", "closes_on": day.isoformat()})
+    client_of(bob).post(url, {"closes_on": day.isoformat()})
     draft.refresh_from_db()
     zone = Organisation.objects.get(pk=bob.organisation_id).zone
     local = draft.closes_at.astimezone(zone)
@@ -133,7 +133,7 @@ def test_a_zone_that_is_none_is_refused(carol: User, zone: str) -> None:
 
 def queue(bob: User, opened: Questionnaire, *addresses: str) -> None:
     invitations_add(user=bob, questionnaire=opened, text="\n".join(addresses))
-    mails_queue(user=bob, questionnaire=opened, base="", is_reminder=False, text="[link]")
+    mails_queue(user=bob, questionnaire=opened, base="", is_reminder=False, texts={"en": "[link]"})
 
 
 def test_an_address_that_the_server_refuses_is_listed_and_the_rest_goes_out(
@@ -159,10 +159,10 @@ def test_an_address_that_the_server_refuses_is_listed_and_the_rest_goes_out(
     assert gone.bounce == "550 5.1.1 User unknown"
     assert gone.mails.get().state == Mail.FAILED
     assert Participant.objects.get(email="slow@x.example").bounced_at is None
-    url = reverse("surveys:invite", args=[opened.pk])
-    page = client_of(bob).post(url, {"action": "add", "people": "b@x.example"}, follow=True)
+    url = reverse("surveys:people-add", args=[opened.pk])
+    page = client_of(bob).post(url, {"people": "b@x.example"}, follow=True)
     assert "gone@x.example: 550 5.1.1 User unknown" in page.content.decode()
-    client_of(bob).post(url, {"action": "write-again", "person": gone.pk})
+    client_of(bob).post(reverse("surveys:write-again", args=[opened.pk, gone.pk]))
     gone.refresh_from_db()
     assert gone.bounced_at is None
 
@@ -228,15 +228,14 @@ def test_staff_mark_addresses_of_their_own_organisation_only(
     bob: User, mallory: User, opened: Questionnaire, client_of: Callable
 ) -> None:
     queue(bob, opened, "gone@x.example")
-    url = reverse("surveys:invite", args=[opened.pk])
-    assert (
-        client_of(mallory).post(url, {"action": "bounced", "people": "gone@x.example"}).status_code
-        == 404
-    )
-    page = client_of(bob).post(url, {"action": "bounced", "people": "gone@x.example"}, follow=True)
-    assert "1 of 1 addresses were ours" in page.content.decode()
+    url = reverse("surveys:bounces", args=[opened.pk])
+    assert client_of(mallory).post(url, {"people": "gone@x.example"}).status_code == 404
+    page = client_of(bob).post(url, {"people": "gone@x.example"}, follow=True)
+    assert "1 of 1 addresses take part here" in page.content.decode()
     with pytest.raises(QuestionnaireError, match="nobody"):
-        mails_queue(user=bob, questionnaire=opened, base="", is_reminder=True, text="[link]")
+        mails_queue(
+            user=bob, questionnaire=opened, base="", is_reminder=True, texts={"en": "[link]"}
+        )
 
 
 def test_links_expire(invited: Student, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.questions import questions_of
+from webapp.surveys.services.clashes import answers_choose_all
 from webapp.surveys.services.cohorts import cohort_from_answers
 
 STUDENTS = 36
@@ -70,6 +71,7 @@ def leave_marks(opened: Questionnaire, people: list[Participant]) -> None:
 def test_both_give_the_same_weights(bob: User, opened: Questionnaire) -> None:
     people = answer_year(opened)
     leave_marks(opened, people)
+    assert len(answers_choose_all(user=bob, questionnaire=opened, which="latest")) == 10
     asked = cohort_from_answers(user=bob, questionnaire=opened, name="Asked")
     data = as_qualtrics(questions_of(opened.content), opened.participants.all())
     read = import_file(bob, data)

@@ -13,12 +13,13 @@ from tests.webapp.identity.conftest import (  # noqa: F401 - fixtures used by th
     openid_server,
 )
 from tests.webapp.surveys.conftest import Student
+from tests.webapp.surveys.conftest import enter as open_link
 from webapp.accounts.models import Organisation, User
 from webapp.identity.models import IdentityProvider
 from webapp.identity.selectors import login_address
+from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.links import token_of
 from webapp.surveys.models import Participant, Questionnaire
-from webapp.surveys.questions import QuestionnaireError
 from webapp.surveys.services.questionnaires import questionnaire_settle
 
 WORDS = {"title": "Housing 2027", "introduction": "", "who_sees": "", "contact": ""}
@@ -77,10 +78,15 @@ def test_a_link_alone_and_another_students_session_open_nothing(
     anna, ben = Client(), Client()
     enter(anna, asking, "s1", student_id="N1")
     url = anna.post(reverse("surveys:code", args=[asking.code])).url
+    link = f"/q/{token_of(Participant.objects.get(identifier='N1'))}/"
     enter(ben, asking, "s2", student_id="N2")
     for stranger in (Client(), ben):
-        for answer in (stranger.get(url), stranger.post(url, {"n": 1, "answer": "1"})):
-            assert (answer.status_code, answer.url) == (302, f"/q/code/{asking.code}/")
+        assert stranger.get(url).status_code == 404, "another browser keeps no link"
+        seen = stranger.get(open_link(stranger, link))
+        assert (seen.status_code, seen.url) == (302, f"/q/code/{asking.code}/")
+        refused = stranger.post(link, {"n": 1, "answer": "1"})
+        assert refused.status_code == 401
+        assert f'href="/q/code/{asking.code}/"' in refused.content.decode()
     assert Participant.objects.get(identifier="N1").answers == {}
     anna.post(url, {"n": 1, "answer": "1"})
     assert len(Participant.objects.get(identifier="N1").answers) == 1
@@ -98,11 +104,13 @@ def test_who_was_invited_is_known_by_a_checked_address_only(
     )
     unchecked.post(code)
     assert Participant.objects.get(identifier="N9").pk != invited.pk
-    enter(checked, asking, "s1", student_id="N1", email="S1@northfield.example")
+    enter(
+        checked, asking, "s1", student_id="N1", email="S1@northfield.example", email_verified=True
+    )
     checked.post(code)
     invited.refresh_from_db()
     assert invited.identifier == "N1"
-    assert old.client.get(old.url).status_code == 404, "the mailed link is worth nothing now"
+    assert old.client.get(old.link).status_code == 404, "the mailed link is worth nothing now"
 
 
 def test_without_the_claim_or_the_right_nobody_begins(

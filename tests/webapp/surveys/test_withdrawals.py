@@ -105,22 +105,21 @@ def test_a_published_bed_keeps_what_it_needs_until_staff_delete_it(
     place.student.refresh_from_db()
     assert set(place.student.answers) == {-1}
     assert (place.student.attributes["Gender"], place.student.email) == ("Man", "n0@x.example")
-    page = reverse("surveys:questionnaire", args=[opened.pk]) + "?tab=people"
+    page = reverse("surveys:people", args=[opened.pk])
     assert "S-1001 of First: Gender, e-mail kept" in client_of(bob).get(page).content.decode()
-    act = reverse("surveys:invite", args=[opened.pk])
     line = AuditLine.objects.get(verb="withdrew").pk
-    press = {"action": "delete-rest", "line": line}
-    assert client_of(mallory).post(act, press).status_code == 404
-    assert client_of(alice).post(act, press).status_code == 403
-    client_of(bob).post(act, {"action": "delete-rest", "line": line + 1000})
+    act = reverse("surveys:withdrawal-delete", args=[opened.pk, line])
+    assert client_of(mallory).post(act).status_code == 404
+    assert client_of(alice).post(act).status_code == 403
+    client_of(bob).post(reverse("surveys:withdrawal-delete", args=[opened.pk, line + 1000]))
     place.student.refresh_from_db()
     assert place.student.attributes["Gender"] == "Man", "another line deletes nothing"
-    client_of(bob).post(act, press)
+    client_of(bob).post(act)
     place.refresh_from_db()
     assert (place.student.attributes["Gender"], place.student.email) == ("", "")
     assert place.room.name == "1", "the bed stays"
     assert AuditLine.objects.filter(verb="deleted what was withdrawn", user=bob).count() == 1
-    again = client_of(bob).post(act, press, follow=True).content.decode()
+    again = client_of(bob).post(act, follow=True).content.decode()
     assert "Nothing of it is left to delete." in again
     assert "kept</span>" not in again
 
@@ -131,7 +130,7 @@ def test_answers_can_be_deleted_after_closing_and_nothing_else(
     Questionnaire.objects.update(closes_at=timezone.now())
     here = Reader(headers={"Accept-Language": "en"})
     url = f"/q/{token_of(people[2])}/"
-    page = here.get(url)
+    page = here.get(url, follow=True)
     assert page.status_code == 410
     assert "Delete my answers" in page.content.decode()
     assert "Tidiness" not in page.content.decode()

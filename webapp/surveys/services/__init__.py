@@ -1,1 +1,1 @@
-"""Everything that changes questionnaires and answers; views and jobs call these."""
+"""Services that change questionnaires and answers, for views and jobs."""

@@ -1,47 +1,45 @@
-"""From answers to a cohort, with one button; pressed again, for who answered since."""
+"""Making a cohort from answers; a repeated run takes people who finished since."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from engine.tabular.numerals import NumberStyle, number_style, suggest_groups
+from engine.tabular.rule_columns import NEED, rule_of
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import FIRST_NUMBER, Cohort, Student
 from webapp.cohorts.services.cohorts import check_name
-from webapp.cohorts.tables.numerals import NumberStyle, number_style, suggest_groups
+from webapp.housing.services.needs import NEEDS_COLUMN
 from webapp.housing.services.requests import requests_add
+from webapp.surveys.content import Kind, QuestionnaireError
 from webapp.surveys.models import Participant, Questionnaire
-from webapp.surveys.people import name_in_cohort, person_key
-from webapp.surveys.questions import Kind, Question, QuestionnaireError, questions_of
-from webapp.surveys.selectors import requests_of
+from webapp.surveys.people import name_in_cohort
+from webapp.surveys.questions import Question, counted_answers, questions_of
+from webapp.surveys.selectors.clashes import sorted_answers, undecided_words
+from webapp.surveys.selectors.requests import requests_of
+from webapp.surveys.services.written import needs_written
 
 _MIN = 2
-SOURCE = "Questionnaire "  # how requests say where they come from, before the title
+SOURCE = "Questionnaire "  # source of such requests, before the title
 
 
 def waiting_for_cohort(questionnaire: Questionnaire) -> list[Participant]:
-    """Return who finished and is in no cohort yet: the latest answer of each person.
+    """Return people who finished and are in no cohort yet, without those with an open decision.
 
-    Somebody who began twice by the code, or was invited and began by the code as well, is one
-    person if they gave the same student number or e-mail. Anybody can type the number of another
-    where a code is enough: a personal link or a sign-in counts before it, however late it comes.
+    See :mod:`webapp.surveys.selectors.clashes`.
     """
-    finished = sorted(
-        questionnaire.participants.exclude(finished_at=None),
-        key=lambda one: (one.is_known, one.updated_at or one.finished_at),
-    )
-    taken = {person_key(one) for one in finished if one.cohort_id is not None}
-    latest = {person_key(one): one for one in finished if one.cohort_id is None}
-    return sorted(
-        (one for person, one in latest.items() if person not in taken), key=lambda one: one.pk
-    )
+    keys = sorted_answers(questionnaire)[0]
+    people = questionnaire.participants.in_bulk(keys)
+    return [people[key] for key in keys]
 
 
 def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) -> Cohort:
-    """Make a cohort of all who finished since the last one.
+    """Create a cohort of all people who finished since the last one.
 
-    Raises CohortError or QuestionnaireError in one sentence; nothing was made then.
+    Raises CohortError or QuestionnaireError in one sentence; then nothing was created.
     """
     name = check_name(name)
     try:
@@ -49,7 +47,10 @@ def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) 
             Questionnaire.objects.select_for_update().get(pk=questionnaire.pk)
             people = waiting_for_cohort(questionnaire)
             if len(people) < _MIN:
-                raise QuestionnaireError("At least 2 people have to finish before it is a cohort.")
+                waits = undecided_words(questionnaire)
+                raise QuestionnaireError(
+                    f"At least 2 people have to finish to make a cohort. {waits}".strip()
+                )
             cohort = _create(user, questionnaire, name, people)
             Participant.objects.filter(pk__in=[one.pk for one in people]).update(cohort=cohort)
             number = {one.pk: FIRST_NUMBER + k for k, one in enumerate(people)}
@@ -69,7 +70,7 @@ def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) 
 
 
 def codes_of(cohort: Cohort) -> dict[str, str]:
-    """Return the original id of every student of a cohort who answered, by their code."""
+    """Return the original id by code of every student of a cohort who answered."""
     return {
         one.code: one.identifier or one.email or one.code
         for one in Participant.objects.filter(cohort=cohort).only("code", "identifier", "email")
@@ -80,6 +81,8 @@ def _create(
     user: User, questionnaire: Questionnaire, name: str, people: Sequence[Participant]
 ) -> Cohort:
     questions = questions_of(questionnaire.content)
+    for one in people:  # answers to questions no longer shown do not count
+        one.answers = counted_answers(questions, one.answers)
     columns = [
         column
         for question in questions
@@ -87,13 +90,18 @@ def _create(
         for column in _columns(question, people)
     ]
     rules = [question for question in questions if question.is_rule]
+    needs = {k: n for k, n in needs_written(questionnaire).items() if k in {p.pk for p in people}}
     cohort = Cohort.objects.create(
-        organisation=user.organisation,
+        organisation=user.own_organisation,
         created_by=user,
         name=name,
         filename=questionnaire.title,
         questions=[column for column, _ in columns],
-        constraints=[question.name for question in rules],
+        constraints=[*(q.name for q in rules), *([NEEDS_COLUMN] if needs else [])],
+        needs=[
+            *(q.name for q in rules if _is_need(q, people)),
+            *([NEEDS_COLUMN] if needs else []),
+        ],
         n_students=len(people),
     )
     Student.objects.bulk_create(
@@ -104,7 +112,9 @@ def _create(
                 original_id=name_in_cohort(one),
                 email=one.email,
                 answers=[codes[k] for _, codes in columns],
-                attributes={q.name: q.in_words(one.answers.get(q.key)) for q in rules},
+                attributes={q.name: q.in_words(one.answers.get(q.key)) for q in rules}
+                | ({NEEDS_COLUMN: ", ".join(needs.get(one.pk, ()))} if needs else {}),
+                name=one.name,
             )
             for k, one in enumerate(people)
         ],
@@ -113,15 +123,27 @@ def _create(
     return cohort
 
 
+def _is_need(question: Question, people: Sequence[Participant]) -> bool:
+    """Return True if a rule question is about a need that a room meets, as in files."""
+    answers = Counter(question.in_words(one.answers.get(question.key)) for one in people)
+    del answers[""]
+    return rule_of(question.name, question.text, answers) == NEED
+
+
+def column_name(question: Question, option: str) -> str:
+    """Return the name of the column for one option of a question with several answers."""
+    return f"{question.name}: {option}"[:60]
+
+
 def _columns(
     question: Question, people: Sequence[Participant]
 ) -> list[tuple[dict[str, Any], list[int]]]:
-    """Return the columns of one question: [(stored question, position of each answer or -1)]."""
+    """Return a question's columns: [(stored question, position of each answer or -1)]."""
     values = [one.answers.get(question.key) for one in people]
     if question.kind is Kind.SEVERAL:
         return [
             (
-                _stored(f"{question.name}: {option}"[:60], "binary", ("No", "Yes"), question),
+                _stored(column_name(question, option), "binary", ("No", "Yes"), question),
                 [-1 if value is None else int(k in value) for value in values],
             )
             for k, option in enumerate(question.options)
@@ -139,7 +161,7 @@ def _times(question: Question, values: Sequence[Any]) -> list[tuple[dict[str, An
     style = number_style(said) or NumberStyle(is_clock=True)
     groups = suggest_groups(said, style)
     if groups is None:
-        return []  # all said the same, or nobody anything
+        return []  # all answers are equal, or all are blank
     levels = groups.levels
     codes = [levels.index(groups.level_of(value)) if value else -1 for value in values]
     kind = "binary" if len(levels) == 2 else "ordinal"

@@ -1,6 +1,5 @@
-"""Making, changing, opening and closing questionnaires; each is one transaction with its line."""
+"""Creating, changing, opening and closing questionnaires; each is one transaction, audited."""
 
-import copy
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -11,108 +10,97 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.selectors import get_or_none, owned_by
 from webapp.identity.students import provider_for_students
-from webapp.surveys.housing_forms import FORMS
+from webapp.surveys.content import Content, Kind, QuestionnaireError, SectionContent, make_question
+from webapp.surveys.housing_forms import FORMS, INTRODUCTION, WHO_SEES
 from webapp.surveys.models import Questionnaire
-from webapp.surveys.questions import (
-    MAX_QUESTIONS,
-    Kind,
-    QuestionnaireError,
-    new_question,
-    questions_of,
-)
 
-MAX_SECTIONS = 20
-_WHO_SEES = (
-    "Housing staff, under a made-up id, to find you a roommate. Other students never see it. "
-    "Answer for yourself: nobody else may fill this in for you."
-)
+BLANK = "blank"
+COPY = "copy:"  # followed by the key of the questionnaire to copy
+FIXED = "Questions are fixed once it was open: people answered them."
+CHANGED = "Somebody else changed this questionnaire meanwhile."
 
 
 def questionnaire_create(*, user: User, title: str, form: str) -> Questionnaire:
-    """Make a questionnaire from one of the forms; raise QuestionnaireError in one sentence."""
+    """Create a questionnaire from a template, from another questionnaire, or without questions.
+
+    ``form`` is a key of FORMS, BLANK, or COPY and the key of a questionnaire of the organisation.
+    Raises QuestionnaireError in one sentence.
+    """
     title = _checked_title(title)
-    if form not in FORMS:
-        raise QuestionnaireError("Choose what to start from.")
+    start = _start_of(user, form)
     try:
         with transaction.atomic():
             made = Questionnaire.objects.create(
-                organisation=user.organisation,
-                created_by=user,
-                title=title,
-                content=FORMS[form][2](),
-                introduction="Your answers help us to find you a roommate you get along with.",
-                who_sees=_WHO_SEES,
+                organisation=user.own_organisation, created_by=user, title=title, **start
             )
             audit(user, "made", made, form=form)
     except IntegrityError as error:
-        raise QuestionnaireError(f"There is already a questionnaire called “{title}”.") from error
+        raise _taken(title) from error
     return made
+
+
+def _taken(title: str) -> QuestionnaireError:
+    return QuestionnaireError(f"There is already a questionnaire called “{title}”.", "title")
+
+
+def _start_of(user: User, form: str) -> dict[str, Any]:
+    """Return the initial fields of a new questionnaire."""
+    around = {"introduction": INTRODUCTION, "who_sees": WHO_SEES}
+    if form in FORMS:
+        return around | {"content": FORMS[form].make()}
+    if form == BLANK:
+        return around | {"content": Content(sections=(SectionContent(title="Questions"),))}
+    copied = get_or_none(owned_by(Questionnaire, user), form.removeprefix(COPY))
+    if not form.startswith(COPY) or copied is None:
+        raise QuestionnaireError("Choose what to start from.", "form")
+    names = ("content", "introduction", "who_sees", "contact", "takes_code", "asks_sign_in")
+    return {name: getattr(copied, name) for name in names}
 
 
 def _checked_title(title: str) -> str:
     title = " ".join(title.split())
     if not 1 <= len(title) <= 120:
-        raise QuestionnaireError("The title has 1 to 120 letters.")
+        raise QuestionnaireError("The title has 1 to 120 letters.", "title")
     return title
 
 
 def question_add(
     *, user: User, questionnaire: Questionnaire, version: int, section: int, **fields: Any
 ) -> None:
-    """Put a question at the end of a section, before opening."""
-    made = new_question(fields.pop("kind"), **fields)
-
-    def change(content: dict[str, Any]) -> None:
-        sections = content["sections"]
-        if not 0 <= section < len(sections):
-            raise QuestionnaireError("There is no such section.")
-        if len(questions_of(content)) >= MAX_QUESTIONS:
-            raise QuestionnaireError(f"A questionnaire has at most {MAX_QUESTIONS} questions.")
-        _check_name(content, made["name"])
-        sections[section]["questions"].append(made)
-
-    _change(user, questionnaire, version, "added a question", change, only_before=True)
-
-
-def _check_name(content: dict[str, Any], name: str, key: str = "") -> None:
-    taken = {q.name.casefold() for q in questions_of(content) if q.key != key}
-    if name.casefold() in taken:
-        raise QuestionnaireError(f"Another question is called “{name}”.")
+    """Add a question at the end of a section, before opening."""
+    made = make_question(fields.pop("kind"), **fields)
+    _change(
+        user, questionnaire, version, "added a question",
+        lambda content: content.with_question(section, made), only_before=True,
+    )  # fmt: skip
 
 
 def question_edit(
-    *,
-    user: User,
-    questionnaire: Questionnaire,
-    version: int,
-    key: str,
-    name: str,
-    text: str,
-    hint: str,
-    reason: str,
-    answers: list[str],
+    *, user: User, questionnaire: Questionnaire, version: int, key: str, **fields: Any
 ) -> None:
-    """Change a question: all of it before opening, its wording only afterwards."""
+    """Change a question: all of it before opening, its wording only afterwards.
 
-    def change(content: dict[str, Any]) -> None:
-        found = _find(content, key)
-        checked = new_question(
-            found["kind"], name=name, text=text, answers=answers or found.get("answers", ())
-        )
-        if questionnaire.was_opened:
-            same = checked.get("answers") == found.get("answers")
-            if not same or checked["name"] != found["name"]:
+    Fields that are not given are unchanged.
+    """
+
+    def change(content: Content) -> Content:
+        found = content.find(key)
+        kept = found.model_dump(include={"rule", "required", "low", "high"})
+        kept |= {"shown_if": found.shown_if, "hint": found.hint, "reason": found.reason}
+        given = {name: value for name, value in fields.items() if name != "answers"}
+        answers = fields.get("answers") or found.answers
+        made = make_question(found.kind, key=key, answers=answers, **(kept | given))
+        if questionnaire.was_opened and made.meaning != found.meaning:
+            if found.kind is Kind.CONSENT and made.text != found.text:
                 raise QuestionnaireError(
-                    "Answers and the short name are fixed once it was open: people chose them."
+                    "The consent text is fixed after the first opening: people agreed to it."
                 )
-            if found["kind"] == Kind.CONSENT and checked["text"] != found["text"]:
-                raise QuestionnaireError(
-                    "What people agree to is fixed once it was open: they agreed to these words."
-                )
-        _check_name(content, checked["name"], key)
-        found |= {k: v for k, v in checked.items() if k != "key"}
-        found |= {"hint": hint.strip()[:300], "reason": reason.strip()[:300]}
+            raise QuestionnaireError(
+                "Answers and the short name are fixed once it was open: people chose them."
+            )
+        return content.with_edited(made)
 
     _change(user, questionnaire, version, "changed a question", change)
 
@@ -121,134 +109,72 @@ def question_move(
     *, user: User, questionnaire: Questionnaire, version: int, key: str, step: int
 ) -> None:
     """Move a question one place up (-1) or down (1) within its section."""
-
-    def change(content: dict[str, Any]) -> None:
-        for section in content["sections"]:
-            keys = [question["key"] for question in section["questions"]]
-            if key in keys:
-                here, there = keys.index(key), keys.index(key) + (1 if step > 0 else -1)
-                if 0 <= there < len(keys):
-                    questions = section["questions"]
-                    questions[here], questions[there] = questions[there], questions[here]
-                return
-        raise QuestionnaireError("There is no such question.")
-
-    _change(user, questionnaire, version, "moved a question", change, only_before=True)
+    _change(
+        user, questionnaire, version, "moved a question",
+        lambda content: content.with_moved(key, step), only_before=True,
+    )  # fmt: skip
 
 
 def question_place(
     *, user: User, questionnaire: Questionnaire, version: int, key: str, section: int, place: int
 ) -> None:
-    """Put a question at a place of any section, before opening; places count from 0."""
+    """Move a question to a place of any section, before opening; places count from 0."""
+    _change(
+        user, questionnaire, version, "moved a question",
+        lambda content: content.with_placed(key, section, place), only_before=True,
+    )  # fmt: skip
 
-    def change(content: dict[str, Any]) -> None:
-        found = _find(content, key)
-        if not 0 <= section < len(content["sections"]):
-            raise QuestionnaireError("There is no such section.")
-        for one in content["sections"]:
-            one["questions"] = [q for q in one["questions"] if q["key"] != key]
-        content["sections"][section]["questions"].insert(max(0, place), found)
 
-    _change(user, questionnaire, version, "moved a question", change, only_before=True)
+def question_remove(*, user: User, questionnaire: Questionnaire, version: int, key: str) -> None:
+    """Remove a question, before opening."""
+    _change(
+        user, questionnaire, version, "removed a question",
+        lambda content: content.without_question(key), only_before=True,
+    )  # fmt: skip
 
 
 def section_add(*, user: User, questionnaire: Questionnaire, version: int, title: str) -> None:
     """Add an empty section at the end, before opening."""
-
-    def change(content: dict[str, Any]) -> None:
-        if len(content["sections"]) >= MAX_SECTIONS:
-            raise QuestionnaireError(f"A questionnaire has at most {MAX_SECTIONS} sections.")
-        content["sections"].append({"title": _section_title(content, title), "questions": []})
-
-    _change(user, questionnaire, version, "added a section", change, only_before=True)
+    _change(
+        user, questionnaire, version, "added a section",
+        lambda content: content.with_section(title), only_before=True,
+    )  # fmt: skip
 
 
 def section_rename(
     *, user: User, questionnaire: Questionnaire, version: int, section: int, title: str
 ) -> None:
-    """Give a section another title, at any time: it means nothing to the answers."""
-
-    def change(content: dict[str, Any]) -> None:
-        found = _section(content, section)
-        found["title"] = _section_title(content, title, but=found)
-
-    _change(user, questionnaire, version, "renamed a section", change)
+    """Rename a section, at any time: its title does not affect the answers."""
+    _change(
+        user, questionnaire, version, "renamed a section",
+        lambda content: content.with_title(section, title),
+    )  # fmt: skip
 
 
 def section_remove(*, user: User, questionnaire: Questionnaire, version: int, section: int) -> None:
     """Remove an empty section, before opening."""
-
-    def change(content: dict[str, Any]) -> None:
-        found = _section(content, section)
-        if found["questions"]:
-            raise QuestionnaireError("Move its questions to another section first.")
-        content["sections"].remove(found)
-
-    _change(user, questionnaire, version, "removed a section", change, only_before=True)
-
-
-def _section(content: dict[str, Any], section: int) -> dict[str, Any]:
-    if not 0 <= section < len(content["sections"]):
-        raise QuestionnaireError("There is no such section.")
-    found: dict[str, Any] = content["sections"][section]
-    return found
-
-
-def _section_title(
-    content: dict[str, Any], title: str, *, but: dict[str, Any] | None = None
-) -> str:
-    title = " ".join(title.split())
-    if not 1 <= len(title) <= 60:
-        raise QuestionnaireError("The title of a section has 1 to 60 letters.")
-    others = [one["title"].casefold() for one in content["sections"] if one is not but]
-    if title.casefold() in others:
-        raise QuestionnaireError(f"Another section is called “{title}”.")
-    return title
+    _change(
+        user, questionnaire, version, "removed a section",
+        lambda content: content.without_section(section), only_before=True,
+    )  # fmt: skip
 
 
 def change_undo(*, user: User, questionnaire: Questionnaire, version: int) -> None:
-    """Take the last change of the questions back; once, and only if nobody changed them since.
+    """Undo the last change of the questions; once, and only if nobody changed them since.
 
-    What was opened meanwhile keeps its answers: only a change of wording is taken back then.
+    If the questionnaire was opened meanwhile, only a change of wording is undone.
     """
     before = questionnaire.before
     if before is None:
         raise QuestionnaireError("There is nothing to undo.")
-    if questionnaire.was_opened and _meaning(before) != _meaning(questionnaire.content):
-        raise QuestionnaireError("Questions are fixed once it was open: people answered them.")
+    if questionnaire.was_opened and before.meaning != questionnaire.content.meaning:
+        raise QuestionnaireError(FIXED)
     with transaction.atomic():
         same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
         if not same.update(content=before, before=None, version=version + 1):
-            raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
+            raise QuestionnaireError(CHANGED)
         audit(user, "took a change back", questionnaire)
     questionnaire.refresh_from_db()
-
-
-def _meaning(content: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return [
-        (q.key, q.kind, q.name, q.answers, q.is_rule, q.kind == Kind.CONSENT and q.text)
-        for q in questions_of(content)
-    ]
-
-
-def question_remove(*, user: User, questionnaire: Questionnaire, version: int, key: str) -> None:
-    """Remove a question, before opening."""
-
-    def change(content: dict[str, Any]) -> None:
-        _find(content, key)
-        for section in content["sections"]:
-            section["questions"] = [q for q in section["questions"] if q["key"] != key]
-
-    _change(user, questionnaire, version, "removed a question", change, only_before=True)
-
-
-def _find(content: dict[str, Any], key: str) -> dict[str, Any]:
-    for section in content["sections"]:
-        for question in section["questions"]:
-            if question["key"] == key:
-                found: dict[str, Any] = question
-                return found
-    raise QuestionnaireError("There is no such question.")
 
 
 def _change(
@@ -256,22 +182,23 @@ def _change(
     questionnaire: Questionnaire,
     version: int,
     verb: str,
-    change: Callable[[dict[str, Any]], None],
+    change: Callable[[Content], Content],
     *,
     only_before: bool = False,
 ) -> None:
     """Store a changed content if nobody stored another since ``version``."""
     if only_before and questionnaire.was_opened:
-        raise QuestionnaireError("Questions are fixed once it was open: people answered them.")
-    content = copy.deepcopy(questionnaire.content)
-    change(content)
+        raise QuestionnaireError(FIXED)
+    before: Content = questionnaire.content
+    if questionnaire.version != version:
+        raise QuestionnaireError(CHANGED)
+    content = change(before)
     with transaction.atomic():
         same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
-        if only_before:  # it may have opened since it was read
+        if only_before:  # it may have been opened since it was read
             same = same.filter(Q(opens_at=None) | Q(opens_at__gt=timezone.now()))
-        before = questionnaire.content
         if not same.update(content=content, before=before, version=version + 1):
-            raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
+            raise QuestionnaireError(CHANGED)
         audit(user, verb, questionnaire)
     questionnaire.refresh_from_db()
 
@@ -287,10 +214,10 @@ def questionnaire_settle(
     takes_code: bool,
     asks_sign_in: bool = False,
 ) -> None:
-    """Change what stands around the questions."""
+    """Change the settings of a questionnaire other than its questions."""
     title = _checked_title(title)
     if asks_sign_in and provider_for_students(questionnaire.organisation_id) is None:
-        raise QuestionnaireError("No provider of your organisation takes students.")
+        raise QuestionnaireError("No provider of your organisation takes students.", "asks_sign_in")
     if max(len(introduction), len(who_sees)) > 2_000 or len(contact) > 254:
         raise QuestionnaireError("These texts have at most 2,000 letters.")
     try:
@@ -305,7 +232,7 @@ def questionnaire_settle(
             )
             audit(user, "changed", questionnaire)
     except IntegrityError as error:
-        raise QuestionnaireError(f"There is already a questionnaire called “{title}”.") from error
+        raise _taken(title) from error
     questionnaire.refresh_from_db()
 
 
@@ -316,12 +243,12 @@ def questionnaire_open(
     closes_at: datetime,
     opens_at: datetime | None = None,
 ) -> None:
-    """Open a questionnaire now or later until a time, or give an open one another end."""
+    """Open a questionnaire now or later until a time, or change the end of an open one."""
     begin = questionnaire.opens_at if questionnaire.was_opened else opens_at or timezone.now()
-    if not questions_of(questionnaire.content):
+    if not questionnaire.content.questions:
         raise QuestionnaireError("The questionnaire has no question yet.")
     if begin is None or closes_at <= max(begin, timezone.now()):
-        raise QuestionnaireError("It has to close after it opens, and later than now.")
+        raise QuestionnaireError("It has to close after it opens, and later than now.", "closes_on")
     with transaction.atomic():
         Questionnaire.objects.filter(pk=questionnaire.pk).update(
             opens_at=begin, closes_at=closes_at
@@ -341,9 +268,9 @@ def questionnaire_close(*, user: User, questionnaire: Questionnaire) -> None:
 
 
 def questionnaire_delete(*, user: User, questionnaire: Questionnaire, typed: str) -> None:
-    """Remove a questionnaire with all answers for good; cohorts made of it stay."""
+    """Remove a questionnaire with all answers for good; cohorts made from it stay."""
     if typed.strip() != questionnaire.title:
-        raise QuestionnaireError("The title does not match. Nothing was removed.")
+        raise QuestionnaireError("The title does not match. Nothing was removed.", "name")
     with transaction.atomic():
         audit(user, "removed", questionnaire, people=questionnaire.participants.count())
         questionnaire.delete()

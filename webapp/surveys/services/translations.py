@@ -1,32 +1,26 @@
-"""Questions in several languages: one column a language, typed on a page or in a file."""
+"""Translations of a questionnaire: one column for each language, typed on a page or in a file."""
 
 import csv
 import io
 from collections.abc import Mapping
-from typing import Any
 
-from defusedcsv import csv as safe_csv
 from django.conf.locale import LANG_INFO
 from django.db import transaction
 from django.utils.text import capfirst
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.tables_out import as_csv, without_mark
+from webapp.surveys.content import Kind, QuestionnaireError
 from webapp.surveys.models import Questionnaire
-from webapp.surveys.questions import (
-    Kind,
-    QuestionnaireError,
-    languages_of,
-    questions_of,
-    texts_of,
-)
+from webapp.surveys.questions import languages_of, questions_of, texts_of
 
 MAX_LANGUAGES = 12
 MAX_FILE = 1_000_000  # bytes
-_MAX_TEXT = 2_000
-_TEXT = "text"  # the first column of a file
+MAX_TEXT = 2_000
+_TEXT = "text"  # name of the first column of a file
 
-# Languages that Django knows by two or three letters, each by its own name.
+# Languages that Django knows by two or three letters, each by its native name.
 LANGUAGES = {
     code: capfirst(str(info["name_local"]))
     for code, info in sorted(LANG_INFO.items())
@@ -35,7 +29,7 @@ LANGUAGES = {
 
 
 def all_texts(questionnaire: Questionnaire) -> list[str]:
-    """Return every text that students read, that around the questions included."""
+    """Return every text that students read, including the texts around the questions."""
     around = [questionnaire.title, questionnaire.introduction, questionnaire.who_sees]
     return list(dict.fromkeys([*(t for t in around if t), *texts_of(questionnaire.content)]))
 
@@ -47,20 +41,20 @@ def translations_set(
     version: int,
     translations: Mapping[str, Mapping[str, str]],
 ) -> None:
-    """Replace what is translated into these languages; an empty mapping takes a language away.
+    """Replace the translations into these languages; an empty mapping removes a language.
 
-    A text that the questionnaire does not have is left out. Raises QuestionnaireError for a
-    language that nobody knows, the questionnaire's own, or too long a text.
+    A text that the questionnaire does not have is ignored. Raises QuestionnaireError for an unknown
+    language, the questionnaire's own, or too long a text.
     """
     own = languages_of(questionnaire.content)[0]
-    kept: dict[str, dict[str, str]] = dict(questionnaire.content.get("translations", {}))
+    kept = dict(questionnaire.content.translations)
     known = set(all_texts(questionnaire))
     for language, texts in translations.items():
         if language not in LANGUAGES or language == own:
             raise QuestionnaireError(f"“{language[:20]}” is no language that can be added.")
         said = {t: v.strip() for t, v in texts.items() if t in known and v.strip()}
-        if any(len(value) > _MAX_TEXT or "\x00" in value for value in said.values()):
-            raise QuestionnaireError(f"A text has at most {_MAX_TEXT:,} letters.")
+        if any(len(value) > MAX_TEXT or "\x00" in value for value in said.values()):
+            raise QuestionnaireError(f"A text has at most {MAX_TEXT:,} letters.")
         kept[language] = said
         if not texts:
             del kept[language]
@@ -68,7 +62,7 @@ def translations_set(
         _check_same_answers(questionnaire, kept)
     if len(kept) > MAX_LANGUAGES:
         raise QuestionnaireError(f"A questionnaire has at most {MAX_LANGUAGES} languages.")
-    content: dict[str, Any] = questionnaire.content | {"translations": kept}
+    content = questionnaire.content.with_translations(kept)
     with transaction.atomic():
         same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
         before = questionnaire.content
@@ -81,13 +75,13 @@ def translations_set(
 def _check_same_answers(
     questionnaire: Questionnaire, translations: Mapping[str, Mapping[str, str]]
 ) -> None:
-    """Refuse other words for what people chose, or agreed to, in a language."""
+    """Refuse changed translations of answers or consents that people have given in a language."""
     fixed = {
         text
         for q in questions_of(questionnaire.content)
         for text in (*q.answers, *([q.text] if q.kind is Kind.CONSENT else []))
     }
-    for language, said in questionnaire.content.get("translations", {}).items():
+    for language, said in questionnaire.content.translations.items():
         now = translations.get(language, {})
         changed = [text for text in fixed if said.get(text) and now.get(text) != said[text]]
         if changed:
@@ -98,10 +92,10 @@ def _check_same_answers(
 
 
 def language_set(*, user: User, questionnaire: Questionnaire, version: int, language: str) -> None:
-    """Say in which language the questionnaire is written."""
-    if language not in LANGUAGES or language in questionnaire.content.get("translations", {}):
+    """Set the language in which the questionnaire is written."""
+    if language not in LANGUAGES or language in questionnaire.content.translations:
         raise QuestionnaireError("Choose a language into which it is not translated.")
-    content = questionnaire.content | {"language": language}
+    content = questionnaire.content.with_language(language)
     with transaction.atomic():
         same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
         if not same.update(content=content, version=version + 1):
@@ -110,16 +104,14 @@ def language_set(*, user: User, questionnaire: Questionnaire, version: int, lang
     questionnaire.refresh_from_db()
 
 
-def write_file(questionnaire: Questionnaire) -> str:
-    """Return the texts as CSV: one line a text, one column a language."""
-    # In the order of the alphabet: PostgreSQL does not keep the one in which they were added.
-    translations = dict(sorted(questionnaire.content.get("translations", {}).items()))
-    out = io.StringIO()
-    writer = safe_csv.writer(out)
-    writer.writerow([_TEXT, *translations])
+def write_file(questionnaire: Questionnaire) -> bytes:
+    """Return the texts as CSV: one line for each text, one column for each language."""
+    # In alphabetical order: PostgreSQL does not keep the order in which they were added.
+    translations = dict(sorted(questionnaire.content.translations.items()))
+    rows = [[_TEXT, *translations]]
     for text in all_texts(questionnaire):
-        writer.writerow([text, *(said.get(text, "") for said in translations.values())])
-    return out.getvalue()
+        rows.append([text, *(said.get(text, "") for said in translations.values())])
+    return as_csv(rows)
 
 
 def read_file(data: bytes) -> dict[str, dict[str, str]]:
@@ -145,13 +137,10 @@ def read_file(data: bytes) -> dict[str, dict[str, str]]:
         raise QuestionnaireError("The first line reads: text, then one language a column.")
     return {
         language: {
-            _plain(row[0]): _plain(row[k]) for row in rows[1:] if len(row) > k and row[k].strip()
+            without_mark(row[0]): without_mark(row[k])
+            for row in rows[1:]
+            if len(row) > k and row[k].strip()
         }
         for k, language in enumerate(header[1:], start=1)
         if language
     }
-
-
-def _plain(cell: str) -> str:
-    """Take away the mark that keeps a spreadsheet program from running a cell."""
-    return cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@", "|", "%") else cell

@@ -1,9 +1,9 @@
-"""Students take their answers back: here at once, and out of the cohorts that have a copy of them.
+"""Withdrawal of answers by students, here and in the cohorts with a copy of them.
 
-A cohort keeps who was there and where they live, for a room that was published stays until staff
-unlock it. What somebody said is blanked: every scored answer, whom they asked for, and their name.
-The rule columns and the e-mail, by which a published bed was given and told, stay while a
-published placement houses them; staff see what was kept and delete it with one button.
+A cohort keeps the student's row and room, since a published room stays until staff unlock it. The
+student's data are blanked: every scored answer, requests and the name. The rule columns and the
+e-mail, on which a published bed was based and announced, stay while a published placement houses
+the student; staff see what was kept and delete it with one button.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,10 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.cohorts import halves_within
 from webapp.housing.models import Place, RoommateRequest
+from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.people import DELETED_THE_REST, name_in_cohort
-from webapp.surveys.questions import QuestionnaireError, questions_of
+from webapp.surveys.questions import questions_of
 from webapp.surveys.services.answers import locked_participant
 from webapp.surveys.services.cohorts import SOURCE
 
@@ -30,14 +31,15 @@ BLANK = -1
 
 @transaction.atomic
 def answers_withdraw(*, participant: Participant) -> bool:
-    """Delete somebody's own answers for good; return whether a cohort had a copy of them.
+    """Delete a participant's answers for good; return True if a cohort had a copy of them.
 
-    The questionnaire is locked first, as it is while a cohort is made: of the two that come at
-    once, either the cohort never sees the answers or its copy goes as well.
+    The questionnaire is locked first, as it is while a cohort is made: if both happen at once,
+    either the cohort never gets the answers or its copy is blanked as well.
     """
     questionnaire = Questionnaire.objects.select_for_update().get(pk=participant.questionnaire_id)
     known = Participant.objects.filter(pk=participant.pk).values_list("cohort", flat=True).first()
-    cohort = Cohort.objects.select_for_update().filter(pk=known).first()
+    locked = Cohort.objects.select_for_update()
+    cohort = locked.filter(pk=known).first() if known is not None else None
     found = locked_participant(participant)
     details = {} if cohort is None else _taken_out(questionnaire, cohort, name_in_cohort(found))
     audit(
@@ -53,7 +55,7 @@ def answers_withdraw(*, participant: Participant) -> bool:
 
 
 def _taken_out(questionnaire: Questionnaire, cohort: Cohort, known: str) -> dict[str, Any]:
-    """Blank the copies in a cohort and its halves; return what the audit line says of it."""
+    """Blank the copies in a cohort and its halves; return the details of the audit line."""
     student = cohort.students.filter(original_id=known).first()
     details: dict[str, Any] = {"cohort": cohort.name}
     if student is None:
@@ -76,10 +78,10 @@ def _taken_out(questionnaire: Questionnaire, cohort: Cohort, known: str) -> dict
 
 @transaction.atomic
 def withdrawal_complete(*, user: User, questionnaire: Questionnaire, line: int) -> str:
-    """Delete what a published bed needed of somebody who took their answers back.
+    """Delete the data kept for a published bed after a student withdrew their answers.
 
     ``line`` is the audit line of the withdrawal. Returns the student's label. Raises
-    QuestionnaireError where there is no such line, or nothing of it is left.
+    QuestionnaireError if there is no such line, or nothing is left to delete.
     """
     said = AuditLine.objects.filter(
         pk=line,
@@ -88,11 +90,9 @@ def withdrawal_complete(*, user: User, questionnaire: Questionnaire, line: int) 
         target_id=str(questionnaire.pk),
     ).first()
     details = said.details if said else {}
-    cohort = (
-        Cohort.objects.select_for_update()
-        .filter(pk=details.get("cohort_id"), organisation_id=questionnaire.organisation_id)
-        .first()
-    )
+    locked = Cohort.objects.select_for_update().filter(organisation=questionnaire.organisation_id)
+    cohort_id = details.get("cohort_id")
+    cohort = locked.filter(pk=cohort_id).first() if cohort_id is not None else None
     number = int(str(details.get("student", "S-0")).removeprefix("S-"))
     copies = [] if cohort is None else _copies(cohort, number)
     columns = _rule_columns(questionnaire)
@@ -107,7 +107,7 @@ def withdrawal_complete(*, user: User, questionnaire: Questionnaire, line: int) 
 
 
 def _copies(cohort: Cohort, number: int) -> list[Student]:
-    """Return the rows of one student in a cohort and its halves, which keep the numbers."""
+    """Return one student's rows in a cohort and its halves, which have the same numbers."""
     cohorts = [cohort, *halves_within(cohort)]
     return list(Student.objects.filter(cohort__in=cohorts, number=number).order_by("pk"))
 
@@ -122,7 +122,7 @@ def _clear_rules(student: Student, columns: Iterable[str]) -> None:
 
 
 def _said(student: Student, columns: Iterable[str]) -> list[str]:
-    """Return what is still there: names of rule columns, and "e-mail"."""
+    """Return the data still stored: names of rule columns, and "e-mail"."""
     kept = [name for name in columns if student.attributes.get(name)]
     return kept + (["e-mail"] if student.email else [])
 

@@ -1,1 +1,1 @@
-"""Template words of questionnaires."""
+"""Template tags and filters of questionnaires."""

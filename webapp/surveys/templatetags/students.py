@@ -1,4 +1,4 @@
-"""Template words of the students' pages."""
+"""Template tags and filters of the students' pages."""
 
 from django import template
 
@@ -7,5 +7,5 @@ register = template.Library()
 
 @register.filter
 def steps(count: int, behind: int) -> list[bool]:
-    """Return one entry a question of a section: whether it is behind."""
+    """Return one entry for each question of a section: True if it is done."""
     return [k < behind for k in range(count)]

@@ -1,10 +1,12 @@
-"""Template words of the staff's pages of questionnaires."""
+"""Template tags and filters of the staff pages of questionnaires."""
 
 from django import template
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
-from webapp.surveys.selectors import Progress
+from webapp.surveys.mails import LINK
+from webapp.surveys.selectors.progress import Progress
 
 register = template.Library()
 
@@ -13,7 +15,7 @@ _WIDTH, _HEIGHT = 440, 110
 
 @register.simple_tag
 def curve(progress: Progress) -> SafeString:
-    """The number of people who finished, day by day, as a curve with its end in words."""
+    """Return a curve of the people who finished, by day, with its end in words."""
     counts = [count for _, count in progress.curve]
     top = max(progress.n_people, 1)
     step = _WIDTH / max(1, len(counts) - 1)
@@ -38,3 +40,28 @@ def curve(progress: Progress) -> SafeString:
         counts[-1],
         top,
     )
+
+
+@register.simple_tag
+def mail_paragraph(text: str, link: str) -> SafeString:
+    """Return a paragraph of a mail; a paragraph that is only the personal link becomes a button."""
+    if text.strip() == "---":
+        return mark_safe('<hr style="margin:24px 0;border:0;border-top:1px solid #d8ddd6">')
+    if text.strip() == LINK:
+        return format_html(
+            '<p style="margin:0 0 16px"><a href="{}" style="display:inline-block;padding:12px 24px;'
+            "border-radius:8px;background:#1f6f43;color:#ffffff;font-weight:600;"
+            'text-decoration:none">{}</a></p>',
+            link,
+            _("Open the questionnaire"),
+        )
+    shown = format_html('<a href="{}">{}</a>', link, link)
+    lines = format_html_join(
+        mark_safe("<br>"),
+        "{}",
+        (
+            (format_html_join(shown, "{}", ((part,) for part in line.split(LINK))),)
+            for line in text.splitlines()
+        ),
+    )
+    return format_html('<p style="margin:0 0 16px;overflow-wrap:anywhere">{}</p>', lines)

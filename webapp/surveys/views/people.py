@@ -1,92 +1,310 @@
-"""The acts of staff on who takes part: invite, remind, note bounces, make a cohort of them."""
+"""Staff acts on the people of a questionnaire, each at its own address."""
 
-from django.http import HttpRequest, HttpResponse
+from collections.abc import Callable, Iterator
+
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.parameters import whole_number
+from webapp.common.formats import counted
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404, owned_by
-from webapp.common.toasts import toast
+from webapp.common.toasts import attempt, toast
 from webapp.surveys.bounces import MAX_BYTES, bounced_addresses
-from webapp.surveys.models import Questionnaire
-from webapp.surveys.questions import QuestionnaireError
-from webapp.surveys.services.cohorts import cohort_from_answers
-from webapp.surveys.services.invitations import (
-    bounce_forget,
-    bounces_mark,
-    invitation_revoke,
-    invitations_add,
-    mails_queue,
+from webapp.surveys.content import QuestionnaireError
+from webapp.surveys.forms import (
+    BouncesForm,
+    CohortForm,
+    JoinForm,
+    MailForm,
+    PeopleForm,
+    ScheduleForm,
 )
+from webapp.surveys.mails import own_address, texts_in
+from webapp.surveys.models import Questionnaire
+from webapp.surveys.selectors.clashes import undecided_words
+from webapp.surveys.services import invitations as services
+from webapp.surveys.services.cohorts import cohort_from_answers
+from webapp.surveys.services.late_answers import cohorts_of, late_answers_join
+from webapp.surveys.services.translations import LANGUAGES
 from webapp.surveys.services.withdrawals import withdrawal_complete
+from webapp.surveys.views.pages import show
+from webapp.tabular.reading import read_source
 
 
-@require_POST
+@require_safe
 @staff_required
-def invite(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Add people, send them their links or remind who has not finished, or revoke a link."""
+def people(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the people of a questionnaire, and the mails."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
-    post, action = request.POST, request.POST.get("action", "")
-    try:
-        if action == "add":
-            added, known = invitations_add(
-                user=request.user, questionnaire=found, text=post.get("people", "")
-            )
-            toast(request, f"{added:,} added, {known:,} were there already.")
-        elif action == "bounced":
-            _mark_bounced(request)
-        elif action == "write-again":
-            person = whole_number(post.get("person", "")) or 0
-            bounce_forget(user=request.user, questionnaire=found, person=person)
-            toast(request, "The next mail goes there again.")
-        elif action == "delete-rest":
-            line = whole_number(post.get("line", "")) or 0
-            label = withdrawal_complete(user=request.user, questionnaire=found, line=line)
-            toast(request, f"What was kept of {label} is deleted. Their bed stays.")
-        elif action == "revoke":
-            person = whole_number(post.get("person", "")) or 0
-            invitation_revoke(user=request.user, questionnaire=found, person=person)
-            toast(request, "The old link is worth nothing now.")
-        else:
-            count = mails_queue(
+    return show(request, found, "people")
+
+
+def _back(found: Questionnaire) -> HttpResponse:
+    return redirect("surveys:people", found.pk)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def add(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Add people, without sending mails."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    form = PeopleForm.typed(request)
+    if request.method == "POST" and form.is_valid():
+
+        def act() -> None:
+            text = form.cleaned_data["people"]
+            file = form.cleaned_data["file"]
+            if file:
+                text = "\n".join([text, *_lines_of(file)])
+            done = services.invitations_add(user=request.user, questionnaire=found, text=text)
+            toast(request, done.sentence)
+
+        if form.attempt(act):
+            return _back(found)
+    return show(request, found, "people", people_form=form)
+
+
+def _lines_of(file: UploadedFile) -> Iterator[str]:
+    """Yield the rows of a table as lines."""
+    source = read_source(file.size or 0, file.read)
+    for sheet in source.sheets:
+        yield from ("\t".join(line.cells) for line in sheet.lines)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def send(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Send links to people who were invited and had no mail yet."""
+    return _mail(request, uuid, is_reminder=False)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def remind(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Remind people who have not finished."""
+    return _mail(request, uuid, is_reminder=True)
+
+
+def _mail(request: SignedInRequest, uuid: str, *, is_reminder: bool) -> HttpResponse:
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    form = MailForm.typed(
+        request, texts=texts_in(found, is_reminder=is_reminder), names=LANGUAGES, auto_id="mail-%s"
+    )
+    if request.method == "POST" and form.is_valid():
+
+        def act() -> None:
+            count = services.mails_queue(
                 user=request.user,
                 questionnaire=found,
-                text=post.get("text", ""),
-                is_reminder=action == "remind",
-                base=request.build_absolute_uri("/")[:-1],
+                texts=form.texts,
+                is_reminder=is_reminder,
+                base=own_address(request),
+                is_confirmed=form.cleaned_data["is_confirmed"],
             )
-            toast(request, f"{count:,} mails are on their way.")
-    except QuestionnaireError as problem:
-        toast(request, str(problem), error=True)
-    return redirect(reverse("surveys:questionnaire", args=[found.pk]) + "?tab=people")
+            toast(request, f"{counted(count, 'mail is', 'mails are')} on their way.")
+
+        if form.attempt(act):
+            return _back(found)
+    name = "remind" if is_reminder else "send"
+    return show(request, found, "people", mail_form=form, writes=name)
 
 
-def _mark_bounced(request: HttpRequest) -> None:
-    """Mark the addresses of pasted lines, or of a file of mails that came back."""
-    file = request.FILES.get("file")
-    data = file.read(MAX_BYTES) if file else request.POST.get("people", "").encode()
-    found = bounced_addresses(data)
-    if not found:
-        raise QuestionnaireError("There is no address in it that came back.")
-    owned = owned_by(Questionnaire, request.user)
-    count = bounces_mark(user=request.user, questionnaires=owned, addresses=found)
-    toast(request, f"{count:,} of {len(found):,} addresses were ours and are written to no more.")
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def schedule(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Schedule a reminder for a future time."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    form = ScheduleForm.typed(
+        request,
+        texts=texts_in(found, is_reminder=True),
+        names=LANGUAGES,
+        zone=found.organisation.zone.key,
+        auto_id="mail-%s",
+    )
+    if (
+        request.method == "POST"
+        and form.is_valid()
+        and form.attempt(
+            lambda: services.reminder_schedule(
+                user=request.user,
+                questionnaire=found,
+                due_at=form.cleaned_data["due_at"],
+                texts=form.texts,
+                base=own_address(request),
+            )
+        )
+    ):
+        toast(request, "The reminder is scheduled.")
+        return _back(found)
+    return show(request, found, "people", mail_form=form, writes="schedule")
 
 
 @require_POST
 @staff_required
-def make_cohort(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Make a cohort of who finished and is in none."""
+def unschedule(request: SignedInRequest, uuid: str, reminder: int) -> HttpResponse:
+    """Cancel a scheduled reminder."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    attempt(
+        request,
+        lambda: services.reminder_cancel(user=request.user, questionnaire=found, reminder=reminder),
+        "The reminder is cancelled.",
+    )
+    return _back(found)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def bounces(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Stop mailing addresses that are pasted, or that are in returned mails."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    form = BouncesForm.typed(request, auto_id="bounces-%s")
+    if request.method == "POST" and form.is_valid():
+
+        def act() -> None:
+            file = form.cleaned_data["file"]
+            data = file.read(MAX_BYTES) if file else form.cleaned_data["people"].encode()
+            addresses = bounced_addresses(data)
+            if not addresses:
+                raise QuestionnaireError("There is no address in it that came back.", "people")
+            owned = owned_by(Questionnaire, request.user)
+            count = services.bounces_mark(
+                user=request.user, questionnaires=owned, addresses=addresses
+            )
+            toast(
+                request,
+                f"{count:,} of {len(addresses):,} addresses take part here. "
+                "They get no more mails.",
+            )
+
+        if form.attempt(act):
+            return _back(found)
+    return show(request, found, "people", bounces_form=form)
+
+
+def _press(
+    request: SignedInRequest, uuid: str, act: Callable[[Questionnaire], str]
+) -> HttpResponse:
+    """Perform the act of a button and show the result."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
     try:
-        cohort = cohort_from_answers(
-            user=request.user, questionnaire=found, name=request.POST.get("name", "")
+        toast(request, act(found))
+    except Refusal as problem:
+        toast(request, str(problem), error=True)
+    return _back(found)
+
+
+@require_POST
+@staff_required
+def write_again(request: SignedInRequest, uuid: str, person: int) -> HttpResponse:
+    """Resume mailing a returned address."""
+
+    def act(found: Questionnaire) -> str:
+        services.bounce_forget(user=request.user, questionnaire=found, person=person)
+        return "The next mail goes there again."
+
+    return _press(request, uuid, act)
+
+
+@require_POST
+@staff_required
+def send_link(request: SignedInRequest, uuid: str, person: int) -> HttpResponse:
+    """Send the link to one person again."""
+
+    def act(found: Questionnaire) -> str:
+        is_queued = services.link_send(
+            user=request.user, questionnaire=found, person=person, base=own_address(request)
         )
+        return "The link is on its way." if is_queued else "A mail is on its way already."
+
+    return _press(request, uuid, act)
+
+
+@require_POST
+@staff_required
+def renew_link(request: SignedInRequest, uuid: str, person: int) -> HttpResponse:
+    """Give one person a new link, and mail it; the old link becomes invalid."""
+
+    def act(found: Questionnaire) -> str:
+        is_mailed = services.link_renew(
+            user=request.user, questionnaire=found, person=person, base=own_address(request)
+        )
+        new = "The new one is on its way by mail." if is_mailed else "The next mail has a new one."
+        return f"The old link opens nothing any more. {new}"
+
+    return _press(request, uuid, act)
+
+
+@require_POST
+@staff_required
+def remove(request: SignedInRequest, uuid: str, person: int) -> HttpResponse:
+    """Remove a person without answers."""
+
+    def act(found: Questionnaire) -> str:
+        name = services.person_remove(user=request.user, questionnaire=found, person=person)
+        return f"{name} was removed."
+
+    return _press(request, uuid, act)
+
+
+@require_POST
+@staff_required
+def delete_rest(request: SignedInRequest, uuid: str, line: int) -> HttpResponse:
+    """Delete the data kept for a published bed after a student withdrew their answers."""
+
+    def act(found: Questionnaire) -> str:
+        label = withdrawal_complete(user=request.user, questionnaire=found, line=line)
+        return f"What was kept of {label} is deleted. Their bed stays."
+
+    return _press(request, uuid, act)
+
+
+@require_POST
+@staff_required
+def join_cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Add late answers to a cohort that was made from the questionnaire before."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    cohorts = cohorts_of(found)
+    form = JoinForm(request.POST, cohorts=cohorts)
+    if not form.is_valid():
+        toast(request, "Choose a cohort that was made of this questionnaire.", error=True)
+        return redirect("surveys:questionnaire", found.pk)
+    chosen = next(one for one in cohorts if str(one.pk) == form.cleaned_data["cohort"])
+    try:
+        toast(request, late_answers_join(user=request.user, questionnaire=found, cohort=chosen))
     except Refusal as problem:
         toast(request, str(problem), error=True)
         return redirect("surveys:questionnaire", found.pk)
-    toast(request, f"{cohort.n_students:,} students are in the cohort.")
-    return redirect("cohorts:cohort", cohort.pk)
+    return redirect("cohorts:cohort", chosen.pk)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def make_cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Create a cohort of the people who finished and are in no cohort."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    form = CohortForm.typed(request, auto_id="cohort-%s", initial={"name": found.title})
+    made = []
+    if request.method == "POST" and form.is_valid():
+        form.attempt(
+            lambda: made.append(
+                cohort_from_answers(
+                    user=request.user, questionnaire=found, name=form.cleaned_data["name"]
+                )
+            )
+        )
+    if made:
+        words = f"{made[0].n_students:,} students are in the cohort."
+        toast(request, f"{words} {undecided_words(found)}".strip())
+        return redirect("cohorts:cohort", made[0].pk)
+    return show(request, found, "people", cohort_form=form, makes_cohort=True)

@@ -1,252 +1,292 @@
-"""The pages of students: no account, one question a screen, saved as they go."""
+"""Pages of students: no account, one question a screen, saved at each step."""
 
-import copy
-from collections.abc import Callable
-from functools import wraps
+import re
 from typing import Any
+from urllib.parse import unquote
 
-from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone, translation
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods
 
-from webapp.common.parameters import whole_number
+from webapp.common.limits import count_up
 from webapp.identity.selectors import login_address
 from webapp.identity.students import provider_for_students, signed_in_student
-from webapp.surveys import limits
+from webapp.surveys import limits, visits
+from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.links import participant_of, token_of
+from webapp.surveys.mails import own_address, participant_of_stop
 from webapp.surveys.models import Participant, Questionnaire
-from webapp.surveys.questions import (
-    Kind,
-    Question,
-    QuestionnaireError,
-    languages_of,
-    questions_of,
-    translator,
-)
+from webapp.surveys.questions import plain_code
 from webapp.surveys.services.answers import (
-    answer_save,
-    answers_finish,
-    missing_consent,
     participant_begin,
     participant_of_student,
     participant_opened,
 )
-from webapp.surveys.services.translations import LANGUAGES
+from webapp.surveys.services.invitations import mails_stop
+from webapp.surveys.services.links import checked_address, link_to_address, links_to_participants
 from webapp.surveys.services.withdrawals import answers_withdraw
+from webapp.surveys.views.student_pages import for_students, menu, message, settle, shown
+from webapp.surveys.views.walk import Walk
 
-View = Callable[..., HttpResponse]
-
-
-def for_students(view: View) -> View:
-    """Open a page to everybody who has its link, in the language they chose, never cached."""
-
-    @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        asked = request.GET.get("lang", "")
-        chosen = asked or request.COOKIES.get("q-language", "")
-        language = chosen if chosen in LANGUAGES else _accepted(request)
-        with translation.override(language):
-            request.student_language = language  # type: ignore[attr-defined]
-            response = view(request, *args, **kwargs)
-        if asked in LANGUAGES:
-            response.set_cookie("q-language", language, samesite="Lax", httponly=True)
-        response["Content-Language"] = request.student_language  # type: ignore[attr-defined]
-        response["X-Robots-Tag"] = "noindex"
-        return response
-
-    opened: View = login_not_required(never_cache(wrapped))
-    return opened
+_IN_LINK = re.compile(r"/q/(?:code/)?([\w.~-]+)")
+_TOKEN = re.compile(r"\d+\.[\w-]+~[\w-]+~[\w-]+")
 
 
-def _accepted(request: HttpRequest) -> str:
-    for part in request.headers.get("Accept-Language", "").split(",")[:20]:
-        language = part.split(";")[0].strip().split("-")[0].lower()
-        if language in LANGUAGES:
-            return language
-    return next(iter(dict(settings.LANGUAGES)))
-
-
-def in_language(questionnaire: Questionnaire, language: str) -> Questionnaire:
-    """Return the questionnaire with what stands around the questions in a language; not to save."""
-    said = translator(questionnaire.content, language)
-    shown = copy.copy(questionnaire)
-    for name in ("title", "introduction", "who_sees"):
-        setattr(shown, name, said(getattr(questionnaire, name)))
-    return shown
-
-
-def _settle(request: HttpRequest, questionnaire: Questionnaire) -> str:
-    """Choose zone and language of a questionnaire's page; return the language.
-
-    A language in which there is neither a question nor a word of ours is none to answer in.
-    """
-    timezone.activate(questionnaire.organisation.zone)
-    offered = offered_languages(questionnaire)
-    language: str = request.student_language  # type: ignore[attr-defined]
-    if language not in offered:
-        language = languages_of(questionnaire.content)[0]
-        translation.activate(language)
-        request.student_language = language  # type: ignore[attr-defined]
-    return language
-
-
-def offered_languages(questionnaire: Questionnaire | None) -> dict[str, str]:
-    """Return {code: its own name} of what a student can choose."""
-    own = languages_of(questionnaire.content) if questionnaire is not None else []
-    codes = [*own, *dict(settings.LANGUAGES)]
-    return {code: LANGUAGES.get(code, code) for code in dict.fromkeys(codes)}
-
-
+@csrf_exempt  # it only redirects to an address, and works without cookies
 @require_http_methods(["GET", "POST"])
 @for_students
 def enter(request: HttpRequest) -> HttpResponse:
-    """Take the code of a questionnaire."""
-    if request.method == "POST":
-        code = "".join(request.POST.get("code", "").upper().split())[:12]
-        return redirect("surveys:code", code) if code else redirect("surveys:enter")
-    return render(request, "surveys/student/enter.html", _menu(None))
+    """Accept the code of a questionnaire, or a pasted personal link."""
+    typed = request.POST.get("code", "")
+    if request.method != "POST":
+        return _enter(request)
+    text = unquote("".join(typed.split()))
+    token = _TOKEN.search(text)
+    if token:
+        return redirect("surveys:answer", token.group())
+    link = _IN_LINK.search(text)
+    code = plain_code(link.group(1) if link else text)
+    if not code:
+        return _enter(request, typed=typed, error=_("Type the code, or paste your personal link."))
+    return redirect("surveys:code", code)
 
 
+def _enter(
+    request: HttpRequest, *, typed: str = "", error: str = "", status: int = 422
+) -> HttpResponse:
+    context = {"typed_code": typed, "error": error, **menu(None)}
+    page = "surveys/student/enter.html"
+    return render(request, page, context, status=status if error else 200)
+
+
+@csrf_exempt  # beginning needs no cookie; signing in is checked below
 @require_http_methods(["GET", "POST"])
 @for_students
 def code(request: HttpRequest, code: str) -> HttpResponse:
-    """Tell what a questionnaire is about, and begin it."""
-    if limits.is_over(request, "wrong", limits.WRONG_CODES, count=False):
-        return _message(request, _("Too many tries. Wait ten minutes."), status=429)
-    found = Questionnaire.objects.filter(code=code.upper()).first()
+    """Show the introduction of a questionnaire, and begin it."""
+    plain = plain_code(code)
+    found = Questionnaire.objects.select_related("organisation").filter(code=plain).first()
     if found is not None and not (found.takes_code or found.asks_sign_in):
         found = None
-    if found is None or not found.was_opened:
-        limits.is_over(request, "wrong", limits.WRONG_CODES)
-        return _message(request, _("There is no questionnaire with this code."), status=404)
-    _settle(request, found)
+    if not plain or found is None or not found.was_opened:
+        return _wrong_code(request, plain)
+    settle(request, found)
     if found.is_closed:
         return _closed(request, found)
     if found.asks_sign_in:
-        return _signed_in(request, found)
+        return csrf_protect(lambda request: _signed_in(request, found))(request)
     error = ""
     if request.method == "POST":
         if limits.is_over(request, "start", limits.STARTS):
-            return _message(request, _("Too many tries. Wait ten minutes."), status=429)
+            return _too_many(request)
+        if request.POST.get("action") == "mail-link":
+            return _mail_links(request, found)
         try:
             made = participant_begin(
                 questionnaire=found, identifier=request.POST.get("identifier", "")
             )
-            return redirect("surveys:answer", token_of(made))
+            return _begun(request, made)
         except QuestionnaireError:
             error = _("Type your student number.")
-    context = {"questionnaire": _shown(request, found), "error": error, **_menu(found)}
-    return render(request, "surveys/student/begin.html", context, status=422 if error else 200)
+    return _begin(request, found, error=error)
+
+
+def _begin(
+    request: HttpRequest, found: Questionnaire, *, error: str = "", **more: Any
+) -> HttpResponse:
+    typed = request.POST.get("identifier", "")
+    context = {"questionnaire": shown(request, found), "error": error, "typed_number": typed}
+    status = 422 if error or more.get("mail_error") else 200
+    page = "surveys/student/begin.html"
+    return render(request, page, context | menu(found) | more, status=status)
+
+
+def _mail_links(request: HttpRequest, found: Questionnaire) -> HttpResponse:
+    """Mail the link to the participants with an address; the response is always the same."""
+    typed = request.POST.get("email", "")
+    try:
+        address = checked_address(typed)
+    except QuestionnaireError as problem:
+        return _begin(request, found, mail_error=str(problem), typed_email=typed)
+    if count_up("surveys:mail-link", address, window=3600) <= limits.LINKS_OF_ONE:
+        links_to_participants(questionnaire=found, address=address, base=own_address(request))
+    sentence = _(
+        "If %(address)s was invited to this questionnaire, the link is on its way. Check the spam "
+        "folder too."
+    ) % {"address": address}
+    return message(request, sentence, found, back=request.path)
+
+
+def _wrong_code(request: HttpRequest, code: str) -> HttpResponse:
+    """Show the field again with the code; many wrong codes never block a right one."""
+    if limits.is_over(request, "wrong", limits.WRONG_CODES):
+        return _too_many(request)
+    if Participant.objects.filter(code=code).exists():
+        error = _(
+            "This is a student's own code, for roommate requests. The code of the questionnaire is "
+            "in the mail or on the poster of your housing office."
+        )
+    else:
+        error = _(
+            "There is no questionnaire with this code. Compare it with the mail or the poster of "
+            "your housing office."
+        )
+    return _enter(request, typed=code, error=error, status=404)
+
+
+def _wrong(request: HttpRequest, sentence: str) -> HttpResponse:
+    """Answer a wrong link; many wrong links from one address never block a right one."""
+    if limits.is_over(request, "wrong", limits.WRONG_CODES):
+        return _too_many(request)
+    return message(request, sentence, status=404)
+
+
+def _too_many(request: HttpRequest) -> HttpResponse:
+    sentence = _("Too many tries. Wait ten minutes.")
+    can_retry = request.method == "POST"
+    return message(request, sentence, status=429, can_retry=can_retry, back=request.get_full_path())
+
+
+def _begun(request: HttpRequest, participant: Participant) -> HttpResponse:
+    step = {} if participant.answers else {"n": "1"}
+    entered = visits.enter(request, participant, **step)
+    return entered or redirect("surveys:answer", token_of(participant))
 
 
 def _signed_in(request: HttpRequest, found: Questionnaire) -> HttpResponse:
-    """Begin, or go on, as who the organisation's provider says; send others there first."""
+    """Begin or continue as the signed-in student; send others to the provider first."""
     provider = provider_for_students(found.organisation_id)
     student = signed_in_student(request)
     if student is not None and student.organisation_id == found.organisation_id:
         if request.method == "POST":
             made = participant_of_student(questionnaire=found, student=student)
-            return redirect("surveys:answer", token_of(made))
+            return _begun(request, made)
         there = ""
     elif provider is None:
-        return _message(request, _("Signing in is not possible now."), found, status=503)
+        return message(request, _("Signing in is not possible now."), found, status=503)
     else:
         there = login_address(provider, reverse("surveys:code", args=[found.code]))
-    context = {"questionnaire": _shown(request, found), "provider": provider, "there": there}
-    return render(request, "surveys/student/begin.html", context | _menu(found))
+    return _begin(request, found, provider=provider, there=there)
 
 
-def _shown(request: HttpRequest, questionnaire: Questionnaire) -> Questionnaire:
-    return in_language(questionnaire, request.student_language)  # type: ignore[attr-defined]
-
-
-def _menu(questionnaire: Questionnaire | None) -> dict[str, Any]:
-    return {"languages": offered_languages(questionnaire)}
+@csrf_exempt  # the token in the address is the proof; without it no form can be sent
+@require_http_methods(["GET", "POST"])
+@for_students
+def answer(request: HttpRequest, token: str) -> HttpResponse:
+    """Exchange a personal link for a cookie; without cookies, answer at its own address."""
+    participant = participant_of(token)
+    if participant is None:
+        return _wrong(request, _("This link is not valid any more."))
+    entered = visits.enter(request, participant) if request.method == "GET" else None
+    response = entered or _answers(request, participant)
+    response["Referrer-Policy"] = "no-referrer"  # keep the address from the page's resources
+    return response
 
 
 @require_http_methods(["GET", "POST"])
 @for_students
-def answer(request: HttpRequest, token: str) -> HttpResponse:
-    """Show one question, keep its answer, go on to the next; the last page finishes."""
-    participant = participant_of(token)
+def mine(request: HttpRequest, handle: str) -> HttpResponse:
+    """Answer at an address without a token: the browser stores the link."""
+    participant = visits.visitor_of(request, handle)
     if participant is None:
-        if limits.is_over(request, "wrong", limits.WRONG_CODES):
-            return _message(request, _("Too many tries. Wait ten minutes."), status=429)
-        return _message(request, _("This link is not valid any more."), status=404)
+        sentence = _("This browser does not remember your link. Open your personal link again.")
+        return message(request, sentence, status=404)
+    return _answers(request, participant)
+
+
+@csrf_exempt  # mail programs send it by one click, without any cookie (RFC 8058)
+@require_http_methods(["GET", "POST"])
+@for_students
+def stop(request: HttpRequest, token: str) -> HttpResponse:
+    """Stop the mails to a participant, or resume them; opening the page changes nothing."""
+    participant = participant_of_stop(token)
+    if participant is None:
+        return _wrong(request, _("This link is not valid any more."))
     questionnaire = participant.questionnaire
-    language = _settle(request, questionnaire)
+    settle(request, questionnaire, participant.language)
+    if request.method == "POST":
+        mails_stop(participant=participant, stops=request.POST.get("action") != "again")
+        participant.refresh_from_db(fields=["unsubscribed_at"])
+    context = {"questionnaire": shown(request, questionnaire), "participant": participant}
+    return render(request, "surveys/student/stop.html", context | menu(questionnaire))
+
+
+def _answers(request: HttpRequest, participant: Participant) -> HttpResponse:
+    """Show one step, store the sent answer, go to the next step; the last one is a receipt."""
+    questionnaire = participant.questionnaire
+    language = settle(request, questionnaire, participant.language)
     is_own = not questionnaire.asks_sign_in or _is_own(request, participant)
     if questionnaire.is_closed:
         if is_own and request.method == "POST" and _withdraws(request):
             return _withdrawn(request, participant)
         return _closed(request, questionnaire, can_withdraw=is_own)
     if not is_own:
-        return redirect("surveys:code", questionnaire.code)
+        there = reverse("surveys:code", args=[questionnaire.code])
+        if request.method != "POST":
+            return redirect(there)
+        sentence = _("You were signed out, so nothing was saved. Sign in and send it again.")
+        return message(request, sentence, questionnaire, status=401, back=there)
     if not questionnaire.was_opened:
-        return _message(request, _("This questionnaire is not open yet."), questionnaire)
-    questions = questions_of(questionnaire.content, language)
+        sentence = _("This questionnaire is not open yet.")
+        return message(request, sentence, questionnaire, status=404)
     if request.method == "POST":
-        return _posted(request, participant, questions, token)
-    asked = request.GET.get("lang", "")  # nonsense was answered in a language that we have
-    participant_opened(participant, asked if asked == language else "")
-    participant.questionnaire = in_language(questionnaire, language)
-    number = whole_number(request.GET.get("n", ""))
-    if number is None:
-        number = next(
-            (q.number for q in questions if q.key not in participant.answers), len(questions) + 1
+        is_over = limits.is_over(request, "save", limits.SAVES)
+        if is_over or limits.is_over_for_one(participant.pk):
+            return _too_many(request)
+        if _withdraws(request):
+            return _withdrawn(request, participant)
+    else:
+        asked = request.GET.get("lang", "")  # an invalid language was replaced by an available one
+        participant_opened(participant, asked if asked == language else "")
+    return StudentWalk(request, participant, language).respond()
+
+
+class StudentWalk(Walk):
+    """A participant's walk through a questionnaire, with their link on the receipt."""
+
+    kept = (visits.TRIED,)
+
+    def __init__(self, request: HttpRequest, participant: Participant, language: str) -> None:
+        super().__init__(request, participant, language)
+        self.acts["mail-link"] = self._mail_link
+
+    def link_context(self) -> dict[str, Any]:
+        """Return the personal link, and the address to which it can be mailed."""
+        own = reverse("surveys:answer", args=[token_of(self.participant)])
+        link = f"{own_address(self.request)}{own}"
+        return {"link": link, "address": self.participant.email}
+
+    def _mail_link(self) -> HttpResponse:
+        """Mail the link to the person's own address, or to one that they type."""
+        typed = self.request.POST.get("email", "")
+        try:
+            address = self.participant.email or checked_address(typed)
+            tries = count_up("surveys:mail-own", str(self.participant.pk), window=86400)
+            if tries > limits.LINKS_OF_ONE:
+                raise QuestionnaireError(
+                    _("We mailed the link several times today. Try again tomorrow.")
+                )
+            link_to_address(
+                participant=self.participant, address=address, base=own_address(self.request),
+                language=self.language,
+            )  # fmt: skip
+        except QuestionnaireError as problem:
+            return self._show_link(error=str(problem))
+        return self._show_link(
+            note=_("The link is on its way to %(address)s.") % {"address": address}
         )
-    if number > len(questions):
-        return _last(request, participant, questions)
-    return render_question(request, participant, questions, max(1, number))
+
+    def _show_link(self, **words: str) -> HttpResponse:
+        return self.receipt(**words) if self.participant.finished_at else self.review(**words)
 
 
 def _is_own(request: HttpRequest, participant: Participant) -> bool:
-    """Whether the link is that of who signed in: where that is asked for, none opens by itself."""
+    """Return True if the link belongs to the signed-in student, as sign-in requires."""
     student = signed_in_student(request)
     return student is not None and participant.subject == student.subject
-
-
-def _posted(
-    request: HttpRequest, participant: Participant, questions: list[Question], token: str
-) -> HttpResponse:
-    action = request.POST.get("action", "next")
-    here = reverse("surveys:answer", args=[token])
-    is_over = limits.is_over(request, "save", limits.SAVES)
-    if is_over or limits.is_over_for_one(participant.pk):
-        return _message(request, _("Too many tries. Wait ten minutes."), status=429)
-    if _withdraws(request):
-        return _withdrawn(request, participant)
-    try:
-        if action == "finish":
-            answers_finish(participant=participant)
-            return HttpResponseRedirect(f"{here}?n={len(questions) + 1}")
-        number = whole_number(request.POST.get("n", "")) or 0
-        if not 1 <= number <= len(questions):
-            return HttpResponseRedirect(here)
-        question = questions[number - 1]
-        if action == "skip":
-            answer_save(participant=participant, question=question, values=[])
-        elif action == "back":
-            return HttpResponseRedirect(f"{here}?n={max(1, number - 1)}")
-        else:
-            values = request.POST.getlist("answer")
-            answer_save(participant=participant, question=question, values=values)
-    except QuestionnaireError as problem:
-        lacking = missing_consent(participant, questions) if action == "finish" else None
-        asked_for = lacking.number if lacking else whole_number(request.POST.get("n", ""))
-        number = asked_for or len(questions) + 1
-        if number > len(questions):
-            return _last(request, participant, questions, error=str(problem))
-        return render_question(request, participant, questions, number, error=str(problem))
-    if request.headers.get("X-Requested-With") == "fetch":
-        return HttpResponse(status=204)
-    return HttpResponseRedirect(f"{here}?n={number + 1}")
 
 
 def _withdraws(request: HttpRequest) -> bool:
@@ -258,93 +298,23 @@ def _withdrawn(request: HttpRequest, participant: Participant) -> HttpResponse:
     questionnaire = participant.questionnaire
     try:
         was_copied = answers_withdraw(participant=participant)
-    except QuestionnaireError as problem:  # in another tab, a moment ago
-        return _message(request, str(problem), questionnaire, status=404)
+    except QuestionnaireError as problem:  # deleted in another tab a moment ago
+        return message(request, str(problem), questionnaire, status=404)
     sentence = _("Your answers were deleted.")
     if was_copied:
         sentence = _(
             "Your answers were deleted, also where rooms are planned with them. A room that was "
             "published for you stays yours until your housing office changes it."
         )
-    return _message(request, sentence, questionnaire)
-
-
-def render_question(
-    request: HttpRequest,
-    participant: Participant,
-    questions: list[Question],
-    number: int,
-    *,
-    error: str = "",
-    is_preview: bool = False,
-) -> HttpResponse:
-    """Return the page of one question."""
-    question = questions[number - 1]
-    value = participant.answers.get(question.key)
-    chosen = value if isinstance(value, list) else [value]
-    context = {
-        "questionnaire": participant.questionnaire,
-        "participant": participant,
-        "question": question,
-        "options": [(k, option, k in chosen) for k, option in enumerate(question.options)],
-        "value": "" if value is None else value,
-        "is_skipped": question.key in participant.answers and value is None,
-        "is_saved": question.key in participant.answers,
-        "n_questions": len(questions),
-        "sections": _sections(questions, number),
-        "shows_who": number == 1 or question.is_rule or question.kind is Kind.TEXT,
-        "error": error,
-        "is_preview": is_preview,
-        **_menu(participant.questionnaire),
-    }
-    return render(request, "surveys/student/question.html", context, status=422 if error else 200)
-
-
-def _sections(questions: list[Question], number: int) -> list[tuple[str, int, int]]:
-    """Return [(section, questions in it, those of them that are behind)] for the progress line."""
-    titles = list(dict.fromkeys(question.section for question in questions))
-    found = []
-    for title in titles:
-        own = [question.number for question in questions if question.section == title]
-        found.append((title, len(own), sum(k <= number for k in own)))
-    return found
-
-
-def _last(
-    request: HttpRequest, participant: Participant, questions: list[Question], *, error: str = ""
-) -> HttpResponse:
-    context = {
-        "questionnaire": participant.questionnaire,
-        "participant": participant,
-        "blank": [q for q in questions if participant.answers.get(q.key) is None],
-        "n_questions": len(questions),
-        **_menu(participant.questionnaire),
-        "shows_code": any(q.kind is Kind.REQUEST for q in questions),
-        "error": error,
-    }
-    return render(request, "surveys/student/last.html", context, status=422 if error else 200)
+    response = message(request, sentence, questionnaire)
+    visits.leave(response, participant)
+    return response
 
 
 def _closed(
     request: HttpRequest, questionnaire: Questionnaire, *, can_withdraw: bool = False
 ) -> HttpResponse:
     sentence = _("This questionnaire is closed.")
-    return _message(request, sentence, questionnaire, status=410, can_withdraw=can_withdraw)
-
-
-def _message(
-    request: HttpRequest,
-    sentence: str,
-    questionnaire: Questionnaire | None = None,
-    *,
-    status: int = 200,
-    can_withdraw: bool = False,
-) -> HttpResponse:
-    shown = None if questionnaire is None else _shown(request, questionnaire)
-    context = {
-        "sentence": sentence,
-        "questionnaire": shown,
-        "can_withdraw": can_withdraw,
-        **_menu(questionnaire),
-    }
-    return render(request, "surveys/student/message.html", context, status=status)
+    if request.method == "POST":
+        sentence = _("This questionnaire is closed. Your last answer was not saved.")
+    return message(request, sentence, questionnaire, status=410, can_withdraw=can_withdraw)

@@ -1,0 +1,261 @@
+"""The way of a student: introduction, branches, required answers, review, receipt, files."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from tests.webapp.surveys.conftest import Student
+from webapp.accounts.models import User
+from webapp.surveys.answer_files import path_of
+from webapp.surveys.content import (
+    Condition,
+    Content,
+    Kind,
+    SectionContent,
+    make_question,
+)
+from webapp.surveys.links import token_of
+from webapp.surveys.models import AnswerFile, Participant, Questionnaire
+from webapp.surveys.services.cohorts import cohort_from_answers
+from webapp.surveys.services.invitations import mails_send
+from webapp.surveys.services.questionnaires import questionnaire_open
+
+PDF = b"%PDF-1.7 a letter of a doctor"
+
+
+@pytest.fixture
+def branching(bob: User) -> Questionnaire:
+    """Pets (yes or no); which, shown after a yes; a required scale; a file; a text."""
+    pets = make_question(Kind.YES_NO, name="Pets", text="Do you have a pet?")
+    which = make_question(
+        Kind.ONE, name="Which", text="Which pet?", answers=["Cat", "Dog"],
+        shown_if=Condition(question=pets.key, answers=(1,)),
+    )  # fmt: skip
+    scale = make_question(
+        Kind.SCALE, name="Quiet", text="I like it quiet.", low="Not at all", high="Completely",
+        required=True,
+    )  # fmt: skip
+    letter = make_question(Kind.FILE, name="Letter", text="A letter of your doctor?")
+    text = make_question(Kind.TEXT, name="More", text="Anything else?")
+    content = Content(
+        sections=(SectionContent(title="All", questions=(pets, which, scale, letter, text)),)
+    )
+    made = Questionnaire.objects.create(
+        organisation=bob.organisation, title="Branches", content=content, introduction="Welcome."
+    )
+    questionnaire_open(user=bob, questionnaire=made, closes_at=timezone.now() + timedelta(days=3))
+    return made
+
+
+@pytest.fixture
+def anna(branching: Questionnaire) -> Student:
+    row = Participant.objects.create(questionnaire=branching, email="anna@x.example")
+    return Student(branching, token=token_of(row))
+
+
+def page(student: Student, step: object = "") -> str:
+    return student.client.get(f"{student.url}?n={step}").content.decode()
+
+
+def test_title_and_introduction_come_before_question_1(anna: Student) -> None:
+    first = anna.client.get(anna.url).content.decode()
+    assert "Branches" in first
+    assert "Welcome." in first
+    assert "Do you have a pet?" not in first
+    assert 'name="n" value="1"' in first
+
+
+def test_a_question_hangs_on_the_answer_before_it(anna: Student) -> None:
+    assert "question 1 of 4" in page(anna, 1)
+    assert anna.say(1, 0).url.endswith("?n=3")
+    assert "I like it quiet." in page(anna, 2), "a question that is not asked is passed over"
+    assert anna.say(1, 1).url.endswith("?n=2")
+    assert "question 2 of 5" in page(anna, 2)
+    anna.say(2, 1)
+    assert anna.say(3, 2, action="back").url.endswith("?n=2")
+
+
+def test_an_answer_of_another_way_does_not_count(
+    bob: User, branching: Questionnaire, client_of: Callable
+) -> None:
+    for k in range(2):
+        one = Student(branching, f"N{k}")
+        for number, answer in ((1, 1), (2, k), (3, 1), (1, 0) if k else (1, 1)):
+            one.say(number, answer)
+        one.client.post(one.url, {"action": "finish"})
+    cohort = cohort_from_answers(user=bob, questionnaire=branching, name="C")
+    names = [question["name"] for question in cohort.questions]
+    which = names.index("Which")
+    assert [s.answers[which] for s in cohort.students.all()] == [0, -1]
+    file = client_of(bob).get(reverse("surveys:answers-file", args=[branching.pk, "csv"]))
+    assert "Dog" not in file.content.decode()
+
+
+def test_a_required_answer_is_asked_for_at_its_question_and_at_the_end(anna: Student) -> None:
+    assert "Rather not say" not in page(anna, 3)
+    for act in ("next", "skip"):
+        refused = anna.say(3, action=act)
+        assert refused.status_code == 422
+        assert "This question needs an answer." in refused.content.decode()
+    refused = anna.client.post(anna.url, {"action": "finish"})
+    assert refused.status_code == 422
+    text = refused.content.decode()
+    assert "Some questions still need an answer." in text
+    assert text.count("Needs an answer") == 1
+    assert 'href="?n=3"' in text
+    anna.say(3, 4)
+    assert anna.client.post(anna.url, {"action": "finish"}).url.endswith("?n=receipt")
+
+
+def test_the_ends_of_a_scale_have_words(anna: Student) -> None:
+    text = page(anna, 3)
+    assert re.search(r"1 <i class=\"end\">Not at all</i>", text)
+    assert re.search(r"5 <i class=\"end\">Completely</i>", text)
+
+
+def test_rather_not_say_is_remembered_and_told_from_no_answer(anna: Student) -> None:
+    anna.say(1, action="skip")
+    assert list(anna.row.answers.values()) == [None]
+    assert 'aria-pressed="true">✓ Rather not say' in page(anna, 1)
+    anna.say(5)  # Next, with nothing typed
+    assert 'aria-pressed="false">Rather not say' in page(anna, 5)
+    review = page(anna, "review")
+    assert review.count("<i>Rather not say</i>") == 1
+    assert review.count("<i>Not answered</i>") == 2
+    anna.say(1, 1)
+    assert 'aria-pressed="false"' in page(anna, 1)
+
+
+def test_answers_are_reviewed_and_there_is_a_receipt_with_the_link(anna: Student) -> None:
+    anna.say(1, 1)
+    anna.say(2, 0)
+    anna.say(3, 2)
+    anna.say(5, "I am\nallergic to <cats>.")
+    review = page(anna, "review")
+    for words in ("Cat", "3 of 5 (5: Completely)", "allergic to &lt;cats&gt;."):
+        assert words in review
+    done = anna.client.post(anna.url, {"action": "finish"}, follow=True).content.decode()
+    assert "Thank you. Your answers are in." in done
+    assert f"http://testserver/q/{token_of(anna.row).partition('~')[0]}" in done
+    assert "Thank you" in anna.client.get(anna.url).content.decode(), "it opens there from now on"
+    assert "Keep these answers" in page(anna, "review")
+
+
+def test_the_link_is_mailed_to_whoever_asks_for_it(anna: Student, branching: Questionnaire) -> None:
+    anna.client.get(f"{anna.url}?lang=es")
+    said = anna.client.post(anna.url, {"action": "mail-link", "email": "evil@x.example"})
+    assert "anna@x.example" in said.content.decode(), "to the address that is known"
+    assert mails_send() == 1
+    assert mail.outbox[0].to == ["anna@x.example"]
+    assert "este es tu enlace personal" in mail.outbox[0].body
+    by_code = Student(branching, "N7")
+    wrong = by_code.client.post(by_code.url, {"action": "mail-link", "email": "nobody"})
+    assert wrong.status_code == 422
+    by_code.client.post(by_code.url, {"action": "mail-link", "email": "Ben@X.example"})
+    assert mails_send() == 1
+    assert mail.outbox[1].to == ["ben@x.example"]
+    assert by_code.row.email == "", "an address that anybody may type proves nothing"
+    for _ in range(4):
+        last = by_code.client.post(by_code.url, {"action": "mail-link", "email": "b@x.example"})
+        mails_send()
+    assert "Try again tomorrow." in last.content.decode()
+
+
+def test_who_was_invited_gets_the_link_by_the_code_page(
+    anna: Student, branching: Questionnaire
+) -> None:
+    url = f"/q/code/{branching.code}/"
+    known, unknown = (
+        Client().post(url, {"action": "mail-link", "email": f"{name}@x.example"})
+        for name in ("anna", "nobody")
+    )
+    assert mails_send() == 1
+    texts = [answer.content.decode() for answer in (known, unknown)]
+    assert texts[0].replace("anna@", "@") == texts[1].replace("nobody@", "@"), "nobody learns who"
+    wrong = Client().post(url, {"action": "mail-link", "email": "anna"})
+    assert wrong.status_code == 422
+    assert 'value="anna"' in wrong.content.decode()
+
+
+def send(student: Student, data: bytes, name: str = "letter.pdf") -> object:
+    file = SimpleUploadedFile(name, data)
+    return student.client.post(student.url, {"n": 4, "action": "next", "file": file})
+
+
+def test_a_file_is_kept_encrypted_and_read_by_staff_only(
+    anna: Student, branching: Questionnaire, bob: User, alice: User, mallory: User,
+    client_of: Callable, settings: LazySettings, tmp_path: Path,
+) -> None:  # fmt: skip
+    assert send(anna, PDF, "../../etc/<b>.exe").url.endswith("?n=5")
+    kept = AnswerFile.objects.get()
+    assert (kept.name, kept.media_type) == ("<b>.pdf", "application/pdf")
+    assert PDF not in path_of(kept).read_bytes()
+    url = reverse("surveys:answers-sent-file", args=[branching.pk, anna.row.pk, kept.key])
+    for person, status in ((alice, 403), (mallory, 404)):
+        assert client_of(person).get(url).status_code == status
+    answer = client_of(bob).get(url)
+    assert answer.content == PDF
+    assert answer["Content-Disposition"].startswith("attachment")
+    assert "&lt;b&gt;.pdf" in client_of(bob).get(
+        reverse("surveys:texts", args=[branching.pk])
+    ).content.decode()  # fmt: skip
+    anna.say(4)  # Next without another file keeps it
+    assert AnswerFile.objects.get() == kept
+    send(anna, b"\x89PNG\r\n\x1a\nother")
+    assert AnswerFile.objects.get().name == "letter.png"
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "The file is empty."),
+        (b"<html>", "Send a PDF or a picture"),
+        (b"MZ\x90", "Send a PDF or a picture"),
+        (b"%PDF-" + b"x" * 10_000_001, "Choose a file of 10 MB or less"),
+    ],
+)
+def test_another_file_is_refused(anna: Student, data: bytes, sentence: str) -> None:
+    answer = send(anna, data)
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+    assert not AnswerFile.objects.exists()
+
+
+def test_a_file_goes_with_its_answer(
+    anna: Student, django_capture_on_commit_callbacks: Callable
+) -> None:
+    send(anna, PDF)
+    path = path_of(AnswerFile.objects.get())
+    assert path.exists()
+    with django_capture_on_commit_callbacks(execute=True):
+        anna.client.post(anna.url, {"action": "withdraw", "sure": "yes"})
+    assert not path.exists()
+
+
+def test_a_preview_is_walked_and_keeps_nothing(
+    bob: User, branching: Questionnaire, client_of: Callable
+) -> None:
+    client, url = client_of(bob), reverse("surveys:preview", args=[branching.pk])
+    assert "Welcome." in client.get(url).content.decode()
+    assert client.post(url, {"n": 1, "answer": "1", "action": "next"}).url.endswith("?n=2")
+    assert "question 2 of 5" in client.get(f"{url}?n=2").content.decode()
+    assert client.post(url, {"n": 3, "action": "next"}).status_code == 422
+    client.post(url, {"n": 3, "answer": "2", "action": "next"})
+    review = client.post(url, {"n": 5, "answer": "Words", "action": "next"}, follow=True)
+    assert "Words" in review.content.decode()
+    done = client.post(url, {"action": "finish"}, follow=True).content.decode()
+    assert "Thank you. Your answers are in." in done
+    assert not Participant.objects.exists()
+    client.get(f"{url}?again=1")
+    assert "Welcome." in client.get(url).content.decode()
+    for act in ("accept", "decline", "withdraw", "mail-link"):
+        assert client.post(url, {"action": act, "sure": "yes"}).status_code < 400

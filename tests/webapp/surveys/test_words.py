@@ -1,0 +1,36 @@
+"""Every word of the students' pages and mails is translated."""
+
+import re
+from pathlib import Path
+
+from django.conf import settings
+
+ROOT = Path(settings.BASE_DIR)
+CALL = re.compile(r"\b_\(\s*((?:\"(?:[^\"\\]|\\.)*\"\s*)+)\)", re.S)
+TAG = re.compile(r"{% translate (['\"])(.*?)\1 %}")
+BLOCK = re.compile(r"{% blocktranslate[^%]*%}(.*?)({% plural %}.*?)?{% endblocktranslate %}", re.S)
+
+
+def words() -> set[str]:
+    found = set()
+    for path in (ROOT / "webapp" / "surveys").rglob("*.py"):
+        for call in CALL.findall(path.read_text(encoding="utf-8")):
+            parts = re.findall(r'"((?:[^"\\]|\\.)*)"', call)
+            found.add("".join(parts).replace('\\"', '"').replace("\\n", "\n"))
+    for folder in ("student", "mails"):
+        for path in (ROOT / "templates" / "surveys" / folder).glob("*"):
+            text = path.read_text(encoding="utf-8")
+            found |= {said for _, said in TAG.findall(text)}
+            found |= {re.sub(r"{{ (\w+) }}", r"%(\1)s", said) for said, _ in BLOCK.findall(text)}
+    return found
+
+
+def test_every_word_is_translated_and_compiled() -> None:
+    from django.utils.translation import get_language_info, gettext, override
+
+    assert get_language_info("es")
+    found = words()
+    assert len(found) > 80
+    with override("es"):
+        missing = sorted(said for said in found if gettext(said) == said and said != "No")
+    assert missing == []

@@ -1,0 +1,517 @@
+"""Forms of the staff pages of questionnaires; a refused form keeps all typed values."""
+
+from collections.abc import Callable
+from datetime import datetime, time
+from typing import Any, Self
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, QueryDict
+from django.utils import timezone
+
+from webapp.common.errors import Refusal
+from webapp.common.forms import field_of
+from webapp.common.kept_forms import EXPIRED, take
+from webapp.surveys.content import (
+    MAX_HINT,
+    MAX_LABEL,
+    MAX_NAME,
+    MAX_QUESTION,
+    MAX_TITLE,
+    WITH_ANSWERS,
+    Condition,
+    Content,
+    Kind,
+    QuestionnaireError,
+)
+from webapp.surveys.housing_forms import FORMS
+from webapp.surveys.mails import MAX_TEXT as MAX_MAIL
+from webapp.surveys.models import Questionnaire
+from webapp.surveys.questions import WORDS, questions_of
+from webapp.surveys.services.questionnaires import BLANK, COPY
+from webapp.surveys.services.translations import LANGUAGES, all_texts
+from webapp.surveys.services.translations import MAX_TEXT as MAX_TRANSLATION
+from webapp.surveys.services.written import MAX_NEED, checked_need
+
+Choices = list[tuple[str, Any]]
+
+
+class TypedForm(forms.Form):
+    """A form filled from a POST, or from the values typed before a session ended."""
+
+    @classmethod
+    def typed(cls, request: HttpRequest, **options: Any) -> Self:
+        """Return the form with this request's values, or those typed before a session ended."""
+        if request.method == "POST":
+            return cls(request.POST, request.FILES, **options)
+        kept = take(request)
+        if kept is None:
+            return cls(**options)
+        form = cls(kept, **options)
+        form.add_error(None, EXPIRED)
+        return form
+
+    def attempt(self, act: Callable[[], object]) -> bool:
+        """Perform an act; show a refusal beside its field. Return True if the act succeeded."""
+        try:
+            act()
+        except Refusal as refusal:
+            field = getattr(refusal, "field", "")
+            self.add_error(field if field in self.fields else None, str(refusal))
+            return False
+        return True
+
+    @property
+    def status(self) -> int:
+        """The status of the page that shows the form."""
+        return 422 if self.is_bound and self.errors else 200
+
+
+class VersionForm(TypedForm):
+    """A change of the questions at the version that the sender saw."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+    def show_version(self, version: int) -> None:
+        """Set the present version in a refused form, so that it can be sent again."""
+        if self.is_bound:
+            data = self.data.copy() if isinstance(self.data, QueryDict) else {**self.data}
+            data["version"] = str(version)
+            self.data = data
+
+
+class NewForm(TypedForm):
+    """The title of a new questionnaire, and the questionnaire to start from."""
+
+    title = forms.CharField(max_length=120)
+    form = forms.ChoiceField(label="Start from", widget=forms.RadioSelect)
+
+    def __init__(self, *args: Any, copied: Choices, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        templates = [(key, f"{one.title}: {one.words}") for key, one in FORMS.items()]
+        last = [(f"{COPY}{key}", f"A copy of “{title}”") for key, title in copied]
+        blank = [(BLANK, "An empty questionnaire")]
+        field_of(self, "form", forms.ChoiceField).choices = [*templates, *last, *blank]
+
+
+class SettingsForm(TypedForm):
+    """Settings of a questionnaire other than its questions."""
+
+    title = forms.CharField(max_length=120)
+    introduction = forms.CharField(
+        required=False, max_length=2_000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    who_sees = forms.CharField(
+        label="Who sees this",
+        required=False,
+        max_length=2_000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+    contact = forms.CharField(
+        label="Whom students write to",
+        required=False,
+        max_length=254,
+        help_text="Answers to the mails of this questionnaire go to an e-mail address given here.",
+    )
+    takes_code = forms.BooleanField(
+        label="Anybody who has the code may answer without an invitation", required=False
+    )
+    asks_sign_in = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, provider: Any = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if provider is None:
+            del self.fields["asks_sign_in"]
+        else:
+            self.fields[
+                "asks_sign_in"
+            ].label = f"Students sign in with {provider.name}: neither a code nor a link is enough"
+
+
+class QuestionForm(VersionForm):
+    """One question. ``fixed`` names the fields that cannot change since people answered."""
+
+    text = forms.CharField(label="Question", max_length=MAX_QUESTION)
+    hint = forms.CharField(required=False, max_length=MAX_HINT)
+    reason = forms.CharField(
+        label="Why it is asked",
+        required=False,
+        max_length=MAX_HINT,
+        help_text="One short sentence; students read it.",
+    )
+    name = forms.CharField(
+        label="Short name", max_length=MAX_NAME, help_text="For tables and files of staff."
+    )
+    answers = forms.CharField(
+        label="Answers, one a line", required=False, widget=forms.Textarea(attrs={"rows": 4})
+    )
+    low = forms.CharField(label="Words beside 1", required=False, max_length=MAX_LABEL)
+    high = forms.CharField(label="Words beside 5", required=False, max_length=MAX_LABEL)
+    required = forms.BooleanField(
+        label="An answer is required; nobody can choose “Rather not say”", required=False
+    )
+    shown_if = forms.MultipleChoiceField(
+        label="Show only after these answers",
+        required=False,
+        widget=forms.SelectMultiple(attrs={"size": 5}),
+        help_text="Answers to one earlier question. Choose none to show the question to everybody.",
+    )
+
+    fixed_fields = ("name", "answers", "low", "high", "required", "shown_if")
+
+    def __init__(
+        self, *args: Any, content: Content, key: str = "", is_fixed: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.content, self.key = content, key
+        conditions = _conditions(content, key)
+        field_of(self, "shown_if", forms.ChoiceField).choices = conditions
+        if not conditions:
+            del self.fields["shown_if"]
+        found = content.find(key) if key else None
+        if found is not None:
+            self._drop_unused(found.kind)
+        if is_fixed:
+            for name in self.fixed_fields:
+                if name in self.fields:
+                    self.fields[name].disabled = True
+                    self.fields[name].help_text = "Fixed: people answered the question."
+
+    def _drop_unused(self, kind: Kind) -> None:
+        unused = [] if kind in WITH_ANSWERS else ["answers"]
+        unused += [] if kind is Kind.SCALE else ["low", "high"]
+        unused += ["required"] if kind is Kind.CONSENT else []
+        for name in unused:
+            del self.fields[name]
+
+    def clean_answers(self) -> list[str]:
+        """Return the answers, one for each line."""
+        return [line for line in self.cleaned_data["answers"].splitlines() if line.strip()]
+
+    def clean_shown_if(self) -> Condition | None:
+        """Return the condition; refuse a condition on answers of two questions."""
+        chosen = [value.rpartition(":") for value in self.cleaned_data["shown_if"]]
+        keys = {key for key, _, _ in chosen}
+        if len(keys) > 1:
+            raise ValidationError("Choose answers to one question only.")
+        if not chosen:
+            return None
+        places = tuple(sorted(int(place) for _, _, place in chosen))
+        return Condition(question=keys.pop(), answers=places)
+
+    @property
+    def question_fields(self) -> dict[str, Any]:
+        """The fields of the question as the services take them."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "version"}
+
+    @classmethod
+    def values_of(cls, content: Content, key: str, version: int) -> dict[str, Any]:
+        """Return the initial values of the form of an existing question."""
+        found = content.find(key)
+        wanted = found.shown_if
+        return {
+            "version": version,
+            **found.model_dump(include={"name", "text", "hint", "reason", "low", "high"}),
+            "required": found.required,
+            "answers": "\n".join(found.answers),
+            "shown_if": [f"{wanted.question}:{k}" for k in wanted.answers] if wanted else [],
+        }
+
+
+def _conditions(content: Content, key: str) -> Choices:
+    """Return the answers that a condition can name, grouped by the earlier questions."""
+    found: Choices = []
+    for question in questions_of(content):
+        if question.key == key:
+            break
+        options = [(f"{question.key}:{k}", text) for k, text in enumerate(question.options)]
+        if options:
+            found.append((f"{question.number}. {question.name}", options))
+    return found
+
+
+class NewQuestionForm(QuestionForm):
+    """A question at the end of a section."""
+
+    section = forms.TypedChoiceField(coerce=int)
+    kind = forms.ChoiceField(
+        label="Answered by", choices=[(kind.value, words) for kind, words in WORDS.items()]
+    )
+    rule = forms.BooleanField(
+        label="It is a rule for who may share a room, and never scored", required=False
+    )
+    field_order = ("version", "section", "kind", "name", "text")
+
+    def __init__(self, *args: Any, content: Content, **kwargs: Any) -> None:
+        super().__init__(*args, content=content, **kwargs)
+        field_of(self, "section", forms.ChoiceField).choices = [
+            (k, one.title) for k, one in enumerate(content.sections)
+        ]
+        self.fields["answers"].help_text = "For “one of” and “several of”."
+        self.fields["low"].label = "For a scale: words beside 1"
+        self.fields["high"].label = "For a scale: words beside 5"
+
+
+class SectionForm(VersionForm):
+    """The title of a section."""
+
+    title = forms.CharField(max_length=MAX_TITLE)
+
+
+class PlaceForm(VersionForm):
+    """The new place of a question: a section, and a place among its questions."""
+
+    section = forms.IntegerField(min_value=0, max_value=99)
+    place = forms.IntegerField(min_value=0, max_value=999)
+
+
+class MoveForm(VersionForm):
+    """Move of a question by one place up or down."""
+
+    step = forms.TypedChoiceField(coerce=int, choices=[(-1, "Up"), (1, "Down")])
+
+
+class OpenForm(TypedForm):
+    """Opening and closing dates of a questionnaire, in the time zone of the organisation."""
+
+    opens_at = forms.DateTimeField(
+        label="Opens",
+        required=False,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
+        help_text="Empty: now.",
+        error_messages={"invalid": "Choose when it opens."},
+    )
+    closes_on = forms.DateField(
+        label="Last day",
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        input_formats=["%Y-%m-%d"],
+        error_messages={"invalid": "Choose the last day.", "required": "Choose the last day."},
+    )
+
+    def __init__(self, *args: Any, zone: str, was_opened: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["closes_on"].help_text = f"It closes at the midnight of {zone} that ends it."
+        if was_opened:
+            del self.fields["opens_at"]
+        else:
+            self.fields["opens_at"].help_text = f"Empty: now. Times are those of {zone}."
+
+    def clean_opens_at(self) -> datetime | None:
+        """Return the opening time; refuse years out of range."""
+        found: datetime | None = self.cleaned_data["opens_at"]
+        if found is not None and not 1900 < found.year < 9000:
+            raise ValidationError("Choose when it opens.")
+        return found
+
+    def clean_closes_on(self) -> datetime:
+        """Return the last second of the closing day."""
+        day = self.cleaned_data["closes_on"]
+        if not 1900 < day.year < 9000:
+            raise ValidationError("Choose the last day.")
+        return timezone.make_aware(datetime.combine(day, time(23, 59, 59)))
+
+
+class NeedForm(TypedForm):
+    """A student's need, taken from the student's text."""
+
+    need = forms.CharField(
+        label="Need",
+        max_length=MAX_NEED,
+        help_text="As rooms of your building lists call it, such as step-free.",
+    )
+
+    def __init__(self, *args: Any, known: list[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.known = known or []
+        self.fields["need"].widget.attrs |= {"list": "known-needs", "autocomplete": "off"}
+
+    def clean_need(self) -> str:
+        """Return the need as it is stored."""
+        try:
+            return checked_need(self.cleaned_data["need"])
+        except QuestionnaireError as problem:
+            raise ValidationError(str(problem)) from problem
+
+
+class CohortForm(TypedForm):
+    """The name of the cohort that is made of answers."""
+
+    name = forms.CharField(label="Name of the cohort", max_length=120)
+
+
+class JoinForm(TypedForm):
+    """The cohort to which late answers are added."""
+
+    cohort = forms.ChoiceField(label="Cohort")
+
+    def __init__(self, *args: Any, cohorts: list[Any], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field_of(self, "cohort", forms.ChoiceField).choices = [
+            (str(one.pk), one.name) for one in cohorts
+        ]
+
+
+class DeleteForm(TypedForm):
+    """The title, typed to remove a questionnaire for good."""
+
+    name = forms.CharField(max_length=200, strip=True)
+
+
+class PeopleForm(TypedForm):
+    """The people to invite: pasted lines, or a file of them."""
+
+    people = forms.CharField(
+        label="Invite people",
+        required=False,
+        widget=forms.Textarea(
+            attrs={"rows": 4, "placeholder": "Anna Berg <anna@northfield.example>, N00123"}
+        ),
+        help_text="E-mails, with names and student numbers in any order. Several people may stand "
+        "on one line.",
+    )
+    file = forms.FileField(
+        label="Or a file", required=False, help_text="CSV or Excel, one person a row."
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Return the data; require pasted lines or a file."""
+        found = super().clean() or {}
+        if not found.get("people", "").strip() and not found.get("file"):
+            self.add_error("people", "Give one e-mail a line, or choose a file.")
+        return found
+
+
+class MailForm(TypedForm):
+    """The text of a mail, one for each language of the questionnaire."""
+
+    is_confirmed = forms.BooleanField(label="Send one more reminder all the same", required=False)
+
+    def __init__(
+        self, *args: Any, texts: dict[str, str], names: dict[str, str], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.languages = list(texts)
+        for language, text in texts.items():
+            several = f" ({names.get(language, language)})" if len(texts) > 1 else ""
+            self.fields[f"text_{language}"] = forms.CharField(
+                label=f"Text{several}",
+                initial=text,
+                required=False,
+                max_length=MAX_MAIL,
+                widget=forms.Textarea(attrs={"rows": 9, "lang": language}),
+            )
+        last = self.fields[f"text_{self.languages[-1]}"]
+        last.help_text = (
+            "[link] becomes the personal link, [name] the student's name, [title] the title of "
+            "the questionnaire, [day] its last day, [office] your office."
+        )
+        self.order_fields([*self.fields][1:])
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts by language."""
+        return {one: self.cleaned_data[f"text_{one}"] for one in self.languages}
+
+    @property
+    def asks_again(self) -> bool:
+        """Return True if the sender has to confirm one more reminder."""
+        return "is_confirmed" in self.errors or bool(self.data.get("is_confirmed"))
+
+
+class ScheduleForm(MailForm):
+    """A reminder at a future time."""
+
+    due_at = forms.DateTimeField(
+        label="Send it at",
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
+        error_messages={"invalid": "Choose day and time.", "required": "Choose day and time."},
+    )
+
+    def __init__(self, *args: Any, zone: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        del self.fields["is_confirmed"]
+        self.fields["due_at"].help_text = f"In the time of {zone}."
+        self.order_fields(["due_at"])
+
+    def clean_due_at(self) -> datetime:
+        """Return the time of the reminder; refuse years out of range."""
+        found: datetime = self.cleaned_data["due_at"]
+        if not 1900 < found.year < 9000:
+            raise ValidationError("Choose day and time.")
+        return found
+
+
+class BouncesForm(TypedForm):
+    """Addresses that no mail reaches: pasted, or read from returned mails."""
+
+    people = forms.CharField(
+        label="Addresses, one a line", required=False, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    file = forms.FileField(
+        label="Or the mails themselves",
+        required=False,
+        help_text="As .eml or .mbox. Mails that say “delayed” are left alone.",
+        widget=forms.FileInput(attrs={"accept": ".eml,.mbox,.txt,.csv"}),
+    )
+
+
+class LanguageForm(VersionForm):
+    """A form with one language."""
+
+    language = forms.ChoiceField(
+        choices=list(LANGUAGES.items()), error_messages={"required": "Choose a language."}
+    )
+
+
+class LanguageFileForm(VersionForm):
+    """A file with one column for each language."""
+
+    file = forms.FileField(error_messages={"required": "Choose a file."})
+
+
+class TextsForm(VersionForm):
+    """Every text of a questionnaire in each of its languages except its own."""
+
+    def __init__(self, *args: Any, questionnaire: Questionnaire, **kwargs: Any) -> None:
+        kwargs.setdefault("initial", {"version": questionnaire.version})
+        super().__init__(*args, **kwargs)
+        self.own_texts = all_texts(questionnaire)
+        translations = questionnaire.content.translations
+        self.languages = list(translations)
+        for language, said in translations.items():
+            for k, text in enumerate(self.own_texts):
+                self.fields[f"{language}-{k}"] = forms.CharField(
+                    required=False,
+                    max_length=MAX_TRANSLATION,
+                    initial=said.get(text, ""),
+                    widget=forms.Textarea(
+                        attrs={
+                            "rows": 2,
+                            "lang": language,
+                            "class": "input",
+                            "aria-label": f"{text[:59]} ({language})",
+                        }
+                    ),
+                )
+
+    @property
+    def rows(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """Each text with its form fields."""
+        return [
+            (text, [self[f"{language}-{k}"] for language in self.languages])
+            for k, text in enumerate(self.own_texts)
+        ]
+
+    @property
+    def translations(self) -> dict[str, dict[str, str]]:
+        """The typed translations by language and text; a field that was not sent is unchanged."""
+        return {
+            language: {
+                text: self.cleaned_data[name] if name in self.data else self.fields[name].initial
+                for k, text in enumerate(self.own_texts)
+                for name in (f"{language}-{k}",)
+            }
+            for language in self.languages
+        }

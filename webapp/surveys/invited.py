@@ -1,0 +1,155 @@
+"""Reading the people to invite from pasted text: e-mails with names and student numbers.
+
+One line may hold one person in any order ("Anna Berg <anna@x.example>, N00101"), or several people
+("a@x.example; b@x.example"). A word with a digit is the student number, other words are the name.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from webapp.surveys.content import QuestionnaireError
+
+MAX_PEOPLE = 20_000
+MAX_NUMBER = MAX_NAME = 200
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
+_SEPARATORS = (re.compile(r"[;|\t]+"), re.compile(r",+"), re.compile(r"\s+"))
+_JOINTS = (" , ", " , ", " ")
+_QUOTES = "<>()[]\"'“”„«» "
+_HEADINGS = re.compile(r"e-?mail|address|name|number|student|\bid\b|correo|nombre|número", re.I)
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """A person to be invited, with the line that names the person."""
+
+    email: str
+    number: str
+    name: str
+    line: int
+
+
+def read_people(text: str) -> list[Invited]:
+    """Return all people in the lines, each e-mail once.
+
+    Raises QuestionnaireError in one sentence that names the lines; then nobody must be added.
+    """
+    found: dict[str, Invited] = {}
+    wrong: list[int] = []
+    by_number: dict[str, Invited] = {}
+    is_first = True
+    for place, line in enumerate(text.translate(_INVISIBLE).splitlines(), start=1):
+        if not line.strip():
+            continue
+        people = list(_people_of(_spaced(line), place))
+        if not people and is_first and _HEADINGS.search(line):
+            is_first = False
+            continue
+        is_first = False
+        if not people or not all(_is_address(one.email) for one in people):
+            wrong.append(place)
+            continue
+        for one in people:
+            known = found.get(one.email)
+            found[one.email] = one = one if known is None else _merged(known, one)
+            other = by_number.setdefault(one.number.casefold(), one) if one.number else one
+            if other.email != one.email:
+                raise QuestionnaireError(
+                    f"Lines {other.line} and {one.line} give the number {one.number} to two "
+                    f"e-mails, {other.email} and {one.email}. Nobody was added.",
+                    "people",
+                )
+    if wrong:
+        raise QuestionnaireError(f"{_lines(wrong)} no e-mail. Nobody was added.", "people")
+    if not found:
+        raise QuestionnaireError("Give one e-mail a line.", "people")
+    if len(found) > MAX_PEOPLE:
+        raise QuestionnaireError(f"At most {MAX_PEOPLE:,} people are invited at once.", "people")
+    return list(found.values())
+
+
+def _lines(places: list[int]) -> str:
+    if len(places) == 1:
+        return f"Line {places[0]} holds"
+    shown = [str(place) for place in places[:_SHOWN]]
+    if len(places) > _SHOWN:
+        return f"Lines {', '.join(shown)} and {len(places) - _SHOWN} more hold"
+    return f"Lines {', '.join(shown[:-1])} and {shown[-1]} hold"
+
+
+def _spaced(line: str) -> str:
+    return line.replace("\u00a0", " ").replace("<", " <").replace(">", "> ")
+
+
+def _people_of(line: str, place: int) -> Iterator[Invited]:
+    """Yield the people of one line."""
+    quoted = re.sub(r'"[^"]*"', lambda found: found[0].replace(",", " "), line)
+    for chunk in _chunks(quoted, 0):
+        words = re.sub(r"[,;|]", " ", chunk).split()
+        email = next((word for word in words if "@" in word), "")
+        if email:
+            yield _person(_bare(email), (word for word in words if word != email), place)
+
+
+def _chunks(text: str, level: int) -> Iterator[str]:
+    """Yield the parts of a text with one e-mail each.
+
+    A part without an e-mail belongs to the e-mail before it, or to the next one where the text
+    begins with such a part.
+    """
+    if text.count("@") <= 1 or level == len(_SEPARATORS):
+        yield text
+        return
+    parts = [part for part in _SEPARATORS[level].split(text) if part.strip()]
+    is_forward = bool(parts) and "@" not in parts[0]
+    groups: list[list[str]] = []
+    waiting: list[str] = []
+    for part in parts:
+        if "@" in part:
+            groups.append([*waiting, part])
+            waiting = []
+        elif is_forward:
+            waiting.append(part)
+        else:
+            groups[-1].append(part)
+    if waiting and groups:
+        groups[-1] += waiting
+    for group in groups:
+        if len(groups) == 1 and len(group) == len(parts):
+            yield from _chunks(text, level + 1)
+        else:
+            yield from _chunks(_JOINTS[level].join(group), level + 1)
+
+
+def _bare(word: str) -> str:
+    word = word.strip(_QUOTES).rstrip(".:").lower()
+    return word.removeprefix("mailto:")
+
+
+def _person(email: str, words: Iterable[str], place: int) -> Invited:
+    plain = [word for word in (word.strip(_QUOTES) for word in words) if word]
+    numbers = [word for word in plain if any(sign.isdigit() for sign in word)]
+    names = [word for word in plain if word not in numbers and any(map(str.isalpha, word))]
+    return Invited(email, " ".join(numbers)[:MAX_NUMBER], " ".join(names)[:MAX_NAME], place)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        validate_email(text)
+    except ValidationError:
+        return False
+    return True
+
+
+def _merged(known: Invited, again: Invited) -> Invited:
+    if known.number and again.number and known.number.casefold() != again.number.casefold():
+        raise QuestionnaireError(
+            f"Lines {known.line} and {again.line} give {known.email} two student numbers, "
+            f"{known.number} and {again.number}. Nobody was added.",
+            "people",
+        )
+    return replace(known, number=known.number or again.number, name=known.name or again.name)

@@ -1,0 +1,1 @@
+"""Queries of questionnaires for pages, files and programs."""

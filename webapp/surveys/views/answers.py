@@ -1,0 +1,250 @@
+"""Staff pages of students' answers: texts, by person, by question, as a file."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from webapp.accounts.requests import SignedInRequest
+from webapp.audit.services import audit
+from webapp.common.decorators import staff_required
+from webapp.common.errors import Refusal
+from webapp.common.formats import counted
+from webapp.common.kept_forms import keeps_typed
+from webapp.common.listing import list_page, page_at
+from webapp.common.parameters import whole_number
+from webapp.common.selectors import get_or_404, get_owned_or_404
+from webapp.common.tables_out import Rows, table_file
+from webapp.common.toasts import toast
+from webapp.files.file_headers import as_attachment, plain_name
+from webapp.surveys.answer_files import file_read
+from webapp.surveys.forms import NeedForm
+from webapp.surveys.models import AnswerFile, Questionnaire
+from webapp.surveys.questions import questions_of
+from webapp.surveys.selectors.answers import (
+    SHOWN,
+    STATES,
+    PeopleFilter,
+    Text,
+    TextFilter,
+    answer_table,
+    answers_of,
+    known_needs,
+    n_open_texts,
+    neighbours,
+    people_found,
+    state_in_words,
+    text_table,
+    texts_found,
+)
+from webapp.surveys.selectors.progress import question_states
+from webapp.surveys.selectors.requests import request_lines
+from webapp.surveys.services.written import written_as_need, written_handle
+
+KEPT = ("q", "question", "show", "page")  # parameters of the page of texts
+
+
+def _context(found: Questionnaire, part: str, **more: Any) -> dict[str, Any]:
+    return {
+        "questionnaire": found,
+        "tab": "answers",
+        "part": part,
+        "n_open_texts": n_open_texts(found),
+        **more,
+    }
+
+
+@require_safe
+@staff_required
+def texts(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the texts in students' own words, those not handled first."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    wanted = TextFilter.of(request.GET)
+    page = page_at(texts_found(found, wanted), request.GET.get("page"))
+    written = [q for q in questions_of(found.content) if q.is_written]
+    audit(request.user, "read answers", found, people=len({t.person.pk for t in page.object_list}))
+    context = _context(
+        found,
+        "texts",
+        page=page,
+        wanted=wanted,
+        shown=SHOWN,
+        written=written,
+        kept=[(name, request.GET[name]) for name in KEPT if request.GET.get(name)],
+    )
+    return render(request, "surveys/answers/texts.html", context)
+
+
+@require_POST
+@staff_required
+def handle(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Mark chosen texts as handled."""
+    return _marked(request, uuid, request.POST, is_handled=True)
+
+
+@require_POST
+@staff_required
+def reopen(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Mark chosen texts as open again; the address of Undo leads here."""
+    chosen = request.POST if "text" in request.POST else request.GET
+    return _marked(request, uuid, chosen, is_handled=False)
+
+
+def _marked(
+    request: SignedInRequest, uuid: str, chosen: QueryDict, *, is_handled: bool
+) -> HttpResponse:
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    keys = [key for text in chosen.getlist("text") if (key := whole_number(text)) is not None]
+    try:
+        count = written_handle(
+            user=request.user, questionnaire=found, keys=keys, is_handled=is_handled
+        )
+    except Refusal as problem:
+        toast(request, str(problem), error=True)
+    else:
+        state = "handled" if is_handled else "to be read again"
+        undo = reverse("surveys:texts-reopen", args=[found.pk]) if is_handled else ""
+        toast(
+            request,
+            f"{counted(count, 'text is', 'texts are')} marked as {state}.",
+            undo_url=f"{undo}?{urlencode([('text', key) for key in keys])}" if undo else "",
+        )
+    person = whole_number(request.POST.get("person", ""))
+    if person is not None:
+        return redirect("surveys:answers-person", found.pk, person)
+    query = urlencode([(name, request.POST[name]) for name in KEPT if request.POST.get(name)])
+    return redirect(f"{reverse('surveys:texts', args=[found.pk])}?{query}")
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def need(request: SignedInRequest, uuid: str, text: int) -> HttpResponse:
+    """Turn a text into a need of its student."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    row = get_or_404(found.written_answers.select_related("participant"), text)
+    questions = {question.key: question for question in questions_of(found.content)}
+    question = questions[row.key]
+    shown = Text(row, question, question.in_words(row.participant.answers.get(row.key)))
+    form = NeedForm.typed(request, known=known_needs(found), initial={"need": row.need})
+    if request.method == "POST" and form.is_valid():
+
+        def act() -> None:
+            need = form.cleaned_data["need"]
+            toast(
+                request,
+                written_as_need(user=request.user, questionnaire=found, written=row, need=need),
+            )
+
+        if form.attempt(act):
+            return redirect("surveys:texts", found.pk)
+    context = _context(found, "texts", text=shown, form=form)
+    return render(request, "surveys/answers/need.html", context, status=form.status)
+
+
+@require_safe
+@staff_required
+def people(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """List the people of a questionnaire with their progress, searched and filtered."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    wanted = PeopleFilter.of(request.GET)
+    listing = list_page(people_found(found, wanted), request.GET, search=())
+    questions = [question for question in questions_of(found.content) if question.options]
+    chosen = next((q for q in questions if q.key == wanted.question), None)
+    audit(request.user, "read answers", found, people=len(listing.rows))
+    context = _context(
+        found,
+        "people",
+        rows=[(one, state_in_words(one)) for one in listing.rows],
+        page=listing.page,
+        wanted=wanted,
+        states=[(key, words) for key, (words, _) in STATES.items()],
+        chosen=chosen,
+        option=chosen.options[wanted.option]
+        if chosen and wanted.option is not None and wanted.option < len(chosen.options)
+        else "",
+        query=urlencode([(k, v) for k, v in request.GET.items() if k != "page"]),
+    )
+    return render(request, "surveys/answers/people.html", context)
+
+
+@require_safe
+@staff_required
+def person(request: SignedInRequest, uuid: str, person: int) -> HttpResponse:
+    """Show all answers of one person."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    one = get_or_404(found.participants.select_related("cohort"), person)
+    audit(request.user, "read answers", found, people=1)
+    before, after = neighbours(found, one.pk)
+    context = _context(
+        found,
+        "people",
+        person=one,
+        state=state_in_words(one),
+        answers=answers_of(one, questions_of(found.content)),
+        before=before,
+        after=after,
+    )
+    return render(request, "surveys/answers/person.html", context)
+
+
+@require_safe
+@staff_required
+def by_question(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show every question with the count of each answer."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    context = _context(found, "questions", states=question_states(found))
+    return render(request, "surveys/answers/questions.html", context)
+
+
+@require_safe
+@staff_required
+def requests(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the roommate requests, those against a rule first."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    lines = page_at(request_lines(found), request.GET.get("page"))
+    context = _context(found, "requests", page=lines)
+    return render(request, "surveys/answers/requests.html", context)
+
+
+@require_safe
+@staff_required
+def sent_file(request: SignedInRequest, uuid: str, person: int, key: str) -> HttpResponseBase:
+    """Send a person's file answer, as a download."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    files = AnswerFile.objects.select_related("participant__questionnaire")
+    kept = files.filter(participant__questionnaire=found, participant=person, key=key).first()
+    if kept is None:
+        raise Http404("There is no such file.")
+    audit(request.user, "downloaded a student's file", found, file=kept.name)
+    return as_attachment(HttpResponse(file_read(kept), content_type=kept.media_type), kept.name)
+
+
+@require_safe
+@staff_required
+def people_file(request: SignedInRequest, uuid: str, file_format: str) -> HttpResponseBase:
+    """Send every answer of the people that the page's filters show, one row for each person."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    rows = answer_table(found, people_found(found, PeopleFilter.of(request.GET)))
+    return _file(request, found, "Answers", rows, file_format)
+
+
+@require_safe
+@staff_required
+def texts_file(request: SignedInRequest, uuid: str, file_format: str) -> HttpResponseBase:
+    """Send the texts that the page's filters show, one row for each text."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    rows = text_table(texts_found(found, TextFilter.of(request.GET)))
+    return _file(request, found, "Texts", rows, file_format)
+
+
+def _file(
+    request: SignedInRequest, found: Questionnaire, what: str, rows: Rows, file_format: str
+) -> HttpResponseBase:
+    data, media_type = table_file(what, rows, file_format)
+    audit(request.user, "exported", found, what=what, format=file_format)
+    name = f"{plain_name(found.title, 'questionnaire')}-{what.lower()}.{file_format}"
+    return as_attachment(HttpResponse(data, content_type=media_type), name)
