@@ -1,4 +1,4 @@
-"""The demonstration: two generated past years with pairs and a first-year cohort without."""
+"""The demonstration: two generated past years with pairs, and a first-year cohort without pairs."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ _NOTE = "Generated for the demonstration: drawn from the model under known weigh
 
 
 def load(organisation: Organisation, user: User) -> str:
-    """Make what is missing of the demonstration and return one sentence."""
+    """Create the missing parts of the demonstration; return one sentence."""
     present = set(
         Cohort.objects.filter(organisation=organisation, name__in=_NAMES).values_list(
             "name", flat=True
@@ -41,7 +41,7 @@ def load(organisation: Organisation, user: User) -> str:
 
 
 def _import(user: User, name: str, survey: Survey, pairs: list[tuple[int, int]] | None) -> None:
-    """Go the way an upload goes, so that the demonstration shows nothing else than the product."""
+    """Import a survey as an upload, so that the demonstration shows only what the product does."""
     data = survey_as_csv(survey)
     draft = draft_create(user=user, filename="generated.csv", size=len(data), read=lambda: data)
     cohort = draft_import(user=user, draft=draft, name=name, version=draft.version)
@@ -52,7 +52,7 @@ def _import(user: User, name: str, survey: Survey, pairs: list[tuple[int, int]] 
 
 
 def survey_as_csv(survey: Survey) -> bytes:
-    """Return a survey as the file that staff would upload."""
+    """Return a survey as a file that staff would upload."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
     questions = survey.questionnaire.questions

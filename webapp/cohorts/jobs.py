@@ -1,4 +1,4 @@
-"""The long computation of cohorts: pairs for practice."""
+"""The long computation of cohorts: simulated pairs for practice."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from webapp.jobs.registry import Subject, job_kind
     subject=Subject("cohort", Cohort, "cohorts:cohort", "cohort"),
 )
 def simulate(context: JobContext) -> Callable[[], dict[str, Any]]:
-    """Draw pairs for a cohort from the model itself, under invented weights."""
+    """Draw pairs for a cohort from the model itself, with invented weights."""
     cohort = Cohort.objects.filter(pk=context.parameters["cohort"]).first()
     if cohort is None:
         raise InvalidProblemError("The cohort was removed while this job waited.")

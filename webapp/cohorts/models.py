@@ -1,23 +1,25 @@
 """Cohorts, their students and the pairs of past years.
 
-Answers are kept as level numbers per student inside the database, so that an import is one
-transaction: either every student is there or none.
+Answers are stored as level numbers per student in the database, so that an import is one
+transaction: all students or none.
 """
 
 import uuid
 from typing import Any
 
 from django.db import models
+from django.urls import reverse
 from django.utils import timezone
 
 from webapp.common.encryption import SealedJSONField
 from webapp.common.models import OrganisationOwned
 
+MAX_ID = 1000  # letters of a student's own id
 FIRST_NUMBER = 1001
 
 
 class PairsOrigin(models.TextChoices):
-    """Where the pairs of a cohort come from; simulated ones are labelled wherever they appear."""
+    """Origin of the pairs of a cohort; simulated pairs are labelled wherever they appear."""
 
     NONE = "none", "No pairs"
     IMPORTED = "imported", "Chosen by the students"
@@ -27,12 +29,13 @@ class PairsOrigin(models.TextChoices):
 class Cohort(OrganisationOwned):
     """The students of one year with their answers.
 
-    ``questions`` is [{"name", "kind", "levels"}], with the "wording" where it says more than the
-    name; a student's answers are positions in ``levels`` or -1 for a blank. ``constraints`` names
-    the columns that a "same" rule can use. Questions and answers never change once they are
-    imported; latecomers are only ever added, with numbers behind all others, and a file of needs
-    replaces their column. ``revision`` counts both, so that what is read of the students may be
-    kept by the key and the revision.
+    ``questions`` is [{"name", "kind", "levels"}], with the "wording" if it says more than the name;
+    a student's answers are positions in ``levels`` or -1 for a blank. ``constraints`` names the
+    columns that rules can use; ``needs`` those of them that name needs for a room, which placements
+    count and in which roommates may differ. Questions and answers never change once they are
+    imported. Late arrivals are only added, with numbers after all others, and a file of needs
+    replaces its column. ``revision`` counts both, so that students can be cached by key and
+    revision.
     """
 
     HEAVY = ("questions",)
@@ -42,9 +45,10 @@ class Cohort(OrganisationOwned):
     filename = models.CharField(max_length=200, blank=True)
     questions = models.JSONField()
     constraints = models.JSONField(default=list)
+    needs = models.JSONField(default=list)
     n_students = models.PositiveIntegerField()
     revision = models.PositiveIntegerField(default=0)
-    # Students who shared a room, two and two: a past pair counts one, a room of three three.
+    # Pairs of students who shared a room: a past pair counts as one, a room of three as three.
     n_pairs = models.PositiveIntegerField(default=0)
     n_rooms = models.PositiveIntegerField(default=0)
     ids_made = models.BooleanField(default=False)
@@ -56,6 +60,8 @@ class Cohort(OrganisationOwned):
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="halves"
     )
     updated_at = models.DateTimeField(default=timezone.now)
+
+    progress: Any  # of its placements; lists set it
 
     class Meta:
         ordering = ["-updated_at"]
@@ -70,21 +76,25 @@ class Cohort(OrganisationOwned):
 
     @property
     def has_pairs(self) -> bool:
-        """Whether the cohort can be learned from."""
+        """Return True if the cohort has known roommates to learn from."""
         return self.n_pairs > 0
 
     @property
+    def same_columns(self) -> list[str]:
+        """The columns that a "same" rule can use: all but needs."""
+        return [name for name in self.constraints if name not in self.needs]
+
+    @property
     def is_simulated(self) -> bool:
-        """Whether its pairs were simulated and say nothing about real choices."""
+        """Return True if the pairs were simulated and say nothing about real choices."""
         return self.pairs_origin == PairsOrigin.SIMULATED
 
 
 class Recipe(OrganisationOwned):
-    """How a form was read the last time, so that next year's file of it is read the same way.
+    """Recipe for reading a form, so that next year's file of the form is read the same way.
 
-    ``form`` tells forms apart: a digest of what their columns are called. ``content`` is what
-    :func:`webapp.cohorts.tables.recipes.recipe_of` writes: columns and choices, no answers of
-    anybody.
+    ``form`` identifies the form: a digest of its column names. ``content`` is the output of
+    :func:`engine.tabular.recipes.recipe_of`: columns and choices, no answers.
     """
 
     form = models.CharField(max_length=64)
@@ -105,17 +115,17 @@ class Recipe(OrganisationOwned):
 
 
 class Draft(OrganisationOwned):
-    """An upload that is being checked. Nothing of it is a cohort until it is imported.
+    """An upload that is being checked, and is not a cohort until it is imported.
 
-    A draft with a ``cohort`` holds past pairs of it, one without holds a new cohort. ``choices`` is
-    what :class:`webapp.cohorts.tables.choices.Choices` writes as JSON, or what
-    :class:`webapp.cohorts.tables.pair_choices.PairChoices` writes for pairs; the rows lie in a
-    private file. Both go when the draft is imported or discarded, or after ``KEPT_DAYS``.
-    ``recipe`` is how a file of this form was read before, where there was one. ``undo`` holds the
-    last changes of ``choices`` as :mod:`webapp.cohorts.tables.steps_back` writes them. ``file_key``
-    is what the private file is encrypted with, itself sealed: a new key of the installation is put
-    around it without a second content of the file, and who removes the row makes every copy of the
-    file worthless. Files of before have none.
+    A draft with a ``cohort`` holds its past pairs or, with a ``purpose``, another file about its
+    students (:mod:`webapp.cohorts.student_files`); a draft without one holds a new cohort.
+    ``choices`` is the JSON of :class:`engine.tabular.choices.Choices`, or of
+    :class:`engine.tabular.pair_choices.PairChoices` for pairs; the rows are in a private file. Both
+    are deleted when the draft is imported or discarded, or after ``KEPT_DAYS``. ``recipe`` is an
+    earlier reading of this form, if there is one. ``undo`` holds the last changes of ``choices`` as
+    :mod:`engine.tabular.undo` writes them. ``file_key`` is the private file's encryption key,
+    itself encrypted: a new key of the installation only encrypts this key again, and without the
+    row no copy of the file can be read. Older files have none.
     """
 
     KEPT_DAYS = 14
@@ -125,6 +135,7 @@ class Draft(OrganisationOwned):
     cohort = models.ForeignKey(
         "cohorts.Cohort", null=True, on_delete=models.CASCADE, related_name="drafts"
     )
+    purpose = models.CharField(max_length=20, blank=True, default="")
     filename = models.CharField(max_length=200)
     n_rows = models.PositiveIntegerField()
     n_columns = models.PositiveIntegerField()
@@ -141,11 +152,25 @@ class Draft(OrganisationOwned):
     def __str__(self) -> str:
         return self.filename
 
+    @property
+    def own_cohort(self) -> "Cohort":
+        """Cohort of a draft of pairs or of another file about its students."""
+        if self.cohort is None:
+            raise Cohort.DoesNotExist("This draft holds a new cohort.")
+        return self.cohort
+
+    def get_absolute_url(self) -> str:
+        """Return the page on which the upload is checked."""
+        if self.cohort_id is None:
+            return reverse("cohorts:draft", args=[self.pk])
+        page = "cohorts:student-file" if self.purpose else "cohorts:pairs-draft"
+        return reverse(page, args=[self.cohort_id, self.pk])
+
 
 class PastRoom(models.Model):
     """A room in which students of one cohort lived together, of any size.
 
-    A cohort whose rooms are known was given as a roster; rooms of two are its past pairs as well.
+    A cohort with known rooms was imported as a roster; rooms of two are also its past pairs.
     """
 
     cohort = models.ForeignKey(Cohort, on_delete=models.CASCADE, related_name="past_rooms")
@@ -162,9 +187,9 @@ class PastRoom(models.Model):
 
 
 class Student(models.Model):
-    """One student. ``number`` is what the screen shows (S-1001); ``original_id`` only an export.
+    """One student. ``number`` is shown on screen (S-1001); ``original_id`` only in an export.
 
-    ``email`` and ``name`` are kept only where staff chose a column for them: to match people of
+    ``email`` and ``name`` are stored only if staff chose a column for them: to match people of
     other files. They are never shown beside answers.
     """
 
@@ -172,7 +197,7 @@ class Student(models.Model):
 
     cohort = models.ForeignKey(Cohort, on_delete=models.CASCADE, related_name="students")
     number = models.PositiveIntegerField()
-    original_id = models.CharField(max_length=1000)
+    original_id = models.CharField(max_length=MAX_ID)
     email = models.CharField(max_length=254, blank=True)
     name = models.CharField(max_length=200, blank=True)
     answers = SealedJSONField()

@@ -1,4 +1,4 @@
-"""What cohorts add to the rail, the home page and the search."""
+"""Additions of cohorts to the rail, the home page and the search."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from django.urls import reverse
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts import demonstration
-from webapp.cohorts.models import Cohort, Draft, Student
+from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.cohorts import (
     cohort_listing,
     open_drafts,
@@ -19,14 +19,14 @@ from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
 from webapp.common.parameters import digits_of, whole_number
-from webapp.common.selectors import counter_of, owned_by
+from webapp.common.selectors import owned_by
 
 HOME_COHORTS = 5
 MAX_HITS = 10
 
 
 def register() -> None:
-    """Add rail line, panel, next steps, facts, buttons, search and demonstration."""
+    """Register rail line, panel, next steps, facts, buttons, search and demonstration."""
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
@@ -34,7 +34,7 @@ def register() -> None:
             "users",
             "cohorts:list",
             order=10,
-            count=counter_of(Cohort),
+            counted=Cohort,
         )
     )
     hooks.register_home_panel(hooks.HomePanel("cohorts/_home_panel.html", home_panel, order=10))
@@ -46,19 +46,19 @@ def register() -> None:
 
 
 def home_panel(user: User) -> dict[str, Any] | None:
-    """Return the last changed cohorts; None when there is none."""
+    """Return the last changed cohorts; None if there are none."""
     listing = cohort_listing(user, {}, size=HOME_COHORTS)
     return {"cohorts": listing.rows} if listing else None
 
 
 def home_fact(user: User) -> str:
-    """Return '4 cohorts'."""
-    count = counter_of(Cohort)(user)
+    """Return a fact for the home page, such as '4 cohorts'."""
+    count = hooks.rail_counts(user)[Cohort]
     return counted(count, "cohort") if count else ""
 
 
 def next_steps(user: User) -> Iterable[hooks.NextStep]:
-    """Ask for a first cohort, and for unfinished imports."""
+    """Return the steps to create a first cohort and to finish imports."""
     if not user.is_staff_member:
         return
     if not owned_by(Cohort, user).exists():
@@ -75,18 +75,12 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
             f"Finish importing {draft.filename}",
             f"{counted(draft.n_rows, 'row is', 'rows are')} waiting to be checked. "
             "Nothing is imported yet.",
-            _draft_address(draft),
+            draft.get_absolute_url(),
             "Go on",
             icon="file-warning",
             tone="warning",
             order=20,
         )
-
-
-def _draft_address(draft: Draft) -> str:
-    if draft.cohort_id is None:
-        return reverse("cohorts:draft", args=[draft.pk])
-    return reverse("cohorts:pairs-draft", args=[draft.cohort_id, draft.pk])
 
 
 def search(user: User, query: str) -> Iterable[hooks.SearchHit]:

@@ -1,4 +1,4 @@
-"""Files go with their rows, however the rows went (a purge cascades); others hear of a purge."""
+"""Signals of cohorts: purges, added students, and removal of files with their rows."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ from webapp.files import store
 
 # Sent with ``cohort`` and ``user`` in the transaction of a purge, before anything is deleted.
 cohort_purging = Signal()
-# Sent with ``cohort`` and ``user`` in the transaction that adds latecomers, once they are there.
+# Sent with ``cohort`` and ``user`` in the transaction that adds late arrivals, after them.
 students_added = Signal()
 
 
 @receiver(post_delete, sender=Cohort)
 def forget_answers(**kwargs: Any) -> None:
-    """Keep no answers of a cohort that is gone, not even in memory."""
+    """Delete cached answers when a cohort is removed."""
     transaction.on_commit(forget_surveys)
 
 
 @receiver(post_delete, sender=Draft)
 def remove_draft_file(instance: Draft, **kwargs: Any) -> None:
-    """Remove the rows of a draft once its deletion is certain."""
+    """Remove the file of a draft once its deletion is committed."""
     path = draft_path(instance.organisation_id, instance.uuid)
     transaction.on_commit(lambda: store.remove(path))

@@ -1,8 +1,8 @@
-"""Addresses of the cohorts application."""
+"""URL patterns of the cohorts application."""
 
 from django.urls import path
 
-from webapp.cohorts.views import cohorts, drafts, latecomers, pairs
+from webapp.cohorts.views import cohorts, drafts, latecomers, pairs, student_files
 
 app_name = "cohorts"
 urlpatterns = [
@@ -18,6 +18,16 @@ urlpatterns = [
     path("cohorts/<uuid:uuid>/simulate/", cohorts.simulate, name="simulate"),
     path("cohorts/<uuid:uuid>/purge/", cohorts.purge, name="purge"),
     path("cohorts/<uuid:uuid>/add/", latecomers.latecomers, name="latecomers"),
+    path(
+        "cohorts/<uuid:uuid>/files/<uuid:draft_uuid>/",
+        student_files.student_file,
+        name="student-file",
+    ),
+    path(
+        "cohorts/<uuid:uuid>/files/<uuid:draft_uuid>/confirm/",
+        student_files.student_file_confirm,
+        name="student-file-confirm",
+    ),
     path("cohorts/<uuid:uuid>/pairs/", pairs.upload, name="pairs-upload"),
     path("cohorts/<uuid:uuid>/pairs/<uuid:draft_uuid>/", pairs.draft, name="pairs-draft"),
     path(

@@ -9,8 +9,13 @@ import pytest
 from django.urls import reverse
 
 from engine.datasets.survey_csv import infer_questionnaire, read_survey_csv
-from tests.webapp.cohorts.conftest import survey_csv
-from tests.webapp.cohorts.file_writers import (
+from engine.tabular.choices import Choices, Keep, Role
+from engine.tabular.guesses import guess_choices, with_guessed_order
+from engine.tabular.preview import build_preview
+from engine.tabular.reading import read_table
+from engine.tabular.review import Review, review, use_all
+from engine.tabular.table import Table
+from tests.tabular.file_writers import (
     COVER,
     PEOPLE,
     REPEATED,
@@ -20,16 +25,11 @@ from tests.webapp.cohorts.file_writers import (
     plain_rows,
     qualtrics_rows,
 )
+from tests.webapp.cohorts.conftest import survey_csv
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, Recipe
 from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create, draft_review
-from webapp.cohorts.tables.choices import Choices, Keep, Role
-from webapp.cohorts.tables.guesses import guess_choices
-from webapp.cohorts.tables.preview import build_preview
-from webapp.cohorts.tables.reading import read_table
-from webapp.cohorts.tables.review import Review, review, use_all
-from webapp.cohorts.tables.table import Table
 
 
 def qualtrics(people: list = PEOPLE, **changes: str) -> bytes:
@@ -333,15 +333,24 @@ def test_ids_of_responses_differ_by_their_capitals() -> None:
     assert "capitals" not in {cause.key for cause in reviewed(table, choices).causes}
 
 
-def test_a_mark_of_a_need_is_offered_although_the_rest_is_blank() -> None:
+def test_a_mark_of_a_need_is_a_need_although_the_rest_is_blank() -> None:
     """Offices write yes for who needs a step-free room, and nothing for everybody else."""
     head, *rows = survey_csv().decode().splitlines()
     marked = [f"{row},{'yes' if k % 6 == 0 else ''}" for k, row in enumerate(rows)]
     table = read_table("\n".join([f"{head},Accessible", *marked]).encode())
     found = reviewed(table)
+    assert [c.name for c in found.preview.columns_as(Role.NEED)] == ["Accessible"]
+    assert found.cause("needs").title == "Accessible is a need"
+    assert found.preview.can_import
+    assert not [one for one in found.causes if one.is_open]
+
+
+def test_a_need_used_as_a_question_is_offered_as_a_need_again() -> None:
+    head, *rows = survey_csv().decode().splitlines()
+    marked = [f"{row},{('no', 'yes', 'yes')[k % 3]}" for k, row in enumerate(rows)]
+    table = read_table("\n".join([f"{head},Accessible", *marked]).encode())
+    last = len(guess_choices(table).columns) - 1
+    choices = guess_choices(table).with_role([last], Role.QUESTION)
+    found = reviewed(table, with_guessed_order(choices, last, ("no", "yes")))
     (cause,) = [one for one in found.causes if one.title == "Accessible reads like a need"]
-    choices = cause.fix.act(found.preview.choices)
-    after = reviewed(table, choices)
-    assert after.preview.can_import
-    assert not [one for one in after.causes if one.is_open]
-    assert [c.role for c in choices.columns][-1] is Role.CONSTRAINT
+    assert cause.fix.act(found.preview.choices).columns[last].role is Role.NEED

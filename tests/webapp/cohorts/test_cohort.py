@@ -129,6 +129,18 @@ def test_practice_pairs_keep_to_the_rule_and_are_labelled(
     assert "These pairs were simulated" in page
 
 
+def test_pairs_are_simulated_also_after_the_person_who_asked_is_gone(
+    bob: User, make_cohort: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    cohort_set_pairs(
+        user=None, cohort=cohort, pairs=[(0, 1)], origin=PairsOrigin.SIMULATED, note="drawn"
+    )
+    assert cohort.n_pairs == 1
+    line = AuditLine.objects.get(verb="simulated pairs")
+    assert (line.organisation, line.username) == (bob.organisation, "system")
+
+
 def test_practice_never_replaces_real_pairs(
     bob: User, client_of: Callable, make_cohort: Callable
 ) -> None:

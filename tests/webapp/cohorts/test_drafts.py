@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
@@ -15,17 +16,18 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from engine.tabular.undo import MAX_STEPS, taken_back, undo_step, with_step
 from tests.webapp.cohorts.conftest import survey_csv
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts import draft_files
 from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Cohort, Draft
-from webapp.cohorts.services.drafts import draft_create, draft_table, drafts_expire
-from webapp.cohorts.tables.steps_back import MAX_STEPS, step_back, taken_back, with_step
-from webapp.files.left_files import remove_left_files
+from webapp.cohorts.services.drafts import draft_create, draft_review, draft_table, drafts_expire
+from webapp.files.orphaned_files import remove_orphaned_files
 from webapp.files.store.protocol import UNFINISHED_SECONDS
 
+STRANGERS = Path(__file__).parents[2] / "tabular" / "strangers"
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 WITH_NAMES = b"student_id,Full name,Bedtime\n" + b"".join(
     b"N%03d,Person Number%03d,%s\n" % (k, k, (b"Early", b"Late")[k % 2]) for k in range(24)
@@ -73,10 +75,10 @@ def test_a_file_without_its_draft_goes_after_a_day(bob: User, make_draft: Callab
     kept, lost = make_draft(), make_draft()
     paths = [draft_path(bob.organisation_id, draft.pk) for draft in (kept, lost)]
     Draft.objects.filter(pk=lost.pk)._raw_delete("default")  # as if the row had never been written
-    assert remove_left_files() == 0
+    assert remove_orphaned_files() == 0
     for path in paths:
         os.utime(path, (time.time() - UNFINISHED_SECONDS - 1,) * 2)
-    assert remove_left_files() == 1
+    assert remove_orphaned_files() == 1
     assert [path.exists() for path in paths] == [True, False]
 
 
@@ -207,7 +209,7 @@ def test_the_last_steps_are_kept() -> None:
     steps: list = []
     for k in range(MAX_STEPS + 5):
         after = {"columns": [k, 0], "keep": "" if k else "latest", f"more {k}": k}
-        steps, choices = with_step(steps, step_back(choices, after)), after
+        steps, choices = with_step(steps, undo_step(choices, after)), after
     assert len(steps) == MAX_STEPS
     for k in reversed(range(5, MAX_STEPS + 5)):
         choices = taken_back(choices, steps.pop())
@@ -241,3 +243,15 @@ def test_an_upload_of_before_is_still_read(bob: User, make_draft: Callable) -> N
     path.write_bytes(Fernet(draft.file_key).decrypt(path.read_bytes()))
     Draft.objects.update(file_key=None)
     assert draft_table(Draft.objects.get()).n_rows == 24
+
+
+def test_what_a_workbook_hides_and_merges_is_kept_with_its_draft(bob: User) -> None:
+    for name, title in (
+        ("xlsx_hidden_rows.xlsx", "12 rows are hidden in the file"),
+        ("xlsx_merged_header.xlsx", "The header stands in 2 rows"),
+    ):
+        data = (STRANGERS / name).read_bytes()
+        draft = draft_create(user=bob, filename=name, size=len(data), read=lambda data=data: data)
+        draft_files._source.cache_clear()
+        draft_files._table.cache_clear()
+        assert title in [cause.title for cause in draft_review(draft).causes]

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.urls import reverse
 
+from tests.tabular.test_reading import xlsx_of
 from tests.webapp.cohorts.conftest import survey_csv
-from tests.webapp.cohorts.test_reading import xlsx_of
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PairsOrigin
 
@@ -38,13 +38,25 @@ def test_staff_import_pairs(
     assert str(cohort.past_pairs.first()) == "S-1001 + S-1002"
 
 
-def test_a_first_row_of_students_is_not_swallowed_as_the_header(
+def test_a_first_row_of_students_is_a_pair_and_no_header(
     bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
 ) -> None:
     cohort, client = make_cohort(bob), client_of(bob)
-    page = send(client, cohort, as_upload, b"N000,N001\nN002,N003\n")
-    assert "Row 1 is read as the header, but N000 and N001 are students." in page
-    assert "Nothing was imported" in press_import(client, cohort)
+    assert "Import 2 pairs" in send(client, cohort, as_upload, b"N000,N001,\nN002,N003,\n")
+    assert "2 pairs imported" in press_import(client, cohort)
+
+
+def test_rows_of_three_are_rooms_of_three(
+    bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
+) -> None:
+    cohort, client = make_cohort(bob), client_of(bob)
+    rows = b"student_a,student_b,student_c\nN000,N001,N002\nN003,N004,N005\nN006,N007,\n"
+    page = send(client, cohort, as_upload, rows)
+    assert "Import 3 shared rooms" in page
+    assert "Third roommate" in page
+    press_import(client, cohort)
+    cohort.refresh_from_db()
+    assert (cohort.n_rooms, cohort.n_pairs) == (3, 7)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +83,19 @@ def test_a_wrong_row_is_named_and_stops_everything(
     assert cohort.n_pairs == 0
 
 
-def test_ids_that_a_spreadsheet_cut_are_told_from_unknown_ones(
+def test_ids_that_lost_their_zeros_are_matched_by_one_button(
     bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
 ) -> None:
     data = survey_csv().replace(b"N0", b"00")
-    cohort = make_cohort(bob, data=data)
-    page = send(client_of(bob), cohort, as_upload, xlsx_of([["a", "b"], [2, 3], [4, 5]]))
-    assert page.count("begin with zeros that this file has lost") == 1
-    assert "Row 2: 2 is not a student of this cohort." in page
+    cohort, client = make_cohort(bob, data=data), client_of(bob)
+    page = send(client, cohort, as_upload, xlsx_of([["a", "b"], [2, 3], [4, 5]]))
+    assert page.count("4 ids differ from those of the survey by leading zeros only") == 1
+    assert "is not a student" not in page
+    draft = Draft.objects.get(cohort=cohort)
+    address = reverse("cohorts:pairs-draft", args=[cohort.pk, draft.pk])
+    client.post(address, {"version": draft.version, "action": "zeros"})
+    assert "2 pairs imported" in press_import(client, cohort)
+    assert str(cohort.past_pairs.first()) == "S-1003 + S-1004"
 
 
 def test_ids_on_screen_are_not_taken_for_those_of_the_survey(

@@ -1,20 +1,24 @@
 """Past roommates by id, e-mail or name, near matches to confirm, and rosters of rooms."""
 
+import csv
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.urls import reverse
 
+from engine.tabular.choices import Choices, Role
+from engine.tabular.person_search import People
+from tests.tabular.file_writers import as_csv
 from tests.webapp.cohorts.conftest import survey_csv
-from tests.webapp.cohorts.file_writers import as_csv
 from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, Draft, Student
 from webapp.cohorts.selectors.surveys import cohort_rooms
 from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create, draft_update
-from webapp.cohorts.tables.choices import Choices, Role
-from webapp.cohorts.tables.people import People
 
+STRANGERS = Path(__file__).parents[2] / "tabular" / "strangers"
 NAMES = [
     "Zoë Müller", "José García", "Søren Ålund", "Anna Schmidt", "Anne Schmidt", "Li Wei",
     "Nguyễn Văn An", "Fatima al-Sayed", "Olu Adebayo", "Ivan Petrov", "Chloë Dupont", "Sam Lee",
@@ -107,6 +111,27 @@ def test_two_of_one_name_are_nobody() -> None:
     assert people.find("Sam Lee") is None
     assert people.near("Sam Lee") is None or not people.near("Sam Lee").is_sure
     assert people.find("Wei Li") == 2
+
+
+def test_which_of_two_namesakes_is_asked_row_by_row(
+    bob: User, client_of: Callable, as_upload: Callable
+) -> None:
+    data = (STRANGERS / "names_minimal.csv").read_bytes()
+    draft = draft_create(user=bob, filename="s.csv", size=len(data), read=lambda: data)
+    choices = Choices.from_json(draft.choices).with_role([1], Role.NAME)
+    draft = draft_update(draft=draft, choices=choices.to_json(), version=draft.version)
+    cohort = draft_import(user=bob, draft=draft, name="Namesakes", version=draft.version)
+    page = Page(client_of(bob), cohort, as_upload)
+    pairs = (STRANGERS / "names_minimal_pairs.csv").read_text().splitlines()
+    shown = page.send(list(csv.reader(pairs)))
+    assert shown.count("2 students are called Avaa Kim. Which one?") == 2  # the list, the problem
+    assert "S-1001, s0@x.edu" in shown
+    assert "S-1002, s1@x.edu" in shown
+    assert "sure match" not in shown, "Ava Kim is somebody else"
+    assert AuditLine.objects.filter(verb="looked up ids").exists()
+    page.press(action="same", cell="2: Kim, Avaa", position=1)
+    page.press("pairs-confirm")
+    assert page.pairs() == {frozenset({1, 3}), frozenset({2, 4}), frozenset({5, 6})}
 
 
 def test_an_id_is_never_nearly_another() -> None:

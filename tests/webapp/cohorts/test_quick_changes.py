@@ -10,12 +10,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.cohorts.file_writers import PEOPLE, as_csv, qualtrics_rows
+from engine.tabular.choices import Role
+from tests.tabular.file_writers import PEOPLE, as_csv, qualtrics_rows
 from webapp.accounts.models import User
 from webapp.cohorts.models import Draft
 from webapp.cohorts.services.drafts import draft_create, draft_review
-from webapp.cohorts.tables.choices import Role
-from webapp.common.collector import spare_what_stays
+from webapp.common.collector import freeze_loaded_objects
 
 # Aimed at are 300 ms on the whole. Measured is the processor's part, on whatever machine: .01 to
 # .13 s where this was written; starting over, which looks at all columns as an upload does, .2. A
@@ -28,7 +28,7 @@ SECONDS_FROM_SCRATCH = 1.2
 def spared() -> Iterator[None]:
     """Collect garbage as web processes do: a walk over all that tests left takes two seconds."""
     threshold = gc.get_threshold()
-    spare_what_stays()
+    freeze_loaded_objects()
     yield
     gc.set_threshold(*threshold)
     gc.unfreeze()

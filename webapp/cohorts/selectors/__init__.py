@@ -1,1 +1,1 @@
-"""Everything that reads cohorts."""
+"""Queries of cohorts."""

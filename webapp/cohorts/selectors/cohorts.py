@@ -12,7 +12,7 @@ from webapp.cohorts.models import Cohort, Draft, PastPair, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, rule_value_counts
 from webapp.common.formats import counted
 from webapp.common.hooks import cohort_progress
-from webapp.common.listing import ArrayLength, Listing, Tally, light, list_page
+from webapp.common.listing import PAGE_SIZE, ArrayLength, Listing, Tally, light, list_page
 from webapp.common.parameters import digits_of
 from webapp.common.selectors import owned_by
 
@@ -21,13 +21,15 @@ _PROPOSALS = Tally(
 )
 
 
-def cohort_listing(user: User, parameters: Mapping[str, str], **options: int) -> Listing[Cohort]:
+def cohort_listing(
+    user: User, parameters: Mapping[str, str], size: int = PAGE_SIZE
+) -> Listing[Cohort]:
     """Return a page of the organisation's cohorts, last changed first.
 
-    Each knows ``n_questions``, ``n_proposals`` and its ``progress``, None where there is none.
+    Each has ``n_questions``, ``n_proposals`` and its ``progress``, None if there is none.
     """
     cohorts = light(owned_by(Cohort, user)).annotate(n_questions=ArrayLength("questions"))
-    listing = list_page(cohorts, parameters, _PROPOSALS, **options)
+    listing = list_page(cohorts, parameters, _PROPOSALS, size=size)
     progress = cohort_progress([cohort.pk for cohort in listing.rows])
     for cohort in listing.rows:
         cohort.progress = progress.get(cohort.pk)
@@ -35,7 +37,7 @@ def cohort_listing(user: User, parameters: Mapping[str, str], **options: int) ->
 
 
 def cohort_choices(cohorts: QuerySet[Cohort]) -> list[tuple[str, str]]:
-    """Return key and words of each cohort, for a field that chooses one."""
+    """Return key and label of each cohort, for a field that chooses one."""
     rows = cohorts.values_list("pk", "name", "n_students", "n_pairs")
     return [
         (str(pk), f"{name}, {counted(students, 'student')}{', has pairs' if pairs else ''}")
@@ -45,7 +47,7 @@ def cohort_choices(cohorts: QuerySet[Cohort]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Students of a cohort with one value of a rule column; the blank ones are a group too."""
+    """Students of a cohort with one value of a rule column; blanks are a group too."""
 
     column: str
     value: str
@@ -53,12 +55,12 @@ class Group:
 
     @property
     def is_odd(self) -> bool:
-        """Whether pairs within the group leave one over."""
+        """Return True if pairs within the group leave one student over."""
         return self.size % 2 == 1
 
 
 def rule_groups(cohort: Cohort) -> list[Group]:
-    """Return the groups that each rule column parts a cohort into, largest first."""
+    """Return the groups of a cohort by each rule column, largest first."""
     return [
         Group(column, value, size)
         for column, counts in rule_value_counts(cohort).items()
@@ -67,7 +69,7 @@ def rule_groups(cohort: Cohort) -> list[Group]:
 
 
 def halves_within(cohort: Cohort) -> list[Cohort]:
-    """Return the halves of a cohort, their halves and so on, a half after its whole."""
+    """Return the halves of a cohort and their halves, recursively, a half after its whole."""
     found: list[Cohort] = []
     level = [cohort]
     while level:
@@ -77,7 +79,7 @@ def halves_within(cohort: Cohort) -> list[Cohort]:
 
 
 def wholes_of(cohort: Cohort) -> list[Cohort]:
-    """Return the cohort that this one is a half of, the one that is a half of, and so on."""
+    """Return the cohort that this one is a half of, then that cohort's whole, and so on."""
     found: list[Cohort] = []
     while cohort.half_of is not None:
         cohort = cohort.half_of
@@ -86,18 +88,18 @@ def wholes_of(cohort: Cohort) -> list[Cohort]:
 
 
 def share_students(one: Cohort, other: Cohort) -> bool:
-    """Whether they have students in common: one of them is the other, or a whole of the other."""
+    """Return True if two cohorts share students: they are equal, or one is a whole of the other."""
     return one == other or one in wholes_of(other) or other in wholes_of(one)
 
 
 def open_drafts(user: User) -> QuerySet[Draft]:
-    """Return uploads that wait to be finished, newest first."""
+    """Return unfinished uploads, newest first."""
     return light(owned_by(Draft, user), "cohort")
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerShare:
-    """One answer of a question: how many chose it, and its share of the largest."""
+    """One answer of a question: its count, and its share of the largest count."""
 
     text: str
     count: int
@@ -117,12 +119,12 @@ class QuestionSummary:
 
     @property
     def bars(self) -> tuple[float, ...]:
-        """Shares of the largest answer, in order."""
+        """Shares of the largest count, in order."""
         return tuple(answer.bar for answer in self.answers)
 
     @property
     def spoken(self) -> str:
-        """The counts in words, for readers without the picture."""
+        """The counts in words, for readers without the chart."""
         return ", ".join(f"{answer.text}: {answer.percent:.0f} %" for answer in self.answers)
 
 
@@ -157,8 +159,8 @@ def constraint_groups(cohort: Cohort) -> list[tuple[str, list[tuple[str, int]]]]
 def find_students(cohort: Cohort, query: str, *, originals: bool = False) -> QuerySet[Student]:
     """Return the students whose number on screen contains the digits of the query.
 
-    With ``originals``, also the one whose original id is the whole query: who shows the answer
-    then shows original ids, and writes that down.
+    With ``originals``, also the student whose original id is the whole query. The caller then shows
+    original ids, and must audit that.
     """
     if not query:
         return cohort.students.all()
@@ -170,7 +172,7 @@ def find_students(cohort: Cohort, query: str, *, originals: bool = False) -> Que
 
 
 def past_pairs(cohort: Cohort, query: str = "", *, originals: bool = False) -> QuerySet[PastPair]:
-    """Return the past pairs, those with a student whom :func:`find_students` returns."""
+    """Return past pairs, limited to those with a student from :func:`find_students`."""
     pairs = cohort.past_pairs.select_related("first", "second")
     if not query:
         return pairs
@@ -179,7 +181,7 @@ def past_pairs(cohort: Cohort, query: str = "", *, originals: bool = False) -> Q
 
 
 def is_original_id(cohort: Cohort, text: str) -> bool:
-    """Return whether a student came with this id; ids that were made here are none."""
+    """Return True if a student was imported with this id; generated ids do not count."""
     return not cohort.ids_made and cohort.students.filter(original_id=text).exists()
 
 
@@ -189,7 +191,7 @@ def students_by_number(user: User, number: int) -> QuerySet[Student]:
 
 
 def students_by_original_id(user: User, original_id: str) -> QuerySet[Student]:
-    """Return the students of the organisation who came with this id; nobody to a viewer."""
+    """Return the organisation's students imported with this id; none for a viewer."""
     if not user.is_staff_member:
         return Student.objects.none()
     return _students_of(user).filter(original_id=original_id, cohort__ids_made=False)
@@ -201,7 +203,7 @@ def _students_of(user: User) -> QuerySet[Student]:
 
 
 def answers_in_words(cohort: Cohort, student: Student) -> list[tuple[str, str]]:
-    """Return [(question, answer)] of a student; a blank is an empty text."""
+    """Return [(question, answer)] of a student; a blank is ""."""
     return [
         (question["name"], "" if answer < 0 else question["levels"][answer])
         for question, answer in zip(cohort.questions, student.answers, strict=True)

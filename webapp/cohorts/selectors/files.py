@@ -1,4 +1,4 @@
-"""Which stored files the rows of an organisation need."""
+"""Stored files that the rows of an organisation need."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,6 @@ from webapp.cohorts.models import Draft
 
 
 def needed_uploads(organisation_id: int) -> Iterator[str]:
-    """Names of the files of drafts, without their suffix."""
+    """Yield the names of the files of drafts, without their suffix."""
     drafts = Draft.objects.filter(organisation_id=organisation_id)
     return map(str, drafts.values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""Cohorts as the engine's surveys, read by another questionnaire where one is given."""
+"""Cohorts as the engine's surveys, read by another questionnaire if one is given."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ from django.db.models import Count
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError, Question, Questionnaire, Survey
+from engine.crf.questionnaire import QuestionKind
 from webapp.cohorts.models import Cohort, Student
 
 KEPT_SURVEYS = 16  # about 2 MB each at 10,000 students
@@ -28,13 +29,13 @@ def questionnaire_of(questions: Sequence[dict[str, Any]]) -> Questionnaire:
 def cohort_survey(cohort: Cohort, questionnaire: Questionnaire | None = None) -> Survey:
     """Return the answers of a cohort in the order of the students' numbers.
 
-    With a questionnaire, answers are read by the text of its levels, in its order of questions.
-    A process keeps what it read last, by the cohort's revision.
+    With a questionnaire, answers are read by the text of its levels, in its order of questions. A
+    process caches the last surveys by the cohort's revision.
 
     Raises
     ------
     InvalidProblemError
-        If a question is missing, or somebody gave an answer that the questionnaire does not have.
+        If a question is missing, or a student's answer is not in the questionnaire.
     """
     own = _read(*_key_of(cohort)).survey
     if questionnaire is None or questionnaire == own.questionnaire:
@@ -48,12 +49,12 @@ def cohort_positions(cohort: Cohort) -> Mapping[int, int]:
 
 
 def rule_value_counts(cohort: Cohort) -> dict[str, Counter[str]]:
-    """Return how many students have each value of each rule column; kept as answers are."""
+    """Return how many students have each value of each rule column; cached like answers."""
     return _counted(cohort.pk, cohort.revision, tuple(cohort.constraints))
 
 
 def forget_surveys() -> None:
-    """Forget the answers that this process keeps; call it when a cohort is purged."""
+    """Delete the answers cached in this process; call it when a cohort is purged."""
     _read.cache_clear()
     _recoded.cache_clear()
     _counted.cache_clear()
@@ -74,7 +75,7 @@ def _key_of(cohort: Cohort) -> tuple[UUID, int, Questionnaire, tuple[str, ...]]:
 def _read(
     cohort_pk: UUID, revision: int, questionnaire: Questionnaire, columns: tuple[str, ...]
 ) -> _Answers:
-    """Read the answers; ``revision`` only tells before a change of the students from after."""
+    """Read the answers; ``revision`` is only part of the cache key."""
     students = Student.objects.filter(cohort=cohort_pk).order_by("number")
     rows = list(students.values_list("number", "answers", "attributes"))
     shape = (len(rows), questionnaire.n_questions)
@@ -127,7 +128,7 @@ def _recode(
         codes = {level: code for code, level in enumerate(question.levels)}
         levels = own.questions[position[question.name]].levels
         table = np.array([*(codes.get(level, -2) for level in levels), -1], dtype=np.int16)
-        recoded = table[column]  # a blank, -1, finds the last entry
+        recoded = table[column]  # -1, a blank, selects the last entry
         if (recoded == -2).any():
             row = int(np.argmax(recoded == -2))
             raise InvalidProblemError(
@@ -163,7 +164,7 @@ def cohort_rooms(cohort: Cohort) -> NDArray[np.int64]:
 
 
 def cohort_choices(cohort: Cohort) -> NDArray[np.int64]:
-    """Return what is learned from: the past rooms where a roster gave them, else the past pairs."""
+    """Return the training data: the past rooms if a roster gave them, else the past pairs."""
     return cohort_rooms(cohort) if cohort.n_rooms else cohort_pairs(cohort)
 
 
@@ -196,19 +197,21 @@ def _merge(one: Question, other: Question, where: str) -> Question:
     if "nominal" in kinds and len(kinds) > 1:
         raise InvalidProblemError(
             f"{one.name} is {one.kind} in one cohort and {other.kind} in {where}. "
-            "Import one of them anew."
+            "Import one of them again."
         )
     levels = _merged_levels(one.levels, other.levels)
     if levels is None:
         raise InvalidProblemError(
-            f"{one.name}: the answers of {where} stand in another order. Import one of them anew."
+            f"{one.name}: the answers of {where} stand in another order. Import one of them again."
         )
-    kind = "nominal" if kinds == {"nominal"} else "binary" if len(levels) == 2 else "ordinal"
+    kind: QuestionKind = "binary" if len(levels) == 2 else "ordinal"
+    if kinds == {"nominal"}:
+        kind = "nominal"
     return Question(one.name, kind, levels)
 
 
 def _merged_levels(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Merge two orders that agree on what they share; None when they contradict each other."""
+    """Merge two orders that agree on their common levels; None if they contradict each other."""
     try:
         return tuple(sorted(set(one) | set(other), key=float))
     except ValueError:

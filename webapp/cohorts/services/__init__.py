@@ -1,1 +1,1 @@
-"""Everything that changes cohorts; views and jobs call these and nothing else."""
+"""Services that change cohorts, for views and jobs."""

@@ -1,4 +1,4 @@
-"""Making, splitting and purging cohorts; each is one transaction with its audit line."""
+"""Creating, splitting and purging cohorts; each is one transaction with its audit line."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,6 +9,8 @@ import numpy as np
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from engine.tabular.answers import TableAnswers, read_answers
+from engine.tabular.preview import Preview
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import (
@@ -28,14 +30,11 @@ from webapp.cohorts.services.drafts import (
     recipe_keep,
 )
 from webapp.cohorts.signals import cohort_purging
-from webapp.cohorts.tables.choices import Role
-from webapp.cohorts.tables.columns import column_cells, kept_positions
-from webapp.cohorts.tables.preview import Preview
 from webapp.common.errors import Refusal
 
 
 class CohortError(Refusal):
-    """A request that cannot be met. The message is one sentence for staff."""
+    """Refusal of an act on cohorts; the message is one sentence for staff."""
 
 
 def draft_import(*, user: User, draft: Draft, name: str, version: int) -> Cohort:
@@ -72,7 +71,7 @@ def draft_import(*, user: User, draft: Draft, name: str, version: int) -> Cohort
 
 
 def check_name(name: str) -> str:
-    """Return the trimmed name of a cohort; raise CohortError when it is empty or too long."""
+    """Return the trimmed name of a cohort; raise CohortError if it is empty or too long."""
     name = " ".join(name.split())
     if not name:
         raise CohortError("The cohort needs a name.")
@@ -82,66 +81,49 @@ def check_name(name: str) -> str:
 
 
 def _create_cohort(user: User, draft: Draft, preview: Preview, name: str) -> Cohort:
-    questions = preview.columns_as(Role.QUESTION)
-    constraints = preview.columns_as(Role.CONSTRAINT)
-    ids = preview.columns_as(Role.ID)
+    answers = read_answers(preview)
     cohort = Cohort.objects.create(
-        organisation=user.organisation,
+        organisation=user.own_organisation,
         created_by=user,
         name=name,
         filename=draft.filename,
         questions=[
             {
-                "name": c.name,
-                "kind": c.choice.kind.value,
-                "levels": list(c.choice.levels),
-                **({"wording": c.wording} if c.wording else {}),
+                "name": question.name,
+                "kind": question.kind,
+                "levels": list(question.levels),
+                **({"wording": wording} if wording else {}),
             }
-            for c in questions
+            for question, wording in zip(answers.questions, answers.wordings, strict=True)
         ],
-        constraints=[column.name for column in constraints],
-        n_students=preview.n_students,
-        ids_made=not ids,
+        constraints=list(answers.rules),
+        needs=list(answers.needs),
+        n_students=answers.n_people,
+        ids_made=not answers.ids,
     )
-    Student.objects.bulk_create(_students(cohort, preview), batch_size=500)
+    Student.objects.bulk_create(_students(cohort, answers), batch_size=500)
     return cohort
 
 
-def _students(cohort: Cohort, preview: Preview) -> list[Student]:
-    kept = kept_positions(preview.table, preview.choices)
-
-    def cells(index: int) -> list[str]:
-        return column_cells(preview.table, preview.choices, index, kept)
-
-    codes = []
-    for column in preview.columns_as(Role.QUESTION):
-        number_of = {level: code for code, level in enumerate(column.choice.levels)}
-        number_of[""] = -1
-        codes.append([number_of[cell] for cell in cells(column.index)])
-    attributes = {c.name: cells(c.index) for c in preview.columns_as(Role.CONSTRAINT)}
-    ids = preview.columns_as(Role.ID)
-    labels = [f"S-{FIRST_NUMBER + k}" for k in range(len(kept))]
-    originals = cells(ids[0].index) if ids else labels
-    contacts = {
-        role: cells(found[0].index) if (found := preview.columns_as(role)) else [""] * len(kept)
-        for role in (Role.EMAIL, Role.NAME)
-    }
+def _students(cohort: Cohort, answers: TableAnswers) -> list[Student]:
+    labels = [f"S-{FIRST_NUMBER + k}" for k in range(answers.n_people)]
+    originals = answers.ids or labels
     return [
         Student(
             cohort=cohort,
             number=FIRST_NUMBER + k,
             original_id=originals[k],
-            email=contacts[Role.EMAIL][k][:254],
-            name=contacts[Role.NAME][k][:200],
-            answers=[column[k] for column in codes],
-            attributes={name: values[k] for name, values in attributes.items()},
+            email=answers.emails[k][:254],
+            name=answers.names[k][:200],
+            answers=[codes[k] for codes in answers.codes],
+            attributes={name: values[k] for name, values in answers.rules.items()},
         )
-        for k in range(len(kept))
+        for k in range(answers.n_people)
     ]
 
 
 def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Cohort]:
-    """Split a cohort at random into two new ones, so that one can be practised on.
+    """Split a cohort at random into two new ones, for practice on one of them.
 
     The original stays. The students of the halves keep their ids, on screen too: S-1042 is the same
     student in the half as in the whole. Purging the whole purges its halves.
@@ -151,7 +133,7 @@ def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Coho
     with transaction.atomic():
         _locked(cohort)
         students = list(cohort.students.all())
-        columns = cohort.constraints
+        columns = cohort.same_columns
         groups = [tuple(student.attributes.get(c, "") for c in columns) for student in students]
         parts = _deal(groups, np.random.default_rng(seed))
         halves = tuple(
@@ -165,10 +147,10 @@ def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Coho
 def _deal(groups: Sequence[Sequence[str]], rng: np.random.Generator) -> tuple[list[int], list[int]]:
     """Deal positions to two halves, two of one group at a time.
 
-    So every group that can be paired completely still can be in each half, and nobody is left over
-    in practice. Who has no second of the group comes last, and an odd one to the second half.
+    So a group that can be paired completely can still be paired in each half, and practice leaves
+    nobody over. Single students of groups come last, and the last odd one goes to the second half.
     """
-    members: dict[tuple[str, ...], list[int]] = {}
+    members: dict[Sequence[Any], list[int]] = {}
     for k in rng.permutation(len(groups)).tolist():
         members.setdefault(groups[k], []).append(k)
     in_twos = [k for group in members.values() for k in group[: len(group) // 2 * 2]]
@@ -189,6 +171,7 @@ def _create_half(
         filename=cohort.filename,
         questions=cohort.questions,
         constraints=cohort.constraints,
+        needs=cohort.needs,
         n_students=len(students),
         ids_made=cohort.ids_made,
         half_of=cohort,
@@ -223,7 +206,7 @@ def _free_name(cohort: Cohort, wanted: str) -> str:
 
 
 def cohort_rename(*, user: User, cohort: Cohort, name: str) -> None:
-    """Give a cohort another name."""
+    """Rename a cohort."""
     name = check_name(name)
     try:
         with transaction.atomic():
@@ -235,7 +218,7 @@ def cohort_rename(*, user: User, cohort: Cohort, name: str) -> None:
 
 def cohort_set_pairs(
     *,
-    user: User,
+    user: User | None,
     cohort: Cohort,
     pairs: Sequence[tuple[int, int]],
     origin: PairsOrigin,
@@ -244,7 +227,7 @@ def cohort_set_pairs(
 ) -> None:
     """Replace the past pairs of a cohort; ``pairs`` are positions in the order of the numbers.
 
-    Raises CohortError when a student would be in two pairs or paired with themselves.
+    Raises CohortError if a student would be in two pairs or paired with themselves.
     """
     counts = Counter(student for pair in pairs for student in pair)
     if any(count > 1 for count in counts.values()):
@@ -260,16 +243,17 @@ def cohort_set_pairs(
             n_pairs=len(pairs), pairs_origin=origin, pairs_note=note, updated_at=timezone.now()
         )
         verb = "simulated pairs" if origin == PairsOrigin.SIMULATED else "imported pairs"
-        audit(user, verb, cohort, pairs=len(pairs), **details)
+        owner = cohort.organisation
+        audit(user, verb, cohort, organisation=owner, pairs=len(pairs), **details)
     cohort.refresh_from_db()
 
 
 def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
     """Turn a checked draft of pairs into the past pairs of its cohort: all or none.
 
-    Raises CohortError while problems remain, DraftChangedError when somebody was quicker.
+    Raises CohortError while problems remain, DraftChangedError if the draft changed meanwhile.
     """
-    cohort, preview = draft.cohort, pairs_preview(draft)
+    cohort, preview = draft.own_cohort, pairs_preview(draft)
     if preview.errors:
         raise CohortError(f"{preview.errors[0].sentence} Nothing was imported.")
     if not preview.can_import:
@@ -281,7 +265,7 @@ def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
         cohort_set_pairs(
             user=user,
             cohort=cohort,
-            pairs=preview.pairs,
+            pairs=[(min(pair), max(pair)) for pair in preview.pairs],
             origin=PairsOrigin.IMPORTED,
             note=f"From {draft.filename}",
             left_over=preview.n_left_over,
@@ -304,7 +288,7 @@ def _set_rooms(cohort: Cohort, rooms: Sequence[tuple[str, Sequence[int]]]) -> No
             housed.append(students[position])
     Student.objects.bulk_update(housed, ["past_room"], batch_size=500)
     changed: dict[str, int] = {"n_rooms": len(made)}
-    if rooms:  # every two who share a room are a pair of roommates, in larger rooms too
+    if rooms:  # every two roommates are a pair, in larger rooms too
         changed["n_pairs"] = sum(comb(len(residents), 2) for _, residents in rooms)
     Cohort.objects.filter(pk=cohort.pk).update(**changed)
     cohort.refresh_from_db()
@@ -313,21 +297,20 @@ def _set_rooms(cohort: Cohort, rooms: Sequence[tuple[str, Sequence[int]]]) -> No
 def cohort_purge(*, user: User, cohort: Cohort, typed_name: str) -> None:
     """Remove a cohort with its students, pairs and proposals for good, and its halves as well.
 
-    The halves hold the same answers of the same people. Models that were learned from any of them
-    stay: they hold weights, no answers. Raises CohortError unless ``typed_name`` is the name of the
-    cohort.
+    The halves hold the same answers of the same people. Models trained on any of them stay: they
+    hold weights, no answers. Raises CohortError unless ``typed_name`` is the name of the cohort.
     """
     if typed_name.strip() != cohort.name:
         raise CohortError("The name does not match. Nothing was purged.")
     with transaction.atomic():
         _locked(cohort)
-        for part in reversed([cohort, *halves_within(cohort)]):  # a half before its whole
+        for part in reversed([cohort, *halves_within(cohort)]):  # each half before its whole
             cohort_purging.send(Cohort, cohort=part, user=user)
             audit(user, "purged", part, students=part.n_students, pairs=part.n_pairs)
             part.delete()
 
 
 def _locked(cohort: Cohort) -> None:
-    """Keep others from splitting or purging the cohort until this transaction ends."""
+    """Lock the cohort until this transaction ends, against splits and purges."""
     if not Cohort.objects.select_for_update().filter(pk=cohort.pk).exists():
         raise CohortError(f"{cohort.name} was removed meanwhile.")

@@ -1,4 +1,4 @@
-"""From an upload to a checked draft. The file is written first, so that no row lacks its file."""
+"""From an upload to a checked draft. The file is written first, so that every row has its file."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,6 +9,26 @@ from cryptography.fernet import Fernet
 from django.db import transaction
 from django.utils import timezone
 
+from engine.tabular.causes import Cause
+from engine.tabular.choices import Choices
+from engine.tabular.guesses import guess_choices
+from engine.tabular.layout import SheetLayout, find_layout, layout_at, sheet_layout
+from engine.tabular.pair_choices import PairChoices, find_pairs_layout, guess_pair_choices
+from engine.tabular.pairs import PairsPreview, check_pairs
+from engine.tabular.person_search import People
+from engine.tabular.preview import Preview, build_preview
+from engine.tabular.recipes import (
+    form_of,
+    is_same_form,
+    recipe_cause,
+    recipe_of,
+    recipe_used,
+    similarity,
+)
+from engine.tabular.review import Review, review
+from engine.tabular.source import Source
+from engine.tabular.table import Table, build_table
+from engine.tabular.undo import taken_back, undo_step, with_step
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.draft_files import (
@@ -18,36 +38,16 @@ from webapp.cohorts.draft_files import (
     write_draft_source,
 )
 from webapp.cohorts.models import Cohort, Draft, Recipe
-from webapp.cohorts.tables.causes import Cause
-from webapp.cohorts.tables.choices import Choices
-from webapp.cohorts.tables.guesses import guess_choices
-from webapp.cohorts.tables.layout import SheetLayout, find_layout, layout_at, sheet_layout
-from webapp.cohorts.tables.pair_choices import PairChoices, guess_pair_choices
-from webapp.cohorts.tables.pairs import PairsPreview, check_pairs
-from webapp.cohorts.tables.people import People
-from webapp.cohorts.tables.preview import Preview, build_preview
-from webapp.cohorts.tables.reading import check_file_size, read_source
-from webapp.cohorts.tables.recipes import (
-    form_of,
-    is_same_form,
-    recipe_cause,
-    recipe_of,
-    recipe_used,
-    similarity,
-)
-from webapp.cohorts.tables.review import Review, review
-from webapp.cohorts.tables.source import Source, TableError
-from webapp.cohorts.tables.steps_back import step_back, taken_back, with_step
-from webapp.cohorts.tables.table import Table, build_table
 from webapp.common.errors import ConflictError, Refusal
 from webapp.files import store
 from webapp.files.quota import check_quota, with_fresh_count
+from webapp.tabular.reading import TableRefusal, read_source, refusals
 
-_RECIPES = 100  # forms of an organisation that a file is compared with, last used first
+_RECIPES = 100  # forms of an organisation compared with a file, last used first
 
 
 class DraftChangedError(ConflictError):
-    """Somebody else changed the object since the page was loaded."""
+    """Refusal because somebody else changed the object since the page was loaded."""
 
 
 @with_fresh_count
@@ -59,7 +59,7 @@ def draft_create(
     read: Callable[[], bytes],
     cohort: Cohort | None = None,
 ) -> Draft:
-    """Read an upload, guess the use of every column, and keep it as a private draft.
+    """Read an upload, guess the use of every column, and store it as a private draft.
 
     Parameters
     ----------
@@ -72,38 +72,65 @@ def draft_create(
 
     Raises
     ------
-    TableError, QuotaError
+    TableRefusal, QuotaError
         One sentence; nothing was saved.
     """
-    check_file_size(size)
-    source = read_source(read())
-    table = build_table(source, find_layout(source))
+    source = read_source(size, read)
+    people = People(()) if cohort is None else people_of(cohort)
+    with refusals():
+        layout = find_layout(source) if cohort is None else find_pairs_layout(source, people)
+        table = build_table(source, layout)
     if cohort is None:
         choices = guess_choices(table).to_json()
     elif table.n_columns < 2:
-        raise TableError(
+        raise TableRefusal(
             "The file has one column; two columns of ids are expected. Nothing was saved."
         )
     else:
-        choices = guess_pair_choices(table, people_of(cohort)).to_json()
+        choices = guess_pair_choices(table, people).to_json()
+    recipe = None if cohort else known_form(user.own_organisation.pk, table)
+    return draft_keep(
+        user=user,
+        filename=filename,
+        source=source,
+        table=table,
+        choices=choices,
+        cohort=cohort,
+        recipe=recipe,
+    )
+
+
+def draft_keep(
+    *,
+    user: User,
+    filename: str,
+    source: Source,
+    table: Table,
+    choices: dict[str, Any],
+    cohort: Cohort | None = None,
+    recipe: Recipe | None = None,
+    purpose: str = "",
+) -> Draft:
+    """Store a file and the way it is read as a private draft; its rows are encrypted."""
     uuid = uuid4()
-    path = draft_path(user.organisation_id, uuid)
+    path = draft_path(user.own_organisation.pk, uuid)
     key = Fernet.generate_key().decode("ascii")
     write_draft_source(path, source, key)
     try:
         with transaction.atomic():
             draft = Draft.objects.create(
                 uuid=uuid,
-                organisation=user.organisation,
+                organisation=user.own_organisation,
                 created_by=user,
                 filename=clean_filename(filename),
                 n_rows=table.n_rows,
                 n_columns=table.n_columns,
-                read_as=table.description,
+                read_as=table.description[:60],
                 choices=choices,
                 file_key=key,
                 cohort=cohort,
-                recipe=None if cohort else _known_form(user.organisation_id, table),
+                recipe=recipe,
+                purpose=purpose,
             )
             audit(user, "uploaded", draft, rows=table.n_rows, columns=table.n_columns)
             check_quota(user.organisation_id, written=path.stat().st_size)
@@ -120,7 +147,7 @@ def clean_filename(name: str) -> str:
 
 
 def draft_first_causes(draft: Draft) -> tuple[Cause, ...]:
-    """Return what is to be said of a draft before all else: that its form was read before."""
+    """Return the first messages about a draft: that its form was read before."""
     table, choices = draft_table(draft), draft.choices
     if draft.recipe is None:
         return ()
@@ -133,12 +160,12 @@ def draft_first_causes(draft: Draft) -> tuple[Cause, ...]:
 
 
 def draft_review(draft: Draft) -> Review:
-    """Return everything that is to be said of a draft under its present choices."""
+    """Return all messages about a draft under its present choices."""
     return review(draft_preview(draft), *draft_first_causes(draft))
 
 
-def _known_form(organisation_id: int, table: Table) -> Recipe | None:
-    """Return the recipe of the form that a file has most in common with, if enough."""
+def known_form(organisation_id: int, table: Table) -> Recipe | None:
+    """Return the recipe of the form most similar to a file, if it is similar enough."""
     recipes = Recipe.objects.filter(organisation_id=organisation_id)
     exact = recipes.filter(form=form_of(table)).first()
     if exact is not None:
@@ -148,7 +175,7 @@ def _known_form(organisation_id: int, table: Table) -> Recipe | None:
 
 
 def recipe_keep(*, draft: Draft, preview: Preview, cohort: Cohort) -> None:
-    """Remember how this form was read, in place of what was remembered of it before."""
+    """Store how this form was read, in place of its earlier recipe."""
     Recipe.objects.update_or_create(
         organisation_id=draft.organisation_id,
         form=form_of(preview.table),
@@ -167,7 +194,7 @@ def draft_preview(draft: Draft) -> Preview:
 
 
 def people_of(cohort: Cohort) -> People:
-    """Return whom a file of roommates may name: by id, and by e-mail and name where kept."""
+    """Return the people that a file of roommates may name: by id, and by stored e-mail and name."""
     rows = list(cohort.students.values_list("original_id", "email", "name"))
     ids, emails, names = zip(*rows, strict=True) if rows else ((), (), ())
     return People(ids, emails, names)
@@ -181,21 +208,24 @@ def draft_table(draft: Draft) -> Table:
 
 
 def draft_file(draft: Draft) -> Source:
-    """Return the file of a draft as it stands, all its sheets."""
+    """Return the file of a draft as it was uploaded, with all its sheets."""
     return draft_source(draft_path(draft.organisation_id, draft.uuid), draft.file_key)
 
 
-def draft_read_anew(*, draft: Draft, sheet: int, header_row: int | None, version: int) -> Draft:
-    """Read the file of a draft from another sheet or header row, and guess its columns anew.
+def draft_reread(*, draft: Draft, sheet: int, header_row: int | None, version: int) -> Draft:
+    """Read a draft's file again from another sheet or header row, and guess its columns again.
 
-    Raises TableError where the file cannot be read so, DraftChangedError when somebody was
-    quicker; nothing is changed then.
+    Raises TableRefusal if the file cannot be read so, DraftChangedError if the draft changed
+    meanwhile; then nothing is changed.
     """
     source = draft_file(draft)
     now = SheetLayout.from_json(draft.choices.get("layout")) or find_layout(source)
-    is_other = sheet != now.sheet or header_row is None
-    layout = sheet_layout(source, sheet) if is_other else layout_at(source, sheet, header_row)
-    table = build_table(source, layout)
+    with refusals():
+        if sheet != now.sheet or header_row is None:
+            layout = sheet_layout(source, sheet)
+        else:
+            layout = layout_at(source, sheet, header_row)
+        table = build_table(source, layout)
     with transaction.atomic():
         updated = draft_update(draft=draft, choices=guess_choices(table).to_json(), version=version)
         _describe(updated, table)
@@ -210,13 +240,13 @@ def _describe(draft: Draft, table: Table) -> None:
 
 
 def read_pair_choices(draft: Draft) -> PairChoices:
-    """Return how the rows of a pairs draft are read."""
+    """Return the choices by which the rows of a pairs draft are read."""
     return PairChoices.from_json(draft.choices)
 
 
 def pairs_preview(draft: Draft) -> PairsPreview:
-    """Return how the rows of a pairs draft fit its cohort."""
-    return check_pairs(draft_table(draft), people_of(draft.cohort), read_pair_choices(draft))
+    """Return the match of a pairs draft's rows with its cohort."""
+    return check_pairs(draft_table(draft), people_of(draft.own_cohort), read_pair_choices(draft))
 
 
 def draft_update(*, draft: Draft, choices: dict[str, Any], version: int) -> Draft:
@@ -225,14 +255,14 @@ def draft_update(*, draft: Draft, choices: dict[str, Any], version: int) -> Draf
     Raises DraftChangedError otherwise; nothing is changed then.
     """
     if choices == draft.choices and version == draft.version:
-        return draft  # nothing that Undo would take back
-    undo = with_step(draft.undo, step_back(draft.choices, choices))
+        return draft  # no change to undo
+    undo = with_step(draft.undo, undo_step(draft.choices, choices))
     _store(draft, version, choices=choices, undo=undo)
     return draft
 
 
 def draft_undo(*, draft: Draft, version: int) -> Draft:
-    """Take the last change of the choices back; raise Refusal where there is none."""
+    """Undo the last change of the choices; raise Refusal if there is none."""
     if not draft.undo:
         raise Refusal("There is nothing to undo.")
     *rest, last = draft.undo
@@ -243,7 +273,7 @@ def draft_undo(*, draft: Draft, version: int) -> Draft:
 
 
 def _store(draft: Draft, version: int, **values: Any) -> None:
-    # Of the version that was read, too: what Undo takes back is told from the choices of then.
+    # The version that was read must match too: Undo depends on the choices at that version.
     same = Draft.objects.filter(pk=draft.pk, version=version)
     if version != draft.version or not same.update(**values, version=version + 1):
         raise DraftChangedError("Somebody else changed this import meanwhile.")
@@ -258,10 +288,10 @@ def draft_discard(*, user: User, draft: Draft) -> None:
 
 
 def drafts_expire() -> int:
-    """Remove uploads that nobody imported or discarded in time; return how many.
+    """Remove uploads that were not imported or discarded in time; return how many.
 
-    An upload holds all columns of the file, those too that will be ignored, so it must not stay
-    forgotten. This runs once a day: what would be too old tomorrow goes today.
+    An upload holds all columns of the file, including ignored ones, so it must not be kept for
+    long. This runs once a day: uploads that would be too old tomorrow are removed today.
     """
     oldest = timezone.now() - timedelta(days=Draft.KEPT_DAYS - 1)
     return sum(_expire(draft) for draft in Draft.objects.filter(created_at__lt=oldest))
@@ -270,6 +300,6 @@ def drafts_expire() -> int:
 @transaction.atomic
 def _expire(draft: Draft) -> bool:
     removed, _ = Draft.objects.filter(pk=draft.pk).delete()
-    if removed:  # else somebody imported or discarded it just now
+    if removed:  # otherwise it was just imported or discarded
         audit(None, "expired", draft, organisation=draft.organisation, rows=draft.n_rows)
     return bool(removed)

@@ -1,33 +1,44 @@
-"""Students who come after the import: by a file of the same columns, or by hand; all or none."""
+"""Late arrivals: students added after the import, by a file or by hand; all or none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
+from engine.tabular.table import NOT_TEXT
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.cohorts.models import FIRST_NUMBER, Cohort, Student
+from webapp.cohorts.late_files import (
+    EMAIL,
+    ID,
+    NAME,
+    guess_late,
+    late_uses,
+    level_of,
+    read_late,
+    unknown_answer,
+)
+from webapp.cohorts.models import FIRST_NUMBER, MAX_ID, Cohort, Student
 from webapp.cohorts.services.cohorts import CohortError
 from webapp.cohorts.signals import students_added
-from webapp.cohorts.tables.reading import check_file_size, read_table
-from webapp.cohorts.tables.table import NOT_TEXT
+from webapp.cohorts.student_files import (
+    IGNORE,
+    StudentFile,
+    StudentFileKind,
+    read_student_file,
+)
 from webapp.common.formats import counted
 
-ID, EMAIL, NAME = "id", "email", "name"
-_ID_WORDS = ("id", "student id", "student number", "student", "original id", "student_id")
-_MAIL_WORDS = ("email", "e-mail", "mail", "email address")
-_NAME_WORDS = ("name", "full name")
-MAX_LATECOMERS = 2_000  # at once; more are a cohort of their own
-MAX_VALUE = 200  # characters of a rule column: a group, not an essay
-_SHOWN_LEVELS = 4
+MAX_LATECOMERS = 2_000  # in one file; more students need their own cohort
+MAX_VALUE = 200  # characters of a rule column's value
 
 
 @dataclass(frozen=True, slots=True)
 class Latecomers:
-    """Who was added; ``blank`` are questions that nobody answered, ``unused`` columns unread."""
+    """The added students; ``blank`` are questions without answers, ``unused`` columns not read."""
 
     numbers: tuple[int, ...]
     blank: tuple[str, ...] = ()
@@ -35,7 +46,7 @@ class Latecomers:
 
     @property
     def sentence(self) -> str:
-        """What happened, in words."""
+        """The result in words."""
         count = counted(len(self.numbers), "student")
         first, last = self.numbers[0], self.numbers[-1]
         ids = f"S-{first}" if first == last else f"S-{first} to S-{last}"
@@ -47,34 +58,38 @@ class Latecomers:
         return "; ".join(parts) + "."
 
 
-@transaction.atomic
 def latecomers_import(
     *, user: User, cohort: Cohort, size: int, read: Callable[[], bytes]
 ) -> Latecomers:
-    """Add the students of a file whose columns are called as the cohort's questions and rules.
+    """Add the students of a file with the titles of the cohort's questions and rules, or an export.
 
     Raises
     ------
-    TableError, CohortError
+    TableRefusal, StudentFileError, CohortError
         One sentence that names row and column; nobody was added.
     """
-    check_file_size(size)
-    table = read_table(read())
-    columns = _columns_of(cohort)
-    used = [columns.get(_folded(title)) for title in table.header]
-    if ID not in used:
-        used[0] = ID
-    twice = next((name for k, name in enumerate(used) if name and name in used[:k]), None)
-    if twice is not None:
-        raise CohortError(f"Two columns are called {twice}. Rename one of them.")
-    rows = [
-        {name: cell for name, cell in zip(used, row, strict=True) if name is not None}
-        for row in table.rows
-    ]
-    unused = [title for title, name in zip(table.header, used, strict=True) if name is None]
-    return latecomers_add(
-        user=user, cohort=cohort, rows=rows, row_numbers=table.row_numbers, unused=unused
-    )
+    return _save(user, cohort, read_student_file(LATE, cohort, size, read))
+
+
+def _save(user: User, cohort: Cohort, found: StudentFile) -> Latecomers:
+    rows, numbers, unused = found.content
+    return latecomers_add(user=user, cohort=cohort, rows=rows, row_numbers=numbers, unused=unused)
+
+
+def _save_file(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
+    return _save(user, cohort, found).sentence
+
+
+LATE = StudentFileKind(
+    key="latecomers",
+    title="Check the late arrivals",
+    uses=late_uses,
+    single=lambda use: use not in (NAME, IGNORE),
+    guess=guess_late,
+    read=read_late,
+    save=_save_file,
+    has_header=True,
+)
 
 
 @transaction.atomic
@@ -86,10 +101,10 @@ def latecomers_add(
     row_numbers: Sequence[int] = (),
     unused: Sequence[str] = (),
 ) -> Latecomers:
-    """Add students behind all others; each row maps "id", questions and rule columns to text.
+    """Add students after all others; each row maps "id", questions and rule columns to text.
 
-    Raises CohortError in one sentence when an id is missing, is there already, or an answer is
-    none of the question's; nobody was added.
+    Raises CohortError in one sentence if an id is missing or exists already, or an answer is
+    unknown; then nobody was added.
     """
     if not rows:
         raise CohortError("The file names nobody. Give at least one student.")
@@ -124,13 +139,15 @@ def _student(
 ) -> Student:
     for name, text in row.items():
         if NOT_TEXT.search(text):
-            raise CohortError(f"{where}, {name}: it holds a sign that is no text. Type it anew.")
+            raise CohortError(
+                f"{where}, {name}: it contains a character that cannot be saved. Type it again."
+            )
         if name in cohort.constraints and len(text) > MAX_VALUE:
             raise CohortError(f"{where}, {name}: longer than {MAX_VALUE} characters. Shorten it.")
     original = row.get(ID, "").strip()
     if not original:
         raise CohortError(f"{where} has no id. Give each student the id of your housing system.")
-    if len(original) > Student._meta.get_field("original_id").max_length:
+    if len(original) > MAX_ID:
         raise CohortError(f"{where}: the id is longer than 1,000 characters. Shorten it.")
     if original.casefold() in taken:
         raise CohortError(f"{where}: {original[:60]} is in {cohort.name} already. Leave it out.")
@@ -146,38 +163,11 @@ def _student(
     )
 
 
-def _code(question: Mapping[str, object], text: str, where: str) -> int:
+def _code(question: Mapping[str, Any], text: str, where: str) -> int:
     """Return the position of an answer, -1 for a blank."""
-    wanted = _folded(text)
-    if not wanted:
-        return -1
     levels = [str(level) for level in question["levels"]]
-    folded = [_folded(level) for level in levels]
-    if wanted in folded:
-        return folded.index(wanted)
-    shown = ", ".join(f"“{level[:30]}”" for level in levels[:_SHOWN_LEVELS])
-    more = f" and {len(levels) - _SHOWN_LEVELS} more" if len(levels) > _SHOWN_LEVELS else ""
-    raise CohortError(
-        f"{where}, {question['name']}: “{text.strip()[:40]}” is none of its answers, which are "
-        f"{shown}{more}. Use one of them, or leave it blank. Nobody was added."
-    )
-
-
-def _columns_of(cohort: Cohort) -> dict[str, str]:
-    """Return the columns that a file may have, by their titles without case."""
-    found = dict.fromkeys(_ID_WORDS, ID)
-    found |= dict.fromkeys(_MAIL_WORDS, EMAIL) | dict.fromkeys(_NAME_WORDS, NAME)
-    for question in cohort.questions:
-        found[_folded(str(question.get("wording", "")))] = question["name"]
-    for name in [*(question["name"] for question in cohort.questions), *cohort.constraints]:
-        found[_folded(name)] = name
-    found.pop("", None)
-    return found
-
-
-def _folded(text: str) -> str:
-    text = " ".join(text.split()).casefold()
-    try:
-        return f"{float(text):g}"  # 3 and 3.0 are one answer
-    except ValueError:
-        return text
+    level = level_of(text.strip(), levels)
+    if level is None:
+        said = unknown_answer(text, levels)
+        raise CohortError(f"{where}, {question['name']}: {said} Nobody was added.")
+    return levels.index(level) if level else -1

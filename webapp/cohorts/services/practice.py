@@ -18,7 +18,7 @@ def pairs_simulation_start(
 ) -> Job:
     """Queue the job that draws pairs for a cohort without real ones.
 
-    Raises CohortError when the cohort has imported pairs, or a simulation is running.
+    Raises CohortError if the cohort has imported pairs, or a simulation is running.
     """
     Cohort.objects.select_for_update().get(pk=cohort.pk)
     if cohort.has_pairs and not cohort.is_simulated:

@@ -1,4 +1,4 @@
-"""Template words of the cohort pages."""
+"""Template tags and filters of the cohort pages."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _GAP = 2
 
 @register.simple_tag
 def answer_bars(shares: Sequence[float], label: str = "") -> SafeString:
-    """Small bars of how often each answer was given; ``shares`` are 0..1 of the largest."""
+    """Return small bars of each answer's count; ``shares`` are 0..1 of the largest."""
     if not shares:
         return SafeString("")
     bars = format_html_join(
@@ -49,17 +49,17 @@ def answer_bars(shares: Sequence[float], label: str = "") -> SafeString:
 
 @register.filter
 def at(values: Sequence[str], index: int) -> str:
-    """Return one entry of a sequence; empty when there is none."""
+    """Return one entry of a sequence; "" if there is none."""
     return values[index] if 0 <= index < len(values) else ""
 
 
 @register.filter
 def attribute(student: Student, name: str) -> str:
-    """Return a student's value in a constraint column; empty for a blank."""
+    """Return a student's value in a constraint column; "" for a blank."""
     return str(student.attributes.get(name, ""))
 
 
 @register.filter
 def answers_of(cohort: Cohort, student: Student) -> list[str]:
-    """Return a student's answers in words, in the order of the questions; empty for a blank."""
+    """Return a student's answers in words, in the order of the questions; "" for a blank."""
     return [answer for _, answer in answers_in_words(cohort, student)]

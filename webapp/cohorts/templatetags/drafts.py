@@ -1,4 +1,4 @@
-"""Template words of the import preview."""
+"""Template tags and filters of the import preview."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -20,7 +20,7 @@ def _said(action: str, fields: dict[str, object]) -> str:
 
 @register.simple_tag
 def press(action: str, **fields: object) -> SafeString:
-    """The attributes of a button that belongs to the one form of the page."""
+    """Return the attributes of a button that belongs to the one form of the page."""
     return format_html(
         'type="submit" form="draft-form" name="do" value="{}" hx-post="change/"',
         _said(action, fields),
@@ -29,13 +29,13 @@ def press(action: str, **fields: object) -> SafeString:
 
 @register.simple_tag
 def press_link(action: str, **fields: object) -> SafeString:
-    """The attributes of a link that changes a part of the page where there are scripts."""
+    """Return the attributes of a link that, with scripts, changes a part of the page."""
     return format_html('hx-post="change/" hx-vals="{}"', f'{{"do": "{_said(action, fields)}"}}')
 
 
 @register.simple_tag
 def press_on_change(action: str, **fields: object) -> SafeString:
-    """The attributes of a field that is sent as soon as it changes."""
+    """Return the attributes of a field that is sent as soon as it changes."""
     return format_html(
         'form="draft-form" hx-post="change/" hx-trigger="change" hx-vals="{}"',
         f'{{"do": "{_said(action, fields)}"}}',
@@ -44,14 +44,14 @@ def press_on_change(action: str, **fields: object) -> SafeString:
 
 @register.simple_tag
 def press_meaning(column: int, position: int, answer: str) -> SafeString:
-    """The attributes of a list of answers of which one is what another text means."""
+    """Return the attributes of a list of answers from which the meaning of a text is chosen."""
     field = f"meaning-{column}-{position}"
     return press_on_change("meaning", column=column, answer=answer, from_=field)
 
 
 @register.simple_tag
 def cause_bars(bars: Sequence[tuple[str, int]]) -> SafeString:
-    """Small bars of how many people are in every group."""
+    """Return small bars of the number of people in every group."""
     largest = max((count for _, count in bars), default=0) or 1
     spoken = ", ".join(f"{level}: {count:,}" for level, count in bars)
     return answer_bars([count / largest for _, count in bars], spoken)
@@ -65,5 +65,5 @@ def absolute(value: int) -> int:
 
 @register.filter
 def swapped(row: str) -> SafeString:
-    """Mark a row that was rendered before as one that replaces itself in the page."""
+    """Mark a rendered row so that it replaces itself in the page."""
     return SafeString(row.replace("<tbody ", '<tbody hx-swap-oob="true" ', 1))

@@ -1,12 +1,13 @@
-"""The list of cohorts, one cohort, and what can be done with it."""
+"""Pages of cohorts: the list, one cohort, and its acts."""
 
 import secrets
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import (
@@ -27,6 +28,7 @@ from webapp.cohorts.services.cohorts import (
 )
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.hooks import CohortContent, cohort_contents
 from webapp.common.listing import light, page_at
 from webapp.common.parameters import MAX_DIGITS, whole_number
 from webapp.common.selectors import get_owned_or_404
@@ -38,9 +40,9 @@ DRAFTS = 50
 TABS = ("questions", "students", "pairs")
 
 
-@require_GET
+@require_safe
 @viewer_required
-def cohort_list(request: HttpRequest) -> HttpResponse:
+def cohort_list(request: SignedInRequest) -> HttpResponse:
     """Show all cohorts and unfinished imports."""
     context = {
         "listing": cohort_listing(request.user, request.GET),
@@ -49,9 +51,9 @@ def cohort_list(request: HttpRequest) -> HttpResponse:
     return render(request, "cohorts/cohort_list.html", context)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
+def cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show one cohort: its questions, students or pairs."""
     found = get_owned_or_404(Cohort, request.user, uuid)
     tab = request.GET.get("tab", "questions")
@@ -70,6 +72,7 @@ def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
         "placements": light(found.placements.all())[:5],
         "n_requests": found.requests.count() if request.user.is_staff_member else 0,
         "halves": halves_within(found),
+        "purged": _purged(found) if request.user.is_administrator else [],
         "drafts": found.drafts.all() if request.user.is_staff_member else [],
     }
     if tab == "questions":
@@ -83,18 +86,27 @@ def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
     return render(request, "cohorts/cohort.html", context)
 
 
-def _page(request: HttpRequest, rows: Any) -> Any:
+def _purged(cohort: Cohort) -> list[CohortContent]:
+    """Return what a purge of a cohort and its halves removes besides their answers."""
+    parts = [cohort, *halves_within(cohort)]
+    return sorted(
+        (content for part in parts for content in cohort_contents(part)),
+        key=lambda content: not content.url,
+    )
+
+
+def _page(request: SignedInRequest, rows: Any) -> Any:
     return page_at(rows, request.GET.get("page"), PAGE_SIZE)
 
 
-def _asks_for_originals(request: HttpRequest, cohort: Cohort, query: str) -> bool:
-    """Original ids are shown to staff only, who ask for them or search by one."""
+def _asks_for_originals(request: SignedInRequest, cohort: Cohort, query: str) -> bool:
+    """Return True if staff ask for original ids, or search by one; viewers never see them."""
     is_asking = bool(request.GET.get("originals")) or is_original_id(cohort, query)
     return request.user.is_staff_member and is_asking
 
 
 def _what_is_shown(context: dict[str, Any]) -> dict[str, Any]:
-    """Whose original ids are on the page: the audit line names them where they were searched."""
+    """Return the audit details of the original ids shown; a search names the rows found."""
     shown = {"page": context["page"].number, "tab": context["tab"]}
     return shown | {"found": [str(row) for row in context["page"]]} if context["query"] else shown
 
@@ -113,8 +125,8 @@ def _open_jobs(cohort: Cohort) -> list[Job]:
 
 @require_POST
 @staff_required
-def rename(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Give the cohort another name."""
+def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Rename the cohort."""
     found, name = get_owned_or_404(Cohort, request.user, uuid), request.POST.get("name", "")
     attempt(
         request,
@@ -126,12 +138,12 @@ def rename(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def split(request: HttpRequest, uuid: str) -> HttpResponse:
+def split(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Split the cohort into two halves by a seed."""
     found = get_owned_or_404(Cohort, request.user, uuid)
     seed = whole_number(request.POST.get("seed", ""))
     if seed is None:
-        seed = secrets.randbelow(10**MAX_DIGITS)  # told, so that the same halves can be had again
+        seed = secrets.randbelow(10**MAX_DIGITS)  # reported, to allow the same halves again
     try:
         first, second = cohort_split(user=request.user, cohort=found, seed=seed)
     except CohortError as problem:
@@ -144,7 +156,7 @@ def split(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def simulate(request: HttpRequest, uuid: str) -> HttpResponse:
+def simulate(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Start simulating pairs for practice."""
     found = get_owned_or_404(Cohort, request.user, uuid)
     same, seed = request.POST.getlist("same"), whole_number(request.POST.get("seed", ""))
@@ -157,8 +169,8 @@ def simulate(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def purge(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Remove the cohort for good, when its name was typed."""
+def purge(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Remove the cohort for good, if its name was typed."""
     found, name = get_owned_or_404(Cohort, request.user, uuid), request.POST.get("name", "")
     is_removed = attempt(
         request,

@@ -2,12 +2,21 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from engine.tabular.actions import apply_action, read_request
+from engine.tabular.cause_proposals import group_sizes, suggested
+from engine.tabular.choices import Role
+from engine.tabular.facts import numbers_in, several_in
+from engine.tabular.guesses import MAKERS_OWN
+from engine.tabular.preview import ColumnPreview, Preview
+from engine.tabular.review import Review
+from engine.tabular.source import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
+from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.models import Draft
 from webapp.cohorts.selectors.cohorts import cohort_listing, open_drafts
@@ -19,37 +28,33 @@ from webapp.cohorts.services.drafts import (
     draft_file,
     draft_first_causes,
     draft_preview,
-    draft_read_anew,
+    draft_reread,
     draft_review,
     draft_undo,
     draft_update,
 )
-from webapp.cohorts.tables.actions import apply_action, read_request
-from webapp.cohorts.tables.cause_proposals import group_sizes, suggested
-from webapp.cohorts.tables.choices import Role
-from webapp.cohorts.tables.guesses import MAKERS_OWN, numbers_in, several_in
-from webapp.cohorts.tables.preview import ColumnPreview, Preview
-from webapp.cohorts.tables.review import Review
-from webapp.cohorts.tables.table import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
-from webapp.cohorts.views.presses import Press, read_press
+from webapp.cohorts.student_files import FileChoices
+from webapp.cohorts.views.pressed_buttons import PressedButton, read_pressed_button
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
+from webapp.tabular.reading import refusals
 
 ROWS_SHOWN = 50
-SHOWN_COHORTS = 5  # of those that are imported already
+SHOWN_COHORTS = 5  # number of imported cohorts shown
 HEADER_ROWS_SHOWN = 15
 ROLES = (
     (Role.ID.value, "Id"),
     (Role.QUESTION.value, "Question"),
     (Role.CONSTRAINT.value, "Rule"),
+    (Role.NEED.value, "Need"),
     (Role.EMAIL.value, "E-mail"),
     (Role.NAME.value, "Name"),
     (Role.IGNORE.value, "Leave out"),
 )
-_FIELDS = ("role", "kind", "name", "edges")  # of a column, each named with its number
+_FIELDS = ("role", "kind", "name", "edges")  # of a column, each followed by its number
 LIMITS = {
     "megabytes": MAX_FILE_BYTES // 1024**2,
     "rows": MAX_ROWS,
@@ -60,8 +65,8 @@ LIMITS = {
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def upload(request: HttpRequest) -> HttpResponse:
-    """Take a file; on success show its columns, else say in one sentence what is wrong."""
+def upload(request: SignedInRequest) -> HttpResponse:
+    """Accept a file; show its columns, or one sentence on the problem."""
     error = ""
     if request.method == "POST":
         file = request.FILES.get("file")
@@ -70,7 +75,7 @@ def upload(request: HttpRequest) -> HttpResponse:
         else:
             try:
                 draft = draft_create(
-                    user=request.user, filename=file.name, size=file.size, read=file.read
+                    user=request.user, filename=file.name or "", size=file.size or 0, read=file.read
                 )
                 return redirect("cohorts:draft", draft.pk)
             except Refusal as problem:
@@ -81,30 +86,30 @@ def upload(request: HttpRequest) -> HttpResponse:
     return render(request, "cohorts/upload.html", context, status=422 if error else 200)
 
 
-def _owned_draft(request: HttpRequest, uuid: str) -> Draft:
+def _owned_draft(request: SignedInRequest, uuid: str) -> Draft:
     return get_owned_or_404(Draft.objects.filter(cohort=None), request.user, uuid)
 
 
-@require_GET
+@require_safe
 @staff_required
-def draft(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show columns, problems and what would be imported."""
+def draft(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show columns, problems and the data to be imported."""
     return _render(request, _owned_draft(request, uuid))
 
 
 @require_POST
 @staff_required
-def draft_change(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Apply one button of the preview; htmx gets back the parts of the page that changed."""
+def draft_change(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Apply one button of the preview; htmx gets the changed parts of the page."""
     found = _owned_draft(request, uuid)
     before = draft_preview(found)
-    pressed = read_press(request.POST)
+    pressed = read_pressed_button(request.POST)
     opened = pressed.opened
     try:
         if pressed.action == "open":
             opened = pressed.column
         elif pressed.action == "read_anew":
-            found = draft_read_anew(
+            found = draft_reread(
                 draft=found,
                 sheet=whole_number(pressed.data.get("sheet", "")) or 0,
                 header_row=whole_number(pressed.data.get("header_row", "")),
@@ -123,22 +128,23 @@ def draft_change(request: HttpRequest, uuid: str) -> HttpResponse:
     return redirect(reverse("cohorts:draft", args=[found.pk]) + query)
 
 
-def _pressed(found: Draft, before: Preview, pressed: Press, version: int) -> Draft:
-    asked = read_request(
-        before.table,
-        pressed.data,
-        pressed.columns,
-        len(before.choices.columns),
-        draft_first_causes(found),
-    )
-    choices = apply_action(pressed.action, before.choices, asked)
+def _pressed(found: Draft, before: Preview, pressed: PressedButton, version: int) -> Draft:
+    with refusals():
+        asked = read_request(
+            before.table,
+            pressed.data,
+            pressed.columns,
+            len(before.choices.columns),
+            draft_first_causes(found),
+        )
+        choices = apply_action(pressed.action, before.choices, asked)
     return draft_update(draft=found, choices=choices.to_json(), version=version)
 
 
 @require_POST
 @staff_required
-def draft_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Import everything, or nothing with one sentence."""
+def draft_confirm(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Import everything, or nothing and show one sentence."""
     found = _owned_draft(request, uuid)
     try:
         cohort = draft_import(
@@ -156,22 +162,25 @@ def draft_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def draft_remove(request: HttpRequest, uuid: str) -> HttpResponse:
+def draft_remove(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Discard an upload."""
     found = get_owned_or_404(Draft, request.user, uuid)
     draft_discard(user=request.user, draft=found)
     toast(request, f"{found.filename} was discarded. Nothing was imported.")
+    if found.purpose:
+        back = FileChoices.from_json(found.choices).back
+        return redirect(back or reverse("cohorts:cohort", args=[found.cohort_id]))
     if found.cohort_id is not None:
         return redirect("cohorts:pairs-upload", found.cohort_id)
     return redirect("cohorts:upload")
 
 
-def sent_version(request: HttpRequest) -> int:
-    """Return the version that the page showed; 0, which no draft has, where none was sent."""
+def sent_version(request: SignedInRequest) -> int:
+    """Return the version that the page showed; if none was sent 0, which no draft has."""
     return whole_number(request.POST.get("version", "")) or 0
 
 
-def _render(request: HttpRequest, draft: Draft) -> HttpResponse:
+def _render(request: SignedInRequest, draft: Draft) -> HttpResponse:
     found = draft_review(draft)
     opened = whole_number(request.GET.get("column") or "")
     tab = request.GET.get("tab", "")
@@ -192,7 +201,7 @@ def _render(request: HttpRequest, draft: Draft) -> HttpResponse:
 
 
 def _is_makers_own(column: ColumnPreview) -> bool:
-    """Whether a column is not worth a look before the others are."""
+    """Return True if the program that wrote the file added the column, and it is ignored."""
     return column.choice.reason == MAKERS_OWN and column.choice.role is Role.IGNORE
 
 
@@ -208,13 +217,13 @@ def _context(draft: Draft, found: Review, opened: int | None) -> dict[str, Any]:
 
 
 def _render_changes(
-    request: HttpRequest,
+    request: SignedInRequest,
     draft: Draft,
     before: Preview,
     was_open: int | None,
     opened: int | None,
 ) -> HttpResponse:
-    """Return the header, the causes, and the rows of the columns that look different now."""
+    """Return the header, the causes, and the rows of the changed columns."""
     found = draft_review(draft)
     after = found.preview
     if after.table is not before.table or len(after.columns) != len(before.columns):
@@ -230,7 +239,7 @@ def _render_changes(
         "column_rows": [column_row(after, column, column.index == opened) for column in changed],
     }
     response = render(request, "cohorts/_draft_changes.html", context)
-    response["HX-Reswap"] = "none"  # every part says itself what it replaces
+    response["HX-Reswap"] = "none"  # every part names the element that it replaces
     return response
 
 
@@ -249,7 +258,7 @@ def column_row(preview: Preview, column: ColumnPreview, is_open: bool) -> str:
 
 
 def column_offers(preview: Preview, column: ColumnPreview) -> dict[str, Any]:
-    """Return what an open column offers beside its answers: groups of numbers, a split."""
+    """Return the options of an open column besides its answers: groups of numbers, a split."""
     table, index = preview.table, column.index
     if column.choice.part is not None:
         return {}
@@ -267,7 +276,7 @@ def column_offers(preview: Preview, column: ColumnPreview) -> dict[str, Any]:
 
 
 def _reading(draft: Draft, preview: Preview) -> dict[str, Any]:
-    """Return the sheets of the file and the first rows of the one that is read."""
+    """Return the sheets of the file and the first rows of the sheet that is read."""
     source, layout = draft_file(draft), preview.table.layout
     lines = source.sheets[layout.sheet].lines[:HEADER_ROWS_SHOWN]
     return {
@@ -278,7 +287,7 @@ def _reading(draft: Draft, preview: Preview) -> dict[str, Any]:
 
 
 def _first_rows(preview: Preview) -> dict[str, Any]:
-    """The first rows as the file has them, but for ignored columns: those may hold names."""
+    """Return the file's first rows without ignored columns, which may hold names."""
     n_columns = preview.table.n_columns
     used = [
         column.index

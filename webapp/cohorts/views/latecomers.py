@@ -1,20 +1,20 @@
-"""Adding students who come after the import, by a file or by hand."""
+"""Adding late arrivals, by a file or by hand."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from webapp.accounts.requests import SignedInRequest
+from webapp.cohorts.late_files import EMAIL, ID, NAME
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import constraint_groups
 from webapp.cohorts.services.latecomers import (
-    EMAIL,
-    ID,
-    NAME,
+    LATE,
     Latecomers,
     latecomers_add,
-    latecomers_import,
 )
 from webapp.cohorts.views.drafts import LIMITS
+from webapp.cohorts.views.student_files import checked_upload
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
@@ -23,12 +23,14 @@ from webapp.common.toasts import toast
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def latecomers(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Add students of a file, or one by hand; all or none."""
+def latecomers(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Check a file of late arrivals before they are added, or add one by hand."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     error = ""
     if request.method == "POST":
         try:
+            if request.FILES.get("file") is not None:
+                return redirect(checked_upload(request, cohort, LATE.key, ""))
             added = _add(request, cohort)
             toast(request, added.sentence, icon="user-plus")
             return redirect("cohorts:cohort", cohort.pk)
@@ -51,12 +53,7 @@ def latecomers(request: HttpRequest, uuid: str) -> HttpResponse:
     return render(request, "cohorts/latecomers.html", context, status=422 if error else 200)
 
 
-def _add(request: HttpRequest, cohort: Cohort) -> Latecomers:
-    upload = request.FILES.get("file")
-    if upload is not None:
-        return latecomers_import(
-            user=request.user, cohort=cohort, size=upload.size, read=upload.read
-        )
+def _add(request: SignedInRequest, cohort: Cohort) -> Latecomers:
     sent = request.POST
     row = {ID: sent.get("id", ""), EMAIL: sent.get("email", ""), NAME: sent.get("name", "")}
     row |= {q["name"]: sent.get(f"q{k}", "") for k, q in enumerate(cohort.questions)}

@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.cohorts.models import Cohort, Draft
+from engine.tabular.pair_choices import PairChoices
+from engine.tabular.pairs import PairsPreview, Unknown
+from webapp.accounts.requests import SignedInRequest
+from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort, Draft, Student
 from webapp.cohorts.services.cohorts import CohortError, pairs_import
 from webapp.cohorts.services.drafts import (
     DraftChangedError,
@@ -17,7 +21,6 @@ from webapp.cohorts.services.drafts import (
     pairs_preview,
     read_pair_choices,
 )
-from webapp.cohorts.tables.pair_choices import PairChoices
 from webapp.cohorts.views.drafts import LIMITS, sent_version
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
@@ -27,12 +30,15 @@ from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 
 UNKNOWN_SHOWN = 50
+# The fields of columns: two people and further residents, or a resident, a hall and a room.
+COLUMN_FIELDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+_ROSTER_LABELS = ("Resident", "Hall or room", "Room within it")
 
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def upload(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Take a file of pairs or a roster."""
+def upload(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Accept a file of pairs or a roster."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     error = ""
     if request.method == "POST":
@@ -43,8 +49,8 @@ def upload(request: HttpRequest, uuid: str) -> HttpResponse:
             try:
                 draft = draft_create(
                     user=request.user,
-                    filename=file.name,
-                    size=file.size,
+                    filename=file.name or "",
+                    size=file.size or 0,
                     read=file.read,
                     cohort=cohort,
                 )
@@ -57,10 +63,12 @@ def upload(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def draft(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
-    """Show how the rows fit the cohort; a POST reads them another way."""
+def draft(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpResponse:
+    """Show how the rows match the cohort; a POST changes how they are read."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
-    found = get_owned_or_404(Draft.objects.filter(cohort=cohort), request.user, draft_uuid)
+    found = get_owned_or_404(
+        Draft.objects.filter(cohort=cohort, purpose=""), request.user, draft_uuid
+    )
     if request.method == "POST":
         try:
             if request.POST.get("action") == "undo":
@@ -71,37 +79,68 @@ def draft(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
         except Refusal as problem:
             toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
-    table, choices, preview = draft_table(found), read_pair_choices(found), pairs_preview(found)
+    table, preview = draft_table(found), pairs_preview(found)
+    picked = read_pair_choices(found)
     context = {
         "cohort": cohort,
         "draft": found,
         "table": table,
-        "choices": choices,
-        "columns": choices.columns,
+        "choices": picked,
+        "fields": _column_fields(picked, table.n_columns),
         "preview": preview,
-        "unknown": preview.unknown[:UNKNOWN_SHOWN],
+        "unknown": _shown_unknown(request, found, preview),
         "sample": [
-            (number, [row[column] for column in choices.columns])
+            (number, [row[column] for column in picked.columns])
             for number, row in zip(table.row_numbers[:8], table.rows, strict=False)
         ],
-        "sample_header": [table.header[column] for column in choices.columns],
+        "sample_header": [table.header[column] for column in picked.columns],
     }
     return render(request, "cohorts/pairs_draft.html", context)
 
 
+def _column_fields(choices: PairChoices, n_columns: int) -> list[tuple[str, str, int | None]]:
+    """Return [(field, label, column or None)]: the chosen columns, and one that can be added."""
+    if choices.is_roster:
+        labels: tuple[str, ...] = _ROSTER_LABELS
+    else:
+        n_fields = min(len(choices.columns) + 1, n_columns, len(COLUMN_FIELDS))
+        labels = tuple(f"{name.capitalize()} roommate" for name in COLUMN_FIELDS[:n_fields])
+    chosen = [*choices.columns, *[None] * len(labels)]
+    return list(zip(COLUMN_FIELDS, labels, chosen, strict=False))
+
+
+def _shown_unknown(
+    request: SignedInRequest, draft: Draft, preview: PairsPreview
+) -> list[tuple[Unknown, list[tuple[int, Student]]]]:
+    """Return the cells without a certain student, with the students that they may mean.
+
+    Namesakes are shown with their original ids, which is audited like any look at them.
+    """
+    shown = preview.unknown[:UNKNOWN_SHOWN]
+    wanted = {position for one in shown for position in one.namesakes}
+    if not wanted:
+        return [(one, []) for one in shown]
+    students = list(draft.own_cohort.students.only("number", "original_id", "cohort_id"))
+    labels = [students[position].label for position in sorted(wanted)]
+    audit(request.user, "looked up ids", draft.own_cohort, students=labels)
+    return [(one, [(k, students[k]) for k in one.namesakes]) for one in shown]
+
+
 def _changed(found: Draft, post: QueryDict) -> PairChoices:
-    """Return the choices after one form of the page; raise Refusal where they make no sense."""
+    """Return the choices after one form of the page; raise Refusal if they are invalid."""
     choices, action = read_pair_choices(found), post.get("action", "columns")
     if action == "same":
         position = whole_number(post.get("position", ""))
-        if position is None or position >= found.cohort.n_students:
+        if position is None or position >= found.own_cohort.n_students:
             raise CohortError("There is no such student.")
         return choices.with_same({post.get("cell", ""): position})
     if action == "sure":
         return choices.with_same(pairs_preview(found).sure)
+    if action == "zeros":
+        return choices.with_same(pairs_preview(found).zeros)
     if action in ("without", "with"):
         return replace(choices, without=action == "without")
-    names = ("first", "second", "third") if post.get("is_roster") else ("first", "second")
+    names = COLUMN_FIELDS[:3] if post.get("is_roster") else COLUMN_FIELDS
     columns = [whole_number(post.get(name, "")) for name in names if post.get(name)]
     n_columns = draft_table(found).n_columns
     if any(column is None or column >= n_columns for column in columns) or len(columns) < 2:
@@ -114,10 +153,12 @@ def _changed(found: Draft, post: QueryDict) -> PairChoices:
 
 @require_POST
 @staff_required
-def confirm(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
+def confirm(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpResponse:
     """Import all pairs or none."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
-    found = get_owned_or_404(Draft.objects.filter(cohort=cohort), request.user, draft_uuid)
+    found = get_owned_or_404(
+        Draft.objects.filter(cohort=cohort, purpose=""), request.user, draft_uuid
+    )
     try:
         pairs_import(
             user=request.user,

@@ -1,4 +1,4 @@
-"""What a button of the import preview sent: plain fields, or all of it in the button's value."""
+"""Data of a pressed button in the import preview: fields, or a query in the button's value."""
 
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
@@ -9,8 +9,8 @@ from webapp.common.parameters import whole_number
 
 
 @dataclass(frozen=True, slots=True)
-class Press:
-    """One button: the action, the marked columns, the other fields, and the column that is open."""
+class PressedButton:
+    """One pressed button: the action, the marked columns, the other fields, and the open column."""
 
     action: str
     columns: tuple[str, ...]
@@ -19,14 +19,14 @@ class Press:
 
     @property
     def column(self) -> int | None:
-        """The one column that the button is about; None for none or another."""
+        """The column that the button is about, if it is exactly one; otherwise None."""
         return whole_number(self.columns[0]) if len(self.columns) == 1 else None
 
 
-def read_press(post: QueryDict) -> Press:
-    """Return what was pressed.
+def read_pressed_button(post: QueryDict) -> PressedButton:
+    """Return the pressed button.
 
-    The page has one form for all its buttons. A button's own fields stand in its value, as a query
+    The page has one form for all its buttons. A button's own fields are in its value, as a query
     ("action=role&column=5&from=role-5"), where ``from`` names the field that holds the value.
     """
     own = dict(parse_qsl(post.get("do", ""), keep_blank_values=True))
@@ -36,4 +36,4 @@ def read_press(post: QueryDict) -> Press:
     columns = (own["column"],) if own.get("column") else tuple(post.getlist("column"))
     if own and own.get("action") != "role" and "column" not in own:
         columns = ()
-    return Press(data.get("action", ""), columns, data, whole_number(post.get("open", "")))
+    return PressedButton(data.get("action", ""), columns, data, whole_number(post.get("open", "")))

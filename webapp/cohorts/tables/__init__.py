@@ -1,1 +1,0 @@
-"""From the bytes of an upload to checked rows and columns: plain Python, no database, no files."""
