@@ -4,13 +4,17 @@ from django.apps import AppConfig
 
 
 class HousingConfig(AppConfig):
-    """Registers what the application adds to shared pages."""
+    """Django application of housing; it registers its parts of shared pages."""
 
     name = "webapp.housing"
     label = "housing"
 
     def ready(self) -> None:
-        """Register with the shared pages; models are ready only now."""
+        """Register with the shared pages. Models can be used only from here on."""
+        from webapp.cohorts.student_files import register_student_file
         from webapp.housing import shared_pages, signals  # noqa: F401
+        from webapp.housing.services.requests import CHOICES, NEEDS, REQUESTS
 
         shared_pages.register()
+        for kind in (REQUESTS, CHOICES, NEEDS):
+            register_student_file(kind)

@@ -1,4 +1,4 @@
-"""A small campus for the demonstration: rooms for the first-year cohort, with a few to spare."""
+"""A small demonstration campus: rooms for the first-year cohort, with a few to spare."""
 
 from webapp.accounts.models import Organisation, User
 from webapp.audit.services import audit
@@ -15,7 +15,7 @@ _HALLS = (
 
 
 def load(organisation: Organisation, user: User) -> str:
-    """Make the campus unless it is there; say what there is."""
+    """Create the demonstration campus unless it exists; return a sentence on what exists."""
     found, is_new = BuildingList.objects.get_or_create(
         organisation=organisation, name=NAME, defaults={"created_by": user}
     )
@@ -26,7 +26,7 @@ def load(organisation: Organisation, user: User) -> str:
 
 
 def _rooms(buildings: BuildingList) -> list[Room]:
-    rooms = []
+    rooms: list[Room] = []
     for hall, floors, capacities in _HALLS:
         for floor in floors:
             for k, capacity in enumerate(capacities, start=1):

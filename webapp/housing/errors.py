@@ -1,11 +1,11 @@
-"""What the housing services refuse."""
+"""Errors of the housing services."""
 
 from webapp.common.errors import ConflictError, Refusal
 
 
 class HousingError(Refusal):
-    """A request about buildings, requests or placements that cannot be met; one sentence."""
+    """Refusal of an act on buildings, requests or placements; the message is one sentence."""
 
 
 class PlacesChangedError(HousingError, ConflictError):
-    """Somebody else was quicker; nothing was changed."""
+    """Refusal because somebody else changed the same thing first; nothing was changed."""

@@ -1,19 +1,19 @@
 """Rosters for housing systems: by person or by room, with the columns that staff choose.
 
-Ids leave as they came: a file that a housing system takes back may not change them. A spreadsheet
-would take a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, so CSV offers both:
-``safe`` marks such cells with an apostrophe (and the page says so), ``exact`` leaves them alone.
-XLSX keeps them as text and needs no mark.
+A spreadsheet program reads a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, so
+CSV marks such cells with an apostrophe. With ``exact``, the office's own values (halls, rooms,
+headings) stay unmarked for a housing system; values typed by students are always marked. XLSX
+stores everything as text.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.common.listing import light
-from webapp.common.tables_out import table_file
+from webapp.common.tables_out import Verbatim, table_file
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement
 from webapp.housing.selectors.changes import ChangedPlace
@@ -30,7 +30,9 @@ COLUMNS: dict[str, tuple[str, Callable[[Place], Any]]] = {
     "score": ("Score", lambda p: "" if p.score is None else round(p.score, 4)),
     "locked": ("Locked", lambda p: "yes" if p.is_locked else "no"),
 }
-# Column orders that the named systems' importers are set up for most often; all can be changed.
+# Columns whose values an office wrote; only these may stay unmarked in a CSV.
+_OF_THE_OFFICE = {"hall", "floor", "room", "kind", "space"}
+# Usual column orders of the named systems' importers; staff can change all of them.
 SHAPES = {
     "plain": ("id", "hall", "floor", "room", "bed", "kind", "score"),
     "starrez": ("id", "space"),
@@ -41,7 +43,7 @@ SHAPES = {
 
 
 def checked_columns(chosen: Sequence[str]) -> list[str]:
-    """Return the chosen columns, or raise HousingError for one that there is not."""
+    """Return the chosen columns. Raise HousingError for an unknown column."""
     unknown = [name for name in chosen if name not in COLUMNS]
     if unknown or not chosen:
         raise HousingError("Choose at least one column of the roster.")
@@ -54,35 +56,50 @@ def roster_export(
     """Return a roster by person and its content type, and write the audit line."""
     names = checked_columns(columns)
     places = light(placement.places.filter(has_left=False), "student", "room")
-    header = [COLUMNS[name][0] for name in names]
-    rows = [[COLUMNS[name][1](place) for name in names] for place in places]
-    return _file(user, placement, "Roster", header, rows, file_format, exact)
+    rows = roster_rows([(name, COLUMNS[name][0]) for name in names], places, exact=exact)
+    return _file(user, placement, "Roster", rows, file_format, exact)
+
+
+def roster_rows(
+    columns: Sequence[tuple[str, str]], places: Iterable[Place], *, exact: bool
+) -> list[list[Any]]:
+    """Return the headings of some columns, then one row of values for each place."""
+    rows: list[list[Any]] = [[_own(heading, exact) for _, heading in columns]]
+    getters = [(COLUMNS[name][1], exact and name in _OF_THE_OFFICE) for name, _ in columns]
+    rows += [[_own(get(place), is_exact) for get, is_exact in getters] for place in places]
+    return rows
+
+
+def _own(value: Any, exact: bool) -> Any:
+    """Return a value unmarked where the office wrote it and the reader chose ``exact``."""
+    return Verbatim(value) if exact and isinstance(value, str) else value
 
 
 def rooms_export(
     *, user: User, placement: Placement, file_format: str, exact: bool
 ) -> tuple[bytes, str]:
-    """Return one line a room, with its people in one column each."""
+    """Return the roster by room, one line for each room with one column for each student."""
     rooms = list(placement.buildings.rooms.all())
     people: dict[int, list[str]] = {room.pk: [] for room in rooms}
     places = light(placement.places.filter(room__isnull=False), "student")
     for place in places.order_by("bed"):
-        people[place.room_id].append(place.student.original_id)
+        if place.room_id is not None:
+            people[place.room_id].append(place.student.original_id)
     widest = max((room.capacity for room in rooms), default=0)
     header = ["Building", "Floor", "Room", "Beds", *(f"Bed {k + 1}" for k in range(widest))]
     rows = [
-        [room.hall, room.floor, room.name, room.capacity]
+        [_own(room.hall, exact), _own(room.floor, exact), _own(room.name, exact), room.capacity]
         + people[room.pk]
         + [""] * (widest - len(people[room.pk]))
         for room in rooms
     ]
-    return _file(user, placement, "Rooms", header, rows, file_format, exact)
+    return _file(user, placement, "Rooms", [header, *rows], file_format, exact)
 
 
 def scenarios_export(
     *, user: User, cohort: Cohort, rows: Sequence[Sequence[str]], file_format: str
 ) -> tuple[bytes, str]:
-    """Return scenarios side by side and their content type, and write the audit line."""
+    """Return the comparison of scenarios and its content type, and write the audit line."""
     data, kind = table_file("Scenarios", rows, file_format)
     audit(user, "exported", cohort, what="Scenarios", rows=len(rows) - 1, format=file_format)
     return data, kind
@@ -91,7 +108,7 @@ def scenarios_export(
 def moves_export(
     *, user: User, placement: Placement, rows: Sequence[ChangedPlace], file_format: str
 ) -> tuple[bytes, str]:
-    """Return who would move in a late change, with the reason of each, and write the audit line."""
+    """Return the moves of a late change with reasons, and write the audit line."""
     original = dict(placement.cohort.students.values_list("number", "original_id"))
     header = ["Student ID", "On screen", "Before", "After", "Why", "Own score changes by"]
     lines = [
@@ -105,20 +122,19 @@ def moves_export(
         ]
         for row in rows
     ]
-    return _file(user, placement, "Moves", header, lines, file_format, exact=False)
+    return _file(user, placement, "Moves", [header, *lines], file_format, exact=False)
 
 
 def _file(
     user: User,
     placement: Placement,
     title: str,
-    header: list[str],
     rows: list[list[Any]],
     file_format: str,
     exact: bool,
 ) -> tuple[bytes, str]:
-    data, kind = table_file(title, [header, *rows], file_format, exact=exact)
+    data, kind = table_file(title, rows, file_format)
     audit(
-        user, "exported", placement, rows=len(rows), format=file_format, what=title, exact_ids=exact
+        user, "exported", placement, rows=len(rows) - 1, format=file_format, what=title, exact=exact
     )
     return data, kind

@@ -1,4 +1,4 @@
-"""What staff say about a placement: its rules as fields of a form."""
+"""Forms of placements: reading rules, students and seeds."""
 
 import re
 from collections.abc import Iterable
@@ -6,19 +6,21 @@ from collections.abc import Iterable
 from django.http import QueryDict
 
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.student_finder import StudentFinder
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
 from webapp.housing.rules import COUNTS, MUST, WISH, PlacementRules
-from webapp.housing.student_finder import StudentFinder
+
+SEEDS = 2**31
 
 
 def read_rules(
     data: QueryDict, cohort: Cohort, now: PlacementRules | None = None
 ) -> PlacementRules:
-    """Return the rules that a form sends; a text field that it leaves out stays as it is.
+    """Return the rules that a form sends; a text field that is missing keeps its present value.
 
-    Raises HousingError for a number that is none.
+    Raises HousingError for an invalid number.
     """
     now = now or default_rules(cohort)
     return PlacementRules(
@@ -51,9 +53,9 @@ def _worth(data: QueryDict, name: str, default: float, words: str) -> float:
 
 
 def read_students(texts: Iterable[str], *, may_be_empty: bool = False) -> list[int]:
-    """Return the students whom fields name, each an id on screen, several parted by commas.
+    """Return the students named by fields; each field holds ids on screen, parted by commas.
 
-    Raises HousingError for what is no id on screen, and for none at all.
+    Raises HousingError for an invalid id on screen, and if nobody is named.
     """
     found = []
     for text in texts:
@@ -67,10 +69,29 @@ def read_students(texts: Iterable[str], *, may_be_empty: bool = False) -> list[i
     return list(dict.fromkeys(found))
 
 
-def find_numbers(placement: Placement, text: str) -> list[int]:
-    """Return the students whom a text names, by ids on screen or of the housing system.
+def read_seed(data: QueryDict) -> int | None:
+    """Return the seed that a form sends; None if the product is to choose it.
 
-    Ids are parted by lines, commas or semicolons. Raises HousingError for one that names nobody.
+    Raises HousingError for an invalid seed.
+    """
+    text = data.get("seed", "").strip()
+    if not text:
+        return None
+    if not (text.isdecimal() and len(text) <= 10 and int(text) < SEEDS):
+        raise HousingError(f"A seed is a whole number from 0 to {SEEDS - 1:,}.")
+    return int(text)
+
+
+def seen_version(data: QueryDict) -> int:
+    """Return the placement's count of acts that the form's page showed; -1 if the form has none."""
+    version = whole_number(data.get("version", ""))
+    return -1 if version is None else version
+
+
+def find_numbers(placement: Placement, text: str) -> list[int]:
+    """Return the students named by a text, by ids on screen or ids of the housing system.
+
+    Ids are parted by lines, commas or semicolons. Raises HousingError for an unknown id.
     """
     finder = StudentFinder(placement.cohort)
     found = []
@@ -88,10 +109,11 @@ def find_numbers(placement: Placement, text: str) -> list[int]:
 
 
 def default_rules(cohort: Cohort) -> PlacementRules:
-    """Return the rules that a new placement of a cohort starts with, guessed from its columns."""
-    words = {column: column.casefold() for column in cohort.constraints}
+    """Return the default rules of a new placement, guessed from the columns of its cohort.
+
+    Every column of needs counts.
+    """
+    words = {column: column.casefold() for column in cohort.same_columns}
     gender = next((c for c, w in words.items() if "gender" in w or w == "sex"), "")
-    needs = tuple(
-        c for c, w in words.items() if any(x in w for x in ("accessib", "need", "step", "quiet"))
-    )
+    needs = tuple(c for c in cohort.constraints if c in cohort.needs)
     return PlacementRules(designation=gender, same=(gender,) if gender else (), needs=needs)

@@ -1,48 +1,65 @@
-"""Working placements out: all rooms at once, or what late changes would move."""
+"""Jobs that compute placements: all rooms at once, or the moves of late changes."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from engine import InfeasibleError, place_in_rooms
+from engine.core.status import Status
 from engine.rooms.placement import Placement as FoundPlacement
 from webapp.common.formats import counted, gap
-from webapp.housing.doubts import doubt_shares
+from webapp.housing.effort import Effort
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
 from webapp.housing.problem import PlacementProblem, placement_problem
-from webapp.housing.rules import PRICES
-from webapp.housing.selectors.outcomes import low_score, outcome
+from webapp.housing.rules import PRICES, PlacementRules
+from webapp.housing.selectors.outcomes import low_score, moved_from, outcome
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.changes import change_store, curve_point
-from webapp.housing.services.placements import placement_clash, placement_store
+from webapp.housing.services.placements import placement_clash
+from webapp.housing.services.versions import start_of, version_store
+from webapp.housing.uncertainty import uncertainty_shares
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Outcome, Subject, job_kind
 
 PLACEMENT = Subject("placement", Placement, "housing:placement", "placement")
 CHANGES = Subject("placement", Placement, "housing:changes", "placement")
 TARGET_GAP = 0.005
-PLACE_SECONDS = 120.0
+MAY_DROP = ("requests",)  # contradicting rules that a run may drop; staff decide about others
+# A run ends after a fixed amount of counted work, about one CPU second per unit, so that it can be
+# repeated. On a slower machine the limit of CPU time ends it.
+SAFETY = 2.0
+PLACE_SECONDS = 120.0  # of CPU time, like all limits here
 CHANGE_SECONDS = 30.0
-CURVE_SECONDS = 15.0  # a price; the curve is to choose by, and says how far each point was solved
+CURVE_SECONDS = 15.0  # for each price; the curve shows how far each point was solved
 
 
 @job_kind("housing.place", verb="Place", target_gap=TARGET_GAP, subject=PLACEMENT)
 def place(context: JobContext) -> Outcome:
-    """Place a cohort around who is locked."""
+    """Place a cohort around the locked students, and store the rooms as a version.
+
+    The search starts from the best known rooms, so that a run never seats fewer people than the one
+    before it, and a longer run continues the last one.
+    """
     placement = _find(context)
     context.report("Reading students, rooms and requests")
-    problem = placement_problem(placement)
+    rules = PlacementRules.from_json(context.parameters.get("rules", placement.rules))
+    problem = placement_problem(placement, rules=rules)
+    effort = Effort(context.on_progress, context.parameters.get("seconds", PLACE_SECONDS))
     try:
         found = place_in_rooms(
             (problem.scores.model, problem.survey),
             problem.rooms,
             problem.rules,
+            previous=start_of(placement, problem),
             allow_unplaced=True,
+            may_drop=MAY_DROP,
             gap=TARGET_GAP,
-            max_seconds=PLACE_SECONDS,
+            max_seconds=SAFETY * effort.seconds,
+            max_work=effort.seconds,
             rng=context.rng,
-            on_progress=context.on_progress,
+            on_progress=effort.on_progress,
             should_stop=context.should_stop,
             checkpoint=context.checkpoint,
         )
@@ -50,29 +67,39 @@ def place(context: JobContext) -> Outcome:
         placement_clash(placement_id=placement.pk, clashes=_clashes(problem, error))
         raise
     context.raise_if_stopped()
-    figures, doubts = _figures(found), doubt_shares(problem)
+    rooms, doubts = _rooms(problem, found), uncertainty_shares(problem)
+    outcomes = _version_outcome(placement, rules, problem, found)
 
     def save() -> dict[str, Any]:
-        placement_store(
+        version = version_store(
             placement_id=placement.pk,
-            rooms=_rooms(problem, found),
-            scores=_scores(problem, found),
+            job=context.job,
+            user=context.job.created_by,
+            rules=rules.to_json(),
+            rooms=rooms,
             doubts=doubts,
-            figures=figures,
+            figures=_figures(context, problem, found) | effort.figures,
+            outcomes=outcomes,
         )
         placed = len(problem.students) - len(found.unplaced)
-        sentence = f"{placed:,} of {counted(len(problem.students), 'student')} placed, "
-        return {"sentence": sentence + f"within {gap(found.relative_gap)} of the best."}
+        students = counted(len(problem.students), "student")
+        sentence = f"{version}: {placed:,} of {students} have a bed"
+        is_known = math.isfinite(found.relative_gap)
+        sentence += f", within {gap(found.relative_gap)} of the best." if is_known else "."
+        if found.dropped:
+            sentence += f" {counted(len(found.dropped), 'request')} could not be honoured."
+        return {"sentence": sentence}
 
     return save
 
 
-@job_kind("housing.change", verb="Work out changes", target_gap=TARGET_GAP, subject=CHANGES)
+@job_kind("housing.change", verb="Compute changes", target_gap=TARGET_GAP, subject=CHANGES)
 def change(context: JobContext) -> Outcome:
-    """Place a cohort anew at a price of a move, and keep what would change for staff to see."""
+    """Place a cohort again at a price of a move, and store the proposed changes for staff."""
     placement = _find(context)
     context.report("Reading students, rooms and requests")
     problem = _changed_problem(placement, context)
+    effort = Effort(context.on_progress, CHANGE_SECONDS)
     found = place_in_rooms(
         (problem.scores.model, problem.survey),
         problem.rooms,
@@ -80,10 +107,12 @@ def change(context: JobContext) -> Outcome:
         previous=problem.previous,
         move_cost=context.parameters["price"],
         allow_unplaced=True,
+        may_drop=MAY_DROP,
         gap=TARGET_GAP,
-        max_seconds=CHANGE_SECONDS,
+        max_seconds=SAFETY * effort.seconds,
+        max_work=effort.seconds,
         rng=context.rng,
-        on_progress=context.on_progress,
+        on_progress=effort.on_progress,
         should_stop=context.should_stop,
         checkpoint=context.checkpoint,
     )
@@ -93,21 +122,21 @@ def change(context: JobContext) -> Outcome:
     rows = [
         [student, before.get(student), room]
         for student, room in rooms.items()
-        if before.get(student) != room or student not in before
+        if before.get(student) != room
     ]
 
-    doubts = doubt_shares(problem)
+    doubts = uncertainty_shares(problem)
     outcomes = _outcomes(placement, problem, rooms, _scores(problem, found))
 
     def save() -> dict[str, Any]:
         change_store(
             placement=placement,
             job_id=context.job.pk,
-            version=context.parameters["version"],
+            version=placement.version,
             rooms=rooms,
             rows=rows,
             doubts=doubts,
-            figures=_figures(found),
+            figures=_figures(context, problem, found) | effort.figures,
             outcomes=outcomes,
         )
         moving = sum(row[1] is not None for row in rows)
@@ -116,9 +145,9 @@ def change(context: JobContext) -> Outcome:
     return save
 
 
-@job_kind("housing.price_curve", verb="Work out prices", subject=CHANGES)
+@job_kind("housing.price_curve", verb="Compute prices", subject=CHANGES)
 def price_curve(context: JobContext) -> Outcome:
-    """Place a cohort at each price of a move, dearest first, and keep how many would move."""
+    """Place a cohort at each price of a move, highest first, and store how many would move."""
     placement = _find(context)
     problem = _changed_problem(placement, context)
     for k, price in enumerate(reversed(PRICES)):
@@ -130,6 +159,7 @@ def price_curve(context: JobContext) -> Outcome:
             previous=problem.previous,
             move_cost=price,
             allow_unplaced=True,
+            may_drop=MAY_DROP,
             gap=TARGET_GAP,
             max_seconds=CURVE_SECONDS,
             rng=context.rng,
@@ -140,13 +170,13 @@ def price_curve(context: JobContext) -> Outcome:
         curve_point(placement=placement, job_id=context.job.pk, point=point)
 
     def save() -> dict[str, Any]:
-        return {"sentence": f"{len(PRICES)} prices worked out."}
+        return {"sentence": f"{len(PRICES)} prices computed."}
 
     return save
 
 
 def _changed_problem(placement: Placement, context: JobContext) -> PlacementProblem:
-    """Return the placement's problem with whom staff let stay and the rooms that they chose."""
+    """Return the placement's problem with the students who stay and the rooms that staff chose."""
     chosen = context.parameters.get("chosen", {})
     return placement_problem(
         placement,
@@ -161,38 +191,74 @@ def _outcomes(
     rooms: Mapping[int, int | None],
     scores: Mapping[int, float | None],
 ) -> dict[str, Any]:
-    """Return the figures of a placement as it is and as it would be, by the same low score."""
+    """Return the figures of a placement before and after, both by the same limit of a low score."""
     now = PlacementRooms(placement)
     low = low_score(now)
-    number = {student.pk: student.number for student in problem.students}
-    then = now.once_moved(
-        {number[key]: room for key, room in rooms.items()},
-        {number[key]: score for key, score in scores.items()},
-    )
+    then = _once_moved(now, problem, rooms, scores)
     return {"before": outcome(now, low), "after": outcome(then, low)}
 
 
+def _once_moved(
+    now: PlacementRooms,
+    problem: PlacementProblem,
+    rooms: Mapping[int, int | None],
+    scores: Mapping[int, float | None],
+) -> PlacementRooms:
+    number = {student.pk: student.number for student in problem.students}
+    return now.once_moved(
+        {number[key]: room for key, room in rooms.items()},
+        {number[key]: score for key, score in scores.items()},
+    )
+
+
+def _version_outcome(
+    placement: Placement, rules: PlacementRules, problem: PlacementProblem, found: FoundPlacement
+) -> dict[str, Any]:
+    """Return the figures of a version by its own rules, and how many people it would move."""
+    now = PlacementRooms(placement)
+    then = _once_moved(now, problem, _rooms(problem, found), _scores(problem, found))
+    then.rules = rules
+    return {**outcome(then, low_score(now) or low_score(then)), "moved": moved_from(now, then)}
+
+
 def _clashes(problem: PlacementProblem, error: InfeasibleError) -> list[dict[str, Any]]:
-    """Return each conflict in words, with the wishes and acts of staff that take part, by number.
+    """Return each conflict in words, with the numbers of the requests and staff decisions in it.
 
-    Leaving out any one kind of ``requests``, ``locks`` and ``nevers`` solves a contradiction.
+    Each of ``requests``, ``locks`` and ``nevers`` solves the contradiction if it is left out.
     """
-    number = [student.number for student in problem.students]
-
-    def taking_part(conflict: Any) -> dict[str, list[Any]]:
-        by_field: dict[str, list[Any]] = {"requests": [], "assigned": [], "forbids": []}
-        for field, entry in conflict.rules:
-            by_field.setdefault(field, []).append(entry)
-        return {
-            "requests": [[number[e.student], number[e.wants]] for e in by_field["requests"]],
-            "locks": [number[student] for student, _ in by_field["assigned"]],
-            "nevers": [[number[a], number[b]] for a, b in by_field["forbids"]],
-        }
-
     nothing: dict[str, list[Any]] = {"requests": [], "locks": [], "nevers": []}
     return [
-        {"sentence": conflict.sentence, **taking_part(conflict)} for conflict in error.conflicts
+        {"sentence": conflict.sentence, **_taking_part(problem, conflict.rules)}
+        for conflict in error.conflicts
     ] or [{"sentence": str(error), **nothing}]
+
+
+def _left_out(problem: PlacementProblem, found: FoundPlacement) -> list[dict[str, Any]]:
+    """Return the requests that other rules contradict, in the form of :func:`_clashes`.
+
+    The placement was computed without them; no other student lost a bed because of them.
+    """
+    return [
+        {
+            "sentence": dropped.sentence,
+            **_taking_part(problem, [r for r in dropped.conflict.rules if r[0] != "requests"]),
+            "requests": _taking_part(problem, [dropped.rule])["requests"],
+        }
+        for dropped in found.dropped
+    ]
+
+
+def _taking_part(problem: PlacementProblem, rules: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the requests, locks and pairs never to share among rules, by number."""
+    number = [student.number for student in problem.students]
+    by_field: dict[str, list[Any]] = {"requests": [], "assigned": [], "forbids": []}
+    for field, entry in rules:
+        by_field.setdefault(field, []).append(entry)
+    return {
+        "requests": [[number[e.student], number[e.wants]] for e in by_field["requests"]],
+        "locks": [number[student] for student, _ in by_field["assigned"]],
+        "nevers": [[number[a], number[b]] for a, b in by_field["forbids"]],
+    }
 
 
 def _find(context: JobContext) -> Placement:
@@ -205,7 +271,7 @@ def _find(context: JobContext) -> Placement:
 
 
 def _rooms(problem: PlacementProblem, found: FoundPlacement) -> dict[int, int | None]:
-    """Return the key of everybody's room by the key of the student."""
+    """Return the key of each student's room by the key of the student."""
     return {
         student.pk: problem.room_keys[room] if room >= 0 else None
         for student, room in zip(problem.students, found.room.tolist(), strict=True)
@@ -213,7 +279,7 @@ def _rooms(problem: PlacementProblem, found: FoundPlacement) -> dict[int, int | 
 
 
 def _scores(problem: PlacementProblem, found: FoundPlacement) -> dict[int, float | None]:
-    """Return everybody's mean score with the roommates; None alone and without a room."""
+    """Return each student's mean score with the roommates; None alone and without a room."""
     return {
         student.pk: float(score) if len(found.roommates(k)) else None
         for k, (student, score) in enumerate(
@@ -222,15 +288,25 @@ def _scores(problem: PlacementProblem, found: FoundPlacement) -> dict[int, float
     }
 
 
-def _figures(found: FoundPlacement) -> dict[str, Any]:
+def _known(bound: float) -> float | None:
+    """Return a bound or a gap; None, which JSON has, before the run found its first bound."""
+    return bound if math.isfinite(bound) else None
+
+
+def _figures(
+    context: JobContext, problem: PlacementProblem, found: FoundPlacement
+) -> dict[str, Any]:
     return {
+        "seed": context.job.seed,
+        "is_repeatable": found.is_repeatable,
+        "left_out": _left_out(problem, found),
         "score": found.score,
         "extras": found.extras,
         "weight": found.weight,
-        "upper_bound": found.upper_bound,
-        "relative_gap": found.relative_gap,
+        "upper_bound": _known(found.upper_bound),
+        "relative_gap": _known(found.relative_gap),
         "n_moved": found.n_moved,
         "n_unplaced": len(found.unplaced),
         "conflicts": [conflict.sentence for conflict in found.conflicts],
-        "seconds": found.seconds,
+        "has_converged": found.status is Status.CONVERGED,
     }

@@ -1,4 +1,4 @@
-"""What each price of a move does: people who move and the score, over the price on a log axis."""
+"""Chart of the prices of a move: people who move and score, over the price on a log axis."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ TITLE = "What each price moves"
 
 
 def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
-    """Draw people who move and the score at each price that is worked out, with the chosen one.
+    """Draw the people who move and the score at each computed price, with the chosen price marked.
 
     ``curve`` holds [price, people who move, score, without a room] in rising order of price.
     """
@@ -23,7 +23,7 @@ def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
     picture.text(0, 12, "People who move", "chart-strong")
     picture.text(0, 112, "Learned score of all rooms", "chart-strong")
     most = max(point[1] for point in curve)
-    top = math.log10(max(11.0, most + 1.0))  # ten has its line, however few move
+    top = math.log10(max(11.0, most + 1.0))  # the line of 10 is always shown
     for tick in (t for t in (0, 1, 10, 100, 1000) if t == 0 or math.log10(t + 1) <= top):
         y = _between(math.log10(tick + 1) / top, *MOVES)
         picture.line(LEFT, y, RIGHT, y, "chart-grid")
@@ -42,8 +42,8 @@ def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
         _beside(picture, price, _between(move, *MOVES), f"{point[1]:,.0f} move", "accent")
         _beside(picture, price, _between(score, *SCORES), number(point[2], 1), "for")
     picture.line(LEFT, SCORES[1] + 6, RIGHT, SCORES[1] + 6, "chart-axis")
-    for tick in TICKS:
-        picture.text(_x(tick), SCORES[1] + 20, f"{tick:g}", anchor="middle")
+    for mark in TICKS:
+        picture.text(_x(mark), SCORES[1] + 20, f"{mark:g}", anchor="middle")
     picture.text((LEFT + RIGHT) / 2, HEIGHT - 2, "price of a move, in score", anchor="middle")
     rows = tuple((f"{p[0]:g}", f"{p[1]:,.0f}", number(p[2], 1), f"{p[3]:,.0f}") for p in curve)
     columns = ("Price", "People who move", "Score", "Without a room")
@@ -65,7 +65,7 @@ def _steps(
 
 
 def _beside(picture: Picture, price: float, y: float, words: str, tone: str) -> None:
-    """Write what the chosen price does above its dot: at its right, where curves are lower."""
+    """Write the effects of the chosen price above its dot, at its right where curves are lower."""
     is_left = _x(price) > RIGHT - 60
     x = _x(price) + (-8 if is_left else 8)
     picture.text(x, y - 7, words, f"label-{tone}", anchor="end" if is_left else "start")

@@ -1,4 +1,4 @@
-"""A placement as the engine takes it: survey, rooms, rules, and who must stay where."""
+"""A placement as input of the engine: survey, rooms, rules, and students with a fixed room."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -16,17 +16,17 @@ from webapp.housing.scores import Scores
 from webapp.housing.selectors.wishes import CohortWishes
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 
-# Names of the columns that rules refer to: those that conflicts name are words that staff read,
-# needs stand under their own, and "!" keeps the others apart from these.
+# Names of the columns that rules refer to. Conflicts show some of these to staff in words; needs
+# use their own names, and "!" keeps other names distinct from these.
 DESIGNATED, HALL, KIND, NEED = "who may live there", "!hall", "!kind", ""
 
 
 @dataclass(slots=True)
 class PlacementProblem:
-    """What the engine is asked, and what leads back to rows.
+    """The engine's input for a placement, with the keys that lead back to rows.
 
-    ``survey`` holds the students who have not left, in the order of ``students``; ``rooms`` those
-    that are open and free, in the order of ``room_keys``.
+    ``survey`` holds the students who have not left, in the order of ``students``; ``rooms`` the
+    rooms that are open and free, in the order of ``room_keys``.
     """
 
     scores: Scores
@@ -42,16 +42,18 @@ def placement_problem(
     placement: Placement,
     pinned: Collection[int] = (),
     chosen: Mapping[int, int] | None = None,
+    rules: PlacementRules | None = None,
 ) -> PlacementProblem:
     """Read a placement for the engine.
 
     Parameters
     ----------
     pinned : collection of numbers on screen
-        Students who keep the room that they have, beside those who are locked.
-    chosen : mapping of numbers on screen to keys of rooms, where staff want somebody to live.
+        Students who keep their room, in addition to locked students.
+    chosen : mapping of numbers on screen to keys of rooms that staff chose.
+    rules : those of the placement by default.
     """
-    rules = PlacementRules.from_json(placement.rules)
+    rules = rules or PlacementRules.from_json(placement.rules)
     places = {place.student_id: place for place in placement.places.all()}
     gone = {key for key, place in places.items() if place.has_left}
     scores = Scores(placement)
@@ -109,13 +111,14 @@ def _assigned(
     pinned: set[int],
     chosen: Mapping[int, int],
 ) -> list[tuple[int, int]]:
-    """Return who lives where whatever else happens: locked, let stay, or put there by staff."""
+    """Return the fixed (student, room) pairs: locked, staying, or placed there by staff."""
     found = []
     for k, student in enumerate(students):
         place = places.get(student.pk)
-        stays = place is not None and (place.is_locked or student.number in pinned)
-        room = place.room_id if stays else chosen.get(student.number)
-        if room in position:
+        room = chosen.get(student.number)
+        if place is not None and (place.is_locked or student.number in pinned):
+            room = place.room_id
+        if room is not None and room in position:
             found.append((k, position[room]))
     return found
 
@@ -149,7 +152,7 @@ def _rules(
 def _requests(
     rules: PlacementRules, requests: RequestPairs, index: Mapping[int, int]
 ) -> list[Request]:
-    """A mutual request is one wish, not two: it counts once."""
+    """Return the engine's requests. A mutual request counts once, as one wish."""
     found = []
     for pairs, counts in ((requests.mutual, rules.mutual), (requests.one_sided, rules.one_sided)):
         if counts == NO:

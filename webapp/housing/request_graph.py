@@ -1,4 +1,4 @@
-"""Requests of one cohort told apart: mutual, one-sided, unknown, of oneself, and groups."""
+"""Requests of one cohort by kind: mutual, one-sided, unknown, of oneself, and groups."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Pair = tuple[int, int]
 
 @dataclass
 class RequestPairs:
-    """Who asked for whom in a cohort; students are named by their number on screen.
+    """Roommate requests within a cohort, by the students' numbers on screen.
 
     ``mutual`` and ``one_sided`` hold pairs, asker first in the latter.
     """
@@ -26,7 +26,7 @@ class RequestPairs:
 
     @classmethod
     def of(cls, asked: Iterable[Pair]) -> Self:
-        """Tell requests (asker, asked for) apart; those of oneself count for nothing."""
+        """Sort requests (asker, target) by kind; requests for oneself are ignored."""
         pairs = {(a, b) for a, b in asked if a != b}
         return cls(
             mutual=sorted((a, b) for a, b in pairs if a < b and (b, a) in pairs),
@@ -35,30 +35,30 @@ class RequestPairs:
 
     @cached_property
     def groups(self) -> list[list[int]]:
-        """The sets of three and more whom mutual requests tie together."""
+        """The sets of three or more students whom mutual requests connect."""
         components = (sorted(part) for part in nx.connected_components(nx.Graph(self.mutual)))
         return sorted(part for part in components if len(part) > 2)
 
     @cached_property
     def circles(self) -> list[list[Pair]]:
-        """The one-sided requests that lead around a circle of three and more, asker first."""
+        """The one-sided requests that form a circle of three or more students, asker first."""
         return _circles(self.one_sided)
 
     def too_large(self, beds: int) -> list[list[int]]:
-        """Return the groups that no room of so many beds holds."""
+        """Return the groups that do not fit a room with the given number of beds."""
         return [group for group in self.groups if len(group) > beds]
 
     def edges_within(self, group: Sequence[int]) -> list[Pair]:
-        """Return the mutual requests inside one group."""
+        """Return the mutual requests within one group."""
         members = set(group)
         return [pair for pair in self.mutual if members.issuperset(pair)]
 
 
 @dataclass
 class RequestGraph(RequestPairs):
-    """What all requests of a cohort amount to, those that count for nothing yet among them.
+    """All requests of a cohort by kind, including those that do not count yet.
 
-    ``unknown`` name nobody for sure, ``themselves`` name who asks.
+    ``unknown`` requests name no certain student; ``themselves`` are requests for oneself.
     """
 
     unknown: list[RoommateRequest] = field(default_factory=list)
@@ -68,13 +68,13 @@ class RequestGraph(RequestPairs):
 
 
 def request_pairs(requests: QuerySet[RoommateRequest]) -> RequestPairs:
-    """Return who asked for whom by requests that count, read without their rows' other columns."""
+    """Return the requests that count, without loading other columns of their rows."""
     counting = requests.filter(is_ignored=False, target__isnull=False).order_by()
     return RequestPairs.of(counting.values_list("student__number", "target__number"))
 
 
 def read_requests(requests: Sequence[RoommateRequest]) -> RequestGraph:
-    """Tell the requests of a cohort apart; ignored ones count for nothing."""
+    """Sort the requests of a cohort by kind; ignored requests do not count."""
     counting = [request for request in requests if not request.is_ignored]
     known = [(r.student.number, r.target.number) for r in counting if r.target is not None]
     found = RequestGraph.of(known)
@@ -86,7 +86,7 @@ def read_requests(requests: Sequence[RoommateRequest]) -> RequestGraph:
 
 
 def _circles(one_sided: Sequence[Pair]) -> list[list[Pair]]:
-    """Return the requests within each set of people who reach each other by asking around."""
+    """Return the one-sided requests within each set of students who can reach each other."""
     parts = nx.strongly_connected_components(nx.DiGraph(list(one_sided)))
     rings = sorted(sorted(part) for part in parts if len(part) > 2)
     return [[pair for pair in one_sided if set(pair) <= set(ring)] for ring in rings]

@@ -1,38 +1,36 @@
-"""The rules of a placement: what must hold in every room, and what is counted as a wish."""
+"""The rules of a placement: hard rules for every room, and wishes that count."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from engine.tabular.needs import parse_needs
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
 from webapp.housing.models import Room
 
 MUST, WISH, NO = "must", "wish", "no"
 COUNTS = (MUST, WISH, NO)
-_TRUE = {"yes", "y", "true", "1", "x", "needed", "required", "sí", "si", "ja", "oui"}
-_FALSE = {"", "no", "n", "false", "0", "-", "none", "nein", "non"}
 DEFAULT_WISH = 0.2
 DEFAULT_PRICE = 0.5
-PRICES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # of a move, that a curve is drawn over
+PRICES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # prices of a move at which the curve is drawn
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementRules:
-    """Rules as staff set them.
+    """Rules of a placement as set by staff.
 
     Parameters
     ----------
     designation : str
-        Column that a room's designation is a value of; "" when rooms are for anybody.
+        Column whose values are the designations of rooms; "" when rooms are for anybody.
     same : tuple of str, columns in which roommates agree.
     needs : tuple of str, columns that say what a student needs.
     mutual, one_sided : "must", "wish" or "no"
         How requests count.
-    wish : float, what an honoured wish is worth (score).
-    preference : float, what living in the first choice is worth (score); later ones count less.
-    price : float, what a move away from the present room costs (score).
+    wish : float, value of an honoured wish (score).
+    preference : float, value of living in the first choice (score); later ones count less.
+    price : float, cost of a move away from the present room (score).
     """
 
     designation: str = ""
@@ -46,7 +44,7 @@ class PlacementRules:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "PlacementRules":
-        """Read rules from a row; what is not there is as by default."""
+        """Read rules from stored data; missing entries get their defaults."""
         known = {field.name for field in fields(cls)}
         values = {key: value for key, value in data.items() if key in known}
         for name in ("same", "needs"):
@@ -54,33 +52,23 @@ class PlacementRules:
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what :meth:`from_json` reads."""
+        """Return the rules as data that :meth:`from_json` reads."""
         return asdict(self)
 
 
 def needs_of_student(student: Student, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return what a student needs, by the columns that say so."""
+    """Return a student's needs by the given columns."""
     return needs_in(student.attributes, columns)
 
 
 def needs_in(attributes: Mapping[str, str], columns: Sequence[str]) -> tuple[str, ...]:
     """Return the needs that a student's answers name.
 
-    A yes means the need that the column is named for; other words are needs themselves, told apart
-    by commas, semicolons and bars.
+    A yes means the need that the column is named for; other words are needs themselves, parted by
+    commas, semicolons and bars.
     """
-    said = (need for name in columns for need in said_needs(name, attributes.get(name, "")))
+    said = (need for name in columns for need in parse_needs(name, attributes.get(name, "")))
     return tuple(dict.fromkeys(said))
-
-
-def said_needs(column: str, text: str) -> list[str]:
-    """Return the needs that one cell says: the column's own name for a yes, its words otherwise."""
-    text = text.strip()
-    if text.casefold() in _TRUE:
-        return [column]
-    if text.casefold() in _FALSE:
-        return []
-    return [part.strip() for part in re.split(r"[;,|]", text) if part.strip()]
 
 
 def unmet_needs(needs: Sequence[str], room: Room) -> list[str]:
@@ -90,7 +78,7 @@ def unmet_needs(needs: Sequence[str], room: Room) -> list[str]:
 
 
 def designated(room: Room) -> set[str]:
-    """Return the values, without case, that a room's designation lets in; "|" parts several."""
+    """Return the values, without case, that a room's designation admits; "|" parts several."""
     return {part.strip() for part in room.designation.casefold().split("|")}
 
 
@@ -118,6 +106,27 @@ def broken_rule(
     if len(members) > room.capacity:
         return f"{room} has {counted(room.capacity, 'bed')}, fewer than {len(members)} people."
     return ""
+
+
+def misfits(
+    room: Room,
+    members: Sequence[Student],
+    rules: PlacementRules,
+    forbidden: Collection[frozenset[int]] = (),
+) -> dict[int, str]:
+    """Return the students who cannot live in a room with those named before them, with reasons.
+
+    A rule that holds for a group holds for every part of it, so that one pass is enough.
+    """
+    kept: list[Student] = []
+    refused: dict[int, str] = {}
+    for student in members:
+        sentence = broken_rule(room, [*kept, student], rules, forbidden)
+        if sentence:
+            refused[student.number] = sentence
+        else:
+            kept.append(student)
+    return refused
 
 
 def _unfit(student: Student, room: Room, rules: PlacementRules) -> str:

@@ -1,7 +1,9 @@
 """Scores of pairs, students and rooms of a placement, from the weights of its model."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +20,19 @@ from webapp.housing.models import Placement
 
 
 class Scores:
-    """Reads model and answers when first asked for."""
+    """Scores of one placement; the model and the answers are read on first use."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
 
     @cached_property
     def model(self) -> RoommateModel:
-        """The weights."""
+        """The model with its weights."""
         return load_roommate_model(store.get(self.placement.model.path))
 
     @cached_property
     def survey(self) -> Survey:
-        """The answers, read by the model's questions, in the order of the numbers."""
+        """The answers to the model's questions, in the order of the numbers."""
         questionnaire = questionnaire_of(self.placement.model.questions)
         return cohort_survey(self.placement.cohort, questionnaire)
 
@@ -40,14 +42,14 @@ class Scores:
         return cohort_positions(self.placement.cohort)
 
     def of_pairs(self, pairs: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
-        """Return W of some pairs of students (by number), shape (len(pairs),)."""
+        """Return the scores W of some pairs of students (by number), shape (len(pairs),)."""
         position = self.position
         rows = np.array([(position[a], position[b]) for a, b in pairs], dtype=np.int64)
         scores = self.model.features.pair_scores(self.survey, self.model.theta, rows.reshape(-1, 2))
         return np.asarray(scores.sum(axis=1))
 
     def between(self, ones: Sequence[int], others: Sequence[int]) -> NDArray[np.float64]:
-        """Return W of some students (by number) with others, shape (len(ones), len(others))."""
+        """Return the scores W of some students with others, shape (len(ones), len(others))."""
         rows = np.array([self.position[n] for n in ones], dtype=np.int64)
         columns = np.array([self.position[n] for n in others], dtype=np.int64)
         pairs = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -55,13 +57,21 @@ class Scores:
         return np.asarray(scores.reshape(len(rows), len(columns)))
 
     def of_members(self, members: Sequence[int]) -> dict[int, float | None]:
-        """Return the score of everybody in one room: the mean of their pairs; None when alone."""
-        if len(members) < 2:
-            return dict.fromkeys(members)
-        table = self.between(members, members)
-        np.fill_diagonal(table, 0.0)
-        means = table.sum(axis=1) / (len(members) - 1)
-        return dict(zip(members, means.tolist(), strict=True))
+        """Return each student's score in one room: the mean of their pairs; None when alone."""
+        return self.of_rooms([members])
+
+    def of_rooms(self, rooms: Sequence[Sequence[int]]) -> dict[int, float | None]:
+        """Return each student's score in some rooms, each given by its people's numbers."""
+        pairs = [pair for members in rooms for pair in combinations(members, 2)]
+        sums: dict[int, float] = defaultdict(float)
+        for (a, b), weight in zip(pairs, self.of_pairs(pairs) if pairs else (), strict=True):
+            sums[a] += float(weight)
+            sums[b] += float(weight)
+        return {
+            number: sums[number] / (len(members) - 1) if len(members) > 1 else None
+            for members in rooms
+            for number in members
+        }
 
 
 def room_score(scores: Sequence[float | None]) -> float | None:

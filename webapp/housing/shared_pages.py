@@ -1,4 +1,4 @@
-"""What buildings and placements add to the rail, the home page and the search."""
+"""Additions of buildings and placements to the rail, the home page and the search."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -7,20 +7,22 @@ from django.db.models import Count
 from django.urls import reverse
 
 from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
 from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
 from webapp.common.parameters import digits_of, whole_number
-from webapp.common.selectors import counter_of, owned_by
+from webapp.common.selectors import owned_by
 from webapp.housing import demonstration
 from webapp.housing.models import AcceptedRoom, BuildingList, Place, Placement, Room
+from webapp.housing.selectors.needs import students_with_needs
 
 MAX_HITS = 10
 AT_HOME = 5
 
 
 def register() -> None:
-    """Add rail lines, next steps, facts and search."""
+    """Register rail lines, next steps, facts and search."""
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
@@ -28,7 +30,7 @@ def register() -> None:
             "building-2",
             "housing:building-lists",
             order=15,
-            count=counter_of(BuildingList),
+            counted=BuildingList,
         )
     )
     hooks.register_navigation(
@@ -38,26 +40,27 @@ def register() -> None:
             "bed-double",
             "housing:placements",
             order=40,
-            count=counter_of(Placement),
+            counted=Placement,
         )
     )
     hooks.register_demonstration(demonstration.load, order=30)
     hooks.register_home_panel(hooks.HomePanel("housing/_home_panel.html", home_panel, order=5))
     hooks.register_cohort_progress(cohort_progress)
+    hooks.register_cohort_contents(cohort_contents)
     hooks.register_home_fact(home_fact)
     hooks.register_next_steps(next_steps)
     hooks.register_search(search)
 
 
 def home_fact(user: User) -> str:
-    """Return '1 placement published'."""
+    """Return a fact for the home page, such as '1 placement published'."""
     published = owned_by(Placement, user).filter(published_at__isnull=False).count()
     return f"{counted(published, 'placement')} published" if published else ""
 
 
 def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
-    """Return for each cohort how many have a room in its placement: published, or last changed."""
-    shown = {}
+    """Return how many students of each cohort have a room in its published or last placement."""
+    shown: dict[Any, Placement] = {}
     placements = Placement.objects.filter(cohort__in=keys, revision__gt=0)
     for placement in light(placements).order_by("updated_at"):
         known = shown.get(placement.cohort_id)
@@ -84,8 +87,33 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
     return found
 
 
+def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
+    """Return the placements, requests, choices and needs that are removed with a cohort."""
+    for placement in light(cohort.placements.all()):
+        placed = placement.places.filter(room__isnull=False).count()
+        rooms = counted(placed, "student", "students")
+        acts = counted(placement.events.count(), "act")
+        if placement.is_published:
+            address = reverse("housing:placement", args=[placement.pk])
+            yield hooks.CohortContent(
+                f"the published rooms of {rooms} ({placement.name}), with {acts} of its history",
+                address,
+            )
+        else:
+            yield hooks.CohortContent(
+                f"the rooms of {rooms} in the draft {placement.name}, with {acts} of its history"
+            )
+    for count, words in (
+        (cohort.requests.count(), ("request", "requests")),
+        (cohort.preferences.count(), ("choice of hall", "choices of hall")),
+        (students_with_needs(cohort, cohort.needs), ("student’s needs", "students’ needs")),
+    ):
+        if count:
+            yield hooks.CohortContent(counted(count, *words))
+
+
 def home_panel(user: User) -> dict[str, Any]:
-    """Return how far the cohorts are that are being housed: placed, decided, published."""
+    """Return the housing progress of the cohorts: placed, decided, published."""
     placements = light(owned_by(Placement, user), "cohort").filter(revision__gt=0)
     latest: dict[Any, Placement] = {}
     for placement in placements.order_by("-published_at", "-updated_at")[:40]:
@@ -93,8 +121,8 @@ def home_panel(user: User) -> dict[str, Any]:
         if placement.is_published and not known.is_published:
             latest[placement.cohort_id] = placement
     shown = list(latest.values())[:AT_HOME]
-    numbers = {
-        row["placement"]: row
+    numbers: dict[Any, dict[str, Any]] = {
+        row["placement"]: {**row}
         for row in Place.objects.filter(placement__in=shown, has_left=False)
         .values("placement")
         .annotate(
@@ -123,7 +151,7 @@ def _progress(placement: Placement, row: dict[str, Any], n_accepted: int) -> dic
 
 
 def next_steps(user: User) -> Iterable[hooks.NextStep]:
-    """Return placements that wait to be looked at and published."""
+    """Return the placements that wait for review and publication."""
     if not user.is_staff_member:
         return
     waiting = light(owned_by(Placement, user)).filter(published_at=None, revision__gt=0)

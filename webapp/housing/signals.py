@@ -1,4 +1,4 @@
-"""Jobs end with what they work on, however it went."""
+"""Housing's reactions to purged cohorts and added students."""
 
 from typing import Any
 
@@ -7,20 +7,35 @@ from django.dispatch import receiver
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.signals import cohort_purging, students_added
+from webapp.common.formats import counted
+from webapp.housing.errors import HousingError
+from webapp.housing.services.publication import published_people
 from webapp.housing.services.waiting import latecomers_wait
 from webapp.jobs.models import ACTIVE_STATES, Job
 from webapp.jobs.services import job_cancel
 
 
 @receiver(cohort_purging)
+def keep_published_beds(cohort: Cohort, **kwargs: Any) -> None:
+    """Refuse to purge a cohort with a published placement."""
+    published = cohort.placements.filter(published_at__isnull=False).first()
+    if published is not None:
+        people = counted(published_people(published), "student has", "students have")
+        raise HousingError(
+            f"{people} a published bed in {published.name}. Withdraw the publication first. "
+            "Nothing was purged."
+        )
+
+
+@receiver(cohort_purging)
 def cancel_placing_of_cohort(cohort: Cohort, user: User, **kwargs: Any) -> None:
-    """Cancel what places a cohort that is being purged."""
+    """Cancel the placement jobs of a cohort that is being purged."""
     active = Job.objects.filter(organisation=cohort.organisation_id, state__in=ACTIVE_STATES)
     for job in active.filter(placements__cohort=cohort).distinct():
-        job_cancel(user=user, job=job)
+        job_cancel(user=user, job=job, reason=f"The cohort “{cohort.name}” was removed.")
 
 
 @receiver(students_added)
-def wait_for_beds(cohort: Cohort, **kwargs: Any) -> None:
-    """Put who came later on the waiting list of every placement of the cohort."""
-    latecomers_wait(cohort=cohort)
+def wait_for_beds(cohort: Cohort, user: User | None = None, **kwargs: Any) -> None:
+    """Put late arrivals on the waiting list of every placement of the cohort."""
+    latecomers_wait(user=user, cohort=cohort)

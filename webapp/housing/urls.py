@@ -1,8 +1,8 @@
-"""Addresses of buildings, requests and placements."""
+"""URL patterns of buildings, requests and placements."""
 
 from django.urls import path
 
-from webapp.housing.views import buildings, changes, decisions, placements, requests
+from webapp.housing.views import buildings, changes, decisions, history, placements, requests
 
 app_name = "housing"
 
@@ -22,6 +22,7 @@ urlpatterns = [
     ),
     path("buildings/<uuid:uuid>/", buildings.buildings, name="buildings"),
     path("buildings/<uuid:uuid>/rename/", buildings.rename, name="buildings-rename"),
+    path("buildings/<uuid:uuid>/state/", buildings.state, name="buildings-state"),
     path("buildings/<uuid:uuid>/remove/", buildings.remove, name="buildings-remove"),
     path("buildings/<uuid:uuid>/rooms/<int:room_id>/", buildings.room, name="room"),
     path(
@@ -42,12 +43,30 @@ urlpatterns = [
     path("placements/<uuid:uuid>/", placements.placement, name="placement"),
     path("placements/<uuid:uuid>/rules/", placements.rules, name="placement-rules"),
     path("placements/<uuid:uuid>/compute/", placements.compute, name="placement-compute"),
+    path(
+        "placements/<uuid:uuid>/count-needs/",
+        placements.count_needs,
+        name="placement-count-needs",
+    ),
     path("placements/<uuid:uuid>/relearn/", placements.relearn, name="placement-relearn"),
     path("placements/<uuid:uuid>/solve/", placements.solve, name="placement-solve"),
     path("placements/<uuid:uuid>/publish/", placements.publish, name="placement-publish"),
     path("placements/<uuid:uuid>/decide/", decisions.decide, name="placement-decide"),
     path("placements/<uuid:uuid>/choose/", decisions.choose, name="placement-choose"),
     path("placements/<uuid:uuid>/undo/<int:event_id>/", decisions.undo, name="placement-undo"),
+    path("placements/<uuid:uuid>/history/", history.history, name="history"),
+    path("placements/<uuid:uuid>/versions/<int:number>/", history.version, name="version"),
+    path(
+        "placements/<uuid:uuid>/versions/<int:number>/use/",
+        history.use_version,
+        name="version-use",
+    ),
+    path(
+        "placements/<uuid:uuid>/versions/<int:number>/discard/",
+        history.discard_version,
+        name="version-discard",
+    ),
+    path("placements/<uuid:uuid>/drafts/<int:draft_id>/", changes.draft, name="draft"),
     path("placements/<uuid:uuid>/changes/", changes.changes, name="changes"),
     path("placements/<uuid:uuid>/changes/act/", changes.act, name="changes-act"),
     path(

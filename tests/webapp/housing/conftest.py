@@ -1,6 +1,7 @@
 """A small campus, and the cohort of the matching tests to be housed in it."""
 
 import io
+from collections import Counter
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -11,10 +12,15 @@ from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by th
     learned,
     past,
     returning,
+    run_waiting,
 )
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.housing.models import BuildingList, Room
+from webapp.housing.models import BuildingList, Placement, Room
+from webapp.housing.rules import PlacementRules, broken_rule
+from webapp.housing.services.placements import placement_create
+from webapp.housing.services.requests import requests_import
+from webapp.matching.models import LearnedModel
 
 
 @pytest.fixture
@@ -69,3 +75,49 @@ def campus(bob: User) -> BuildingList:
         position=99,
     )
     return buildings
+
+
+RULES = PlacementRules(designation="Gender", same=("Gender",))
+
+
+@pytest.fixture
+def placement(
+    bob: User,
+    first_years: Cohort,
+    campus: BuildingList,
+    learned: LearnedModel,  # noqa: F811
+) -> Placement:
+    """The first-years in rooms, with a must and a wish."""
+    requests_import(
+        user=bob,
+        cohort=first_years,
+        **reader_of("student,wants\nN000,N003\nN003,N000\nN001,N002\n"),
+    )
+    made = placement_create(
+        user=bob, name="P", cohort=first_years, buildings=campus, model=learned, rules=RULES
+    )
+    (job,) = run_waiting()
+    assert job.state == "succeeded", job.error
+    made.refresh_from_db()
+    return made
+
+
+def check(placement: Placement) -> None:
+    """No bed holds two, nobody has two beds, and no rule is broken."""
+    beds = Counter(placement.places.filter(room__isnull=False).values_list("room", "bed"))
+    assert max(beds.values()) == 1
+    rules = PlacementRules.from_json(placement.rules)
+    for room in placement.buildings.rooms.all():
+        people = [p.student for p in room.places.filter(placement=placement)]
+        assert broken_rule(room, people, rules) == ""
+
+
+def two_rooms(placement: Placement, hall: str = "Alder") -> tuple[list[int], list[int]]:
+    """Return the people of two full rooms for the same gender."""
+    rooms: dict[int, list[int]] = {}
+    for number, room in placement.places.filter(
+        room__hall=hall, student__attributes__Gender="F"
+    ).values_list("number", "room"):
+        rooms.setdefault(room, []).append(number)
+    full = [people for people in rooms.values() if len(people) == 2]
+    return full[0], full[1]

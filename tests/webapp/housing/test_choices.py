@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.webapp.housing.test_placements import RULES, check, placement, two_rooms  # noqa: F401
+from tests.webapp.housing.conftest import check
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
@@ -18,27 +18,27 @@ from webapp.housing.services.undo import decision_undo
 ClientOf = Callable[[User], Client]
 
 
-def seen(placement: Placement, user: User) -> dict[str, object]:  # noqa: F811
+def seen(placement: Placement, user: User) -> dict[str, object]:
     placement.refresh_from_db()
     return {"user": user, "placement": placement, "version": placement.version}
 
 
-def total(placement: Placement) -> float:  # noqa: F811
+def total(placement: Placement) -> float:
     return float(outcome(PlacementRooms(Placement.objects.get(pk=placement.pk)))["total"])
 
 
-def bound(placement: Placement) -> set[int]:  # noqa: F811
+def bound(placement: Placement) -> set[int]:
     return {number for pair in PlacementRooms(placement).requests.mutual for number in pair}
 
 
-def free_student(placement: Placement) -> int:  # noqa: F811
+def free_student(placement: Placement) -> int:
     housed = placement.places.filter(room__isnull=False).values_list("number", flat=True)
     return next(number for number in housed if number not in bound(placement))
 
 
 def test_every_room_and_swap_that_is_offered_changes_the_total_as_said(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
 ) -> None:
     number = free_student(placement)
     found = choices_of(PlacementRooms(placement), number)
@@ -65,7 +65,7 @@ def test_every_room_and_swap_that_is_offered_changes_the_total_as_said(
 
 def test_nobody_is_offered_a_room_away_from_whom_they_must_live_with(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
 ) -> None:
     number = min(bound(placement))
     found = choices_of(PlacementRooms(placement), number)
@@ -75,7 +75,7 @@ def test_nobody_is_offered_a_room_away_from_whom_they_must_live_with(
     assert any(choice.reason.startswith(sentence) for choice in named.refused)
 
 
-def test_a_room_that_is_named_says_which_rule_stands_in_the_way(placement: Placement) -> None:  # noqa: F811
+def test_a_room_that_is_named_says_which_rule_stands_in_the_way(placement: Placement) -> None:
     woman = placement.places.filter(room__designation="F").exclude(number__in=bound(placement))
     found = choices_of(PlacementRooms(placement), woman.first().number, "alder 200")
     assert found.rooms == []
@@ -84,7 +84,7 @@ def test_a_room_that_is_named_says_which_rule_stands_in_the_way(placement: Place
     assert "is offline" in shut.refused[0].reason
 
 
-def test_who_is_locked_or_unknown_gets_a_sentence(bob: User, placement: Placement) -> None:  # noqa: F811
+def test_who_is_locked_or_unknown_gets_a_sentence(bob: User, placement: Placement) -> None:
     number = free_student(placement)
     places_lock(numbers=[number], locked=True, **seen(placement, bob))
     with pytest.raises(HousingError, match=r"is locked into .* Release it first"):
@@ -97,7 +97,7 @@ def test_the_dialog_is_for_staff_of_the_organisation(
     alice: User,
     bob: User,
     mallory: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
     client: Client,
     client_of: ClientOf,
 ) -> None:
@@ -119,7 +119,7 @@ def test_the_dialog_is_for_staff_of_the_organisation(
 
 def test_a_choice_is_taken_with_one_button(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
     client_of: ClientOf,
 ) -> None:
     number = free_student(placement)

@@ -13,8 +13,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from benchmarks.bench_housing import fill, pages_of
-from benchmarks.housing_university import SHORT, Size
+from benchmarks.product.housing import fill, pages_of
+from benchmarks.product.housing_university import SHORT, Size
 
 # Twice as many: more rooms than are shown at once, more students than a page holds.
 MORE = Size(200, 60, 80, 24, 8, 3, 12, 12, 2, 5, 3)

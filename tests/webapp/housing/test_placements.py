@@ -2,28 +2,28 @@
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Callable
 
+import openpyxl
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.webapp.housing.conftest import reader_of
+from tests.webapp.housing.conftest import RULES, check, two_rooms
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError, PlacesChangedError
-from webapp.housing.models import BuildingList, Placement, ProposedChange
-from webapp.housing.rules import PlacementRules, broken_rule
+from webapp.housing.models import BuildingList, Place, Placement, ProposedChange
+from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.selectors.publication import moved_between
-from webapp.housing.services.changes import change_keep, change_propose
+from webapp.housing.services.changes import change_keep, change_propose, is_stale
 from webapp.housing.services.decisions import (
     Move,
     places_lock,
@@ -34,55 +34,13 @@ from webapp.housing.services.placements import (
     placement_compute,
     placement_copy,
     placement_create,
-    placement_publish,
 )
-from webapp.housing.services.proposed_scores import scores_after
-from webapp.housing.services.requests import requests_import
+from webapp.housing.services.publication import placement_publish
 from webapp.housing.services.undo import decision_undo
 from webapp.matching.models import ForbiddenPair, LearnedModel
 from webapp.matching.services.set_models import model_set
 
 ClientOf = Callable[[User], Client]
-RULES = PlacementRules(designation="Gender", same=("Gender",))
-
-
-@pytest.fixture
-def placement(
-    bob: User, first_years: Cohort, campus: BuildingList, learned: LearnedModel
-) -> Placement:
-    requests_import(
-        user=bob,
-        cohort=first_years,
-        **reader_of("student,wants\nN000,N003\nN003,N000\nN001,N002\n"),
-    )
-    made = placement_create(
-        user=bob, name="P", cohort=first_years, buildings=campus, model=learned, rules=RULES
-    )
-    (job,) = run_waiting()
-    assert job.state == "succeeded", job.error
-    made.refresh_from_db()
-    return made
-
-
-def check(placement: Placement) -> None:
-    """No bed holds two, nobody has two beds, and no rule is broken."""
-    beds = Counter(placement.places.filter(room__isnull=False).values_list("room", "bed"))
-    assert max(beds.values()) == 1
-    rules = PlacementRules.from_json(placement.rules)
-    for room in placement.buildings.rooms.all():
-        people = [p.student for p in room.places.filter(placement=placement)]
-        assert broken_rule(room, people, rules) == ""
-
-
-def two_rooms(placement: Placement, hall: str = "Alder") -> tuple[list[int], list[int]]:
-    """Return the people of two full rooms for the same gender."""
-    rooms: dict[int, list[int]] = {}
-    for number, room in placement.places.filter(
-        room__hall=hall, student__attributes__Gender="F"
-    ).values_list("number", "room"):
-        rooms.setdefault(room, []).append(number)
-    full = [people for people in rooms.values() if len(people) == 2]
-    return full[0], full[1]
 
 
 def test_everybody_gets_a_room_within_the_rules_and_with_a_certificate(
@@ -225,17 +183,17 @@ def test_who_is_locked_stays_when_placed_again(bob: User, placement: Placement) 
 def test_late_changes_are_shown_then_kept_all_or_none(
     bob: User, carol: User, placement: Placement, client_of: ClientOf
 ) -> None:
-    placement_publish(user=carol, placement=placement, version=placement.version)
-    placement.refresh_from_db()
     (a, b), (c, _) = two_rooms(placement)
     students_withdraw(user=bob, placement=placement, numbers=[a, c], version=placement.version)
+    placement.refresh_from_db()
+    placement_publish(user=carol, placement=placement, version=placement.version)
     placement.refresh_from_db()
     rooms = dict(placement.places.values_list("number", "room_id"))
     change_propose(user=bob, placement=placement, price=0.5, pinned=[b])
     jobs = run_waiting()
     assert [job.state for job in jobs] == ["succeeded"] * 2, [job.error for job in jobs]
     assert dict(placement.places.values_list("number", "room_id")) == rooms  # nothing kept yet
-    change = placement.change
+    change = ProposedChange.objects.get(placement=placement)
     page = client_of(bob).get(f"/placements/{placement.pk}/changes/").content.decode()
     assert "Who moves and why" in page
     assert "Before and after" in page
@@ -243,7 +201,7 @@ def test_late_changes_are_shown_then_kept_all_or_none(
     assert (before["people"], after["people"]) == (len(rooms) - 2, len(rooms) - 2)
     assert_moves_as_file(client_of(bob), placement, change)
     assert b not in [row for row in change.rows if row[1] is not None and row[0] == b]
-    change_keep(user=bob, placement=placement, change_id=change.pk, scores=scores_after(placement))
+    change_keep(user=bob, placement=placement, change_id=change.pk)
     check(placement)
     gone = placement.places.filter(number__in=[a, c])
     assert all(place.has_left and place.room_id is None for place in gone)
@@ -315,39 +273,37 @@ def test_weights_set_by_hand_are_told_and_replaced_by_learned_ones(
     assert Placement.objects.count() == 2
 
 
-def test_a_stale_change_is_not_kept(bob: User, placement: Placement) -> None:
-    _, (b, _) = two_rooms(placement)
-    change_propose(user=bob, placement=placement, price=0.5, pinned=[])
+def test_a_change_is_stale_once_one_of_its_students_or_rooms_changed(
+    bob: User, placement: Placement
+) -> None:
+    """A change elsewhere in the placement does not stop it."""
+    (a, b), (c, _) = two_rooms(placement)
+    free = placement.buildings.rooms.get(hall="Elm", name="S0")
+    Place.objects.filter(room=free).update(room=None, bed=None)
+    places_move(user=bob, placement=placement, moves=[Move(a, None)], version=2, sentence="out")
+    change_propose(user=bob, placement=placement, price=0.5, pinned=[], chosen={b: free.pk})
     run_waiting()
+    change = ProposedChange.objects.get(placement=placement)
+    assert free.pk in [row[2] for row in change.rows]
+    moving = {row[0] for row in change.rows}
+    other = next(
+        p
+        for p in placement.places.filter(room__isnull=False)
+        if p.student_id not in moving and p.number != c
+    )
+    placement.refresh_from_db()
+    places_lock(
+        user=bob,
+        placement=placement,
+        numbers=[other.number],
+        locked=True,
+        version=placement.version,
+    )
     placement.refresh_from_db()
     students_withdraw(user=bob, placement=placement, numbers=[b], version=placement.version)
-    with pytest.raises(PlacesChangedError):
-        change_keep(user=bob, placement=placement, change_id=placement.change.pk, scores={})
-
-
-def test_impossible_rules_are_named(
-    bob: User, first_years: Cohort, campus: BuildingList, learned: LearnedModel, client_of: ClientOf
-) -> None:
-    women = list(first_years.students.filter(attributes__Gender="F")[:1])
-    men = list(first_years.students.filter(attributes__Gender="M")[:1])
-    one, other = women[0].original_id, men[0].original_id
-    text = f"student,wants\n{one},{other}\n{other},{one}\n"
-    requests_import(user=bob, cohort=first_years, **reader_of(text))
-    made = placement_create(
-        user=bob, name="P", cohort=first_years, buildings=campus, model=learned, rules=RULES
-    )
-    (job,) = run_waiting()
-    assert job.state == "failed"
-    made.refresh_from_db()
-    assert made.clashes
-    page = client_of(bob).get(f"/placements/{made.pk}/").content.decode()
-    assert "These rules cannot hold together" in page
-    client_of(bob).post(f"/placements/{made.pk}/solve/", {"clash": "0"})
-    (job,) = run_waiting()
-    assert job.state == "succeeded", job.error
-    made.refresh_from_db()
-    assert made.is_computed
-    assert not made.clashes
+    with pytest.raises(PlacesChangedError, match=f"S-{b} was changed"):
+        change_keep(user=bob, placement=placement, change_id=change.pk)
+    assert is_stale(Placement.objects.get(pk=placement.pk), change)
 
 
 def test_only_one_placement_of_a_cohort_is_published(
@@ -369,19 +325,29 @@ def test_only_one_placement_of_a_cohort_is_published(
 
 
 @pytest.mark.parametrize("shape", ["plain", "starrez", "erezlife", "housing-cloud", "banner"])
-def test_rosters_keep_ids_as_they_are(
+def test_rosters_leave_rooms_as_they_are_where_that_is_chosen(
     bob: User, placement: Placement, client_of: ClientOf, shape: str
 ) -> None:
     student = placement.places.first().student
     student.original_id = "+4711"
     student.save()
-    address = f"/placements/{placement.pk}/export.csv"
-    exact = client_of(bob).get(address, {"shape": shape, "ids": "exact"})
-    rows = list(csv.reader(io.StringIO(exact.content.decode("utf-8-sig"))))
-    assert "+4711" in [row[0] for row in rows]
+    for room in placement.buildings.rooms.all():
+        placement.buildings.rooms.filter(pk=room.pk).update(hall="-A", name=f"-1.{room.pk}")
+    address = f"/placements/{placement.pk}/export"
+    exact, safe, nonsense = (
+        client_of(bob).get(f"{address}.csv", {"shape": shape, "ids": ids}).content.decode()
+        for ids in ("exact", "", "exactly")
+    )
+    rows = list(csv.reader(io.StringIO(exact.removeprefix("\ufeff"))))
+    assert "'+4711" in [row[0] for row in rows], "a student may have typed it"
     assert len(rows) == 33
-    safe = client_of(bob).get(address, {"shape": shape, "ids": "safe"})
-    assert "'+4711" in safe.content.decode()
+    assert ",-" in exact
+    assert ",'-" not in exact
+    assert safe == nonsense
+    assert ",'-" in safe
+    book = client_of(bob).get(f"{address}.xlsx", {"shape": shape})
+    ids = [row[0] for row in openpyxl.load_workbook(io.BytesIO(book.content)).active.values]
+    assert "+4711" in ids, "as it is: text is text there"
 
 
 def test_scenarios_stand_side_by_side(
@@ -438,7 +404,7 @@ def test_a_scenario_is_published_from_the_comparison(
     assert f"{placement.name} is published." in page
     moved = moved_between(placement, other)
     told = counted(moved, "person moves", "people move")
-    assert f"{placement.name} is published now; {told}." in page
+    assert f"{placement.name} is published now, and would not be any more; {told}." in page
     assert page.count("Publish…") == 1
     stale = {"version": other.version - 1, "back": "scenarios"}
     client.post(f"/placements/{other.pk}/publish/", stale)

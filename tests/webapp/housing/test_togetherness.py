@@ -6,8 +6,8 @@ from itertools import combinations
 import pytest
 from django.test import Client
 
+from tests.webapp.housing.conftest import check, two_rooms
 from tests.webapp.housing.test_choices import bound, seen, total
-from tests.webapp.housing.test_placements import check, placement, two_rooms  # noqa: F401
 from tests.webapp.housing.test_requests import send
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
@@ -25,7 +25,7 @@ ClientOf = Callable[[User], Client]
 
 def test_every_way_together_that_is_offered_costs_what_it_says(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
 ) -> None:
     rooms = PlacementRooms(placement)
     people = sorted(rooms.where)[:14]
@@ -51,7 +51,7 @@ def test_every_way_together_that_is_offered_costs_what_it_says(
 
 def test_who_is_locked_is_not_moved_to_honour_a_wish(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
 ) -> None:
     everybody = list(placement.places.values_list("number", flat=True))
     places_lock(numbers=everybody, locked=True, **seen(placement, bob))
@@ -61,7 +61,7 @@ def test_who_is_locked_is_not_moved_to_honour_a_wish(
 
 def test_a_mutual_wish_that_no_room_allows_is_listed_with_its_fix(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
     client_of: ClientOf,
 ) -> None:
     cohort = placement.cohort
@@ -91,7 +91,7 @@ def test_a_mutual_wish_that_no_room_allows_is_listed_with_its_fix(
 
 def test_a_must_that_is_counted_again_while_they_live_apart_is_said_with_its_button(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
     client_of: ClientOf,
 ) -> None:
     cohort, client = placement.cohort, client_of(bob)
@@ -122,7 +122,7 @@ def test_a_must_that_is_counted_again_while_they_live_apart_is_said_with_its_but
 
 def test_a_must_is_solved_or_left_out_without_leaving_the_page(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
     client_of: ClientOf,
 ) -> None:
     """A swap once went to the rooms, so that the next request had to be looked for again."""
@@ -161,7 +161,7 @@ def test_a_must_is_solved_or_left_out_without_leaving_the_page(
 def test_how_requests_count_is_tried_beside_and_its_cost_told(
     bob: User,
     mallory: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
     client_of: ClientOf,
 ) -> None:
     address = f"/cohorts/{placement.cohort_id}/requests/"

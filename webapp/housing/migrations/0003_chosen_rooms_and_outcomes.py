@@ -1,4 +1,4 @@
-"""Rooms that staff choose within a late change, and what it is before and after."""
+"""Add the rooms that staff choose within a late change, and its figures before and after."""
 
 from django.db import migrations, models
 

@@ -8,20 +8,29 @@ from webapp.housing.models.building import (
     RoomState,
 )
 from webapp.housing.models.change import ProposedChange
-from webapp.housing.models.placement import AcceptedRoom, Place, Placement, PlacementEvent
+from webapp.housing.models.history import (
+    ActKind,
+    PlacementEvent,
+    PlacementVersion,
+    VersionOrigin,
+)
+from webapp.housing.models.placement import AcceptedRoom, Place, Placement
 from webapp.housing.models.request import Preference, RoommateRequest
 
 __all__ = [
     "MAX_BEDS",
     "AcceptedRoom",
+    "ActKind",
     "BuildingDraft",
     "BuildingList",
     "Place",
     "Placement",
     "PlacementEvent",
+    "PlacementVersion",
     "Preference",
     "ProposedChange",
     "Room",
     "RoomState",
     "RoommateRequest",
+    "VersionOrigin",
 ]

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from webapp.common.models import OrganisationOwned
 
-MAX_BEDS = 8  # beds in one room, as many as the placement solver takes
+MAX_BEDS = 8  # beds in one room; the placement solver takes no more
 KINDS = {1: "Single", 2: "Double", 3: "Triple", 4: "Quad"}
 
 
@@ -33,10 +33,10 @@ class BuildingList(OrganisationOwned):
 
 
 class RoomState(models.TextChoices):
-    """Whether students can be placed into a room."""
+    """State of a room: open to placement or not."""
 
     OPEN = "open", "Open"
-    KEPT = "kept", "Kept"
+    KEPT = "kept", "Held back"
     OFFLINE = "offline", "Offline"
 
 
@@ -74,25 +74,25 @@ class Room(models.Model):
 
     @property
     def label(self) -> str:
-        """Hall and room: Alder 312."""
+        """Hall and room name, such as Alder 312."""
         return f"{self.hall} {self.name}"
 
     @property
     def kind(self) -> str:
-        """Single, double, triple, quad or the number of beds."""
+        """Kind of room: single, double, triple, quad or the number of beds."""
         return KINDS.get(self.capacity, f"{self.capacity} beds")
 
     @property
     def is_open(self) -> bool:
-        """Whether a placement may use it."""
+        """Return True if a placement may use the room."""
         return self.state == RoomState.OPEN
 
 
 class BuildingDraft(OrganisationOwned):
-    """An uploaded list of rooms that is being checked; nothing of it is a building list yet.
+    """An uploaded list of rooms that is being checked and is not a building list yet.
 
     ``header``, ``rows`` and ``row_numbers`` are the file as it was read; ``roles`` says for every
-    column what it holds (:class:`webapp.housing.room_file.Column`).
+    column what it holds (:class:`engine.tabular.rooms.Column`).
     """
 
     KEPT_DAYS = 14

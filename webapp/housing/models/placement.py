@@ -2,7 +2,6 @@
 
 import uuid
 
-from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
@@ -11,12 +10,14 @@ from webapp.common.models import OrganisationOwned
 
 
 class Placement(OrganisationOwned):
-    """A cohort's rooms that are being decided; the scenarios of a cohort are its placements.
+    """A placement: a cohort's rooms under decision. The scenarios of a cohort are its placements.
 
-    ``revision`` counts its computed versions, ``best_at`` dates the certificate and ``changes``
-    counts what staff changed since then; ``version`` grows with every change, so that whoever
-    comes second is told. ``clashes`` names what made the last computation impossible. At most one
-    placement of a cohort is published.
+    ``version`` counts the acts: each entry of the history carries the count that it led to, so that
+    a decision can name what it saw. ``current`` is the computed or restored version in force
+    (:class:`webapp.housing.models.PlacementVersion`), ``revision`` how many computed ones were put
+    into force, ``best_at`` the time of its certificate, and ``changes`` how many acts have moved
+    somebody since. ``rules`` are those of the rooms in force. ``clashes`` lists the contradictions
+    that made the last computation impossible. At most one placement of a cohort is published.
     """
 
     HEAVY = ("rules", "figures")  # lists leave these in the database
@@ -38,6 +39,9 @@ class Placement(OrganisationOwned):
     )
     revision = models.PositiveIntegerField(default=0)
     version = models.PositiveIntegerField(default=1)
+    current = models.ForeignKey(
+        "housing.PlacementVersion", null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     best_at = models.DateTimeField(null=True)
     changes = models.PositiveIntegerField(default=0)
     figures = models.JSONField(default=dict)
@@ -61,32 +65,32 @@ class Placement(OrganisationOwned):
 
     @property
     def is_computed(self) -> bool:
-        """Whether there are rooms to decide."""
+        """Return True if there are rooms to decide about."""
         return self.revision > 0
 
     @property
     def is_near_best(self) -> bool:
-        """Whether its certificate says how near the best it is."""
+        """Return True if the certificate proves a bound on the distance from the best placement."""
         return is_telling(self.figures.get("relative_gap"))
 
     @property
     def is_published(self) -> bool:
-        """Whether it is the one that students get."""
+        """Return True if this is the placement that students get."""
         return self.published_at is not None
 
     @property
     def is_running(self) -> bool:
-        """Whether its rooms are being computed now."""
+        """Return True if its rooms are being computed now."""
         return self.job is not None and self.job.is_active
 
 
 class Place(models.Model):
-    """Where one student of a placement lives: a bed of a room, or nowhere yet.
+    """The place of one student in a placement: a bed of a room, or none yet.
 
-    The database itself keeps everybody in one bed and every bed with one student. ``has_left``
-    marks who withdrew after the students were placed. ``doubt`` is how many roommates are as good
-    as equally likely over how many there could be (0 to 1), by the pair model; None alone.
-    ``turn`` orders those who wait for a bed, smallest first, then by number.
+    The database enforces one bed per student and one student per bed. ``has_left`` marks a student
+    who withdrew after the students were placed. ``doubt`` is the uncertainty (0 to 1) by the pair
+    model: about equally likely roommates over possible roommates; None alone. ``turn`` orders
+    students who wait for a bed, smallest first, then by number.
     """
 
     placement = models.ForeignKey(Placement, on_delete=models.CASCADE, related_name="places")
@@ -125,7 +129,7 @@ class Place(models.Model):
 
 
 class AcceptedRoom(models.Model):
-    """A room that staff looked at and found good, with the people who lived there then.
+    """A room that staff accepted, with the people who lived there then.
 
     It counts for exactly these people: when one of them moves, the room is undecided again, and
     when the move is undone it is accepted again. ``members`` are numbers in rising order.
@@ -144,30 +148,3 @@ class AcceptedRoom(models.Model):
 
     def __str__(self) -> str:
         return f"{self.room} accepted"
-
-
-class PlacementEvent(models.Model):
-    """One change by staff with the places before and after it: enough to undo it exactly.
-
-    ``before`` and ``after`` are [[student number, room key or None, bed, locked, left], ...]; read
-    backwards they are the history of each bed. ``rooms`` is [[room key, before, after], ...] of
-    rooms that were accepted or kept back, each side [state, accepted members or None].
-    """
-
-    placement = models.ForeignKey(Placement, on_delete=models.CASCADE, related_name="events")
-    revision = models.PositiveIntegerField()
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
-    sentence = models.CharField(max_length=300)
-    before = models.JSONField()
-    after = models.JSONField()
-    rooms = models.JSONField(default=list)
-    created_at = models.DateTimeField(auto_now_add=True)
-    undone_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ["-pk"]
-
-    def __str__(self) -> str:
-        return self.sentence

@@ -1,4 +1,4 @@
-"""Who asked to live with whom, who needs what, and which hall they would like."""
+"""Roommate requests, and preferences for halls and kinds of room."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from django.db import models
 class RoommateRequest(models.Model):
     """One student's wish to live with another, as it was written.
 
-    ``written`` is what the student or the file said, kept only until it is matched; ``target`` is
+    ``written`` is the text of the student or the file, kept only until it is matched; ``target`` is
     the student that it means. A request is never shown to students.
     """
 

@@ -1,1 +1,1 @@
-"""What pages read of building lists, requests and placements."""
+"""Queries of building lists, requests and placements for pages."""

@@ -1,4 +1,4 @@
-"""The page of late changes: who moves and why, who gets a room, who left."""
+"""The page of late changes: students who move with reasons, who get a room, and who left."""
 
 import math
 from collections import defaultdict
@@ -15,10 +15,11 @@ from webapp.housing.rules import PRICES
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.offers import beds_for
 from webapp.housing.selectors.placements import PlacementRooms, unplaced_reasons
+from webapp.housing.services.changes import computed_change, is_stale
 
 SHOWN_WAITING = 20
-SMALLEST = 0.005  # score: a change of the mean that is shown as none
-# Lines of "before and after": a figure of an outcome and its words; what is a count of a whole.
+SMALLEST = 0.005  # score: a smaller change of the mean is shown as none
+# Lines of "before and after": figures of an outcome that are a count of a total, and their words.
 COMPARED = (
     ("mutual", "Mutual requests"),
     ("one_sided", "One-sided requests"),
@@ -29,7 +30,7 @@ COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class ChangedPlace:
-    """One student whose room would change, with the one reason in words."""
+    """One student whose room would change, with one reason in words."""
 
     number: int
     before: Room | None
@@ -43,14 +44,14 @@ class ChangedPlace:
         return f"S-{self.number}"
 
     def matches(self, query: str) -> bool:
-        """Whether the id or one of the rooms holds the words of a search."""
+        """Return True if the id or one of the rooms contains the words of a search."""
         names = [self.label, *(room.label for room in (self.before, self.after) if room)]
         return any(query.casefold() in name.casefold() for name in names)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedFigure:
-    """One line of "before and after"; ``is_better`` is None where it is neither."""
+    """One line of "before and after"; ``is_better`` is None if it is neither better nor worse."""
 
     title: str
     before: str
@@ -61,11 +62,7 @@ class ComparedFigure:
 
 def changes_context(placement: Placement, query: str = "") -> dict[str, Any]:
     """Return the context of the page of late changes; ``query`` is part of an id or a room."""
-    change = (
-        ProposedChange.objects.filter(placement=placement)
-        .select_related("job", "curve_job")
-        .first()
-    )
+    change = computed_change(placement)
     students = dict(placement.cohort.students.values_list("pk", "number"))
     rooms = PlacementRooms(placement)
     withdrawn = list(placement.places.filter(has_left=True))
@@ -103,17 +100,17 @@ def changes_context(placement: Placement, query: str = "") -> dict[str, Any]:
         ],
         "compared": compared_figures(change.outcomes),
         "n_housed": rooms.n_placed,
-        "is_stale": change.version != placement.version,
+        "is_stale": is_stale(placement, change),
     }
 
 
 def _step(price: float) -> int:
-    """Return the step of the slider that is nearest to a price, on the log axis."""
+    """Return the slider step nearest to a price, on the log axis."""
     return min(range(len(PRICES)), key=lambda k: abs(math.log(PRICES[k] / price)))
 
 
 def _waiting(rooms: PlacementRooms, numbers: list[int]) -> list[dict[str, Any]]:
-    """Return who waits, in order, with what they need and the beds that they may be offered."""
+    """Return the waiting students in order, with their needs and the beds they may be offered."""
     if not numbers:
         return []
     offers = beds_for(rooms, numbers, Scores(rooms.placement))
@@ -122,7 +119,7 @@ def _waiting(rooms: PlacementRooms, numbers: list[int]) -> list[dict[str, Any]]:
 
 
 def _curve_words(curve: Sequence[Sequence[float]]) -> str:
-    """Return what no price changes: who has to move, and who has no room; "" while unknown."""
+    """Return the moves and students without a room that no price changes; "" while unknown."""
     if len(curve) < len(PRICES):
         return ""
     must = int(min(point[1] for point in curve))
@@ -146,16 +143,16 @@ def compared_figures(outcomes: Mapping[str, Any]) -> list[ComparedFigure]:
         change = round(new["mean"], 2) - round(old["mean"], 2)
         better = None if abs(change) < SMALLEST else change > 0
         means = (formats.number(old["mean"], 2), formats.number(new["mean"], 2))
-        lines.append(ComparedFigure("Mean score", *means, signed(change), better))
+        lines.append(ComparedFigure("Mean score", means[0], means[1], signed(change), better))
     if old["low"] is not None:
         title = f"Rooms below {formats.number(old['low'], 1)}"
         lines.append(_counted_line(title, old["rooms_below"], new["rooms_below"], is_good=False))
     for key, title in COMPARED:
         if old[key][1] or new[key][1]:
-            texts = [f"{side[key][0]:,} of {side[key][1]:,}" for side in (old, new)]
+            before, after = (f"{side[key][0]:,} of {side[key][1]:,}" for side in (old, new))
             change = new[key][0] - old[key][0]
             better = None if not change else change > 0
-            lines.append(ComparedFigure(title, *texts, signed(change, 0), better))
+            lines.append(ComparedFigure(title, before, after, signed(change, 0), better))
     return [*lines, _counted_line("Beds free", old["beds_free"], new["beds_free"], is_good=None)]
 
 
@@ -166,7 +163,7 @@ def _counted_line(title: str, before: int, after: int, *, is_good: bool | None) 
 
 
 def explained_changes(placement: Placement, change: ProposedChange) -> list[ChangedPlace]:
-    """Return everybody whose room would change, with the reason, by number."""
+    """Return the students whose room would change, with the reason, by number."""
     students = dict(placement.cohort.students.values_list("pk", "number"))
     return _explained(PlacementRooms(placement), change, students)
 

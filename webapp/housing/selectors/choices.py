@@ -1,4 +1,4 @@
-"""Another room for one student: free beds and swaps that break no rule, and what each changes."""
+"""Other rooms for one student: free beds and swaps that break no rule, with their effects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SHOWN = 12  # rooms that a choice lists
 class RoomChoice:
     """A room that a student could move to.
 
-    ``own`` is the student's score there (None alone), ``total`` what all rooms together gain, and
+    ``own`` is the student's score there (None alone), ``total`` the gain of all rooms together, and
     ``reason`` the rule that the move would break; "" when it breaks none.
     """
 
@@ -31,7 +31,7 @@ class RoomChoice:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Where a student could live instead: the best rooms first, then the best swaps."""
+    """The rooms where a student could live instead, best first, then the best swaps."""
 
     number: int
     card: RoomCard | None
@@ -50,10 +50,10 @@ class Choices:
 def choices_of(rooms: PlacementRooms, number: int, query: str = "") -> Choices:
     """Return rooms with a free bed and swaps for one student of a placement.
 
-    ``query`` narrows rooms to those whose hall and name hold its words; rooms that it names and
-    that would break a rule are listed with it.
+    ``query`` limits rooms to those whose hall and name contain its words; rooms that it names and
+    that would break a rule are listed with that rule.
 
-    Raises HousingError for somebody who is not in the placement, or who is locked.
+    Raises HousingError for a student who is not in the placement, or who is locked.
     """
     place = next((p for p in rooms.places if p["number"] == number), None)
     if place is None:
@@ -106,7 +106,7 @@ def _free_rooms(
 def _after_leaving(
     own: RoomCard | None, here: list[int], pairs: Mapping[int, np.floating]
 ) -> float:
-    """Return what a room gains when somebody leaves it: the mean over fewer pairs."""
+    """Return the gain of a room when a student leaves: the mean is over fewer pairs."""
     if own is None or not here:
         return 0.0
     before = sum(p.score for p in own.people if p.score is not None) / 2
@@ -117,7 +117,7 @@ def _after_leaving(
 def _choice(
     card: RoomCard, pairs: Mapping[int, np.floating], leaving: float, reason: str
 ) -> RoomChoice:
-    """Return a room with what it counts once the student lives there, exactly."""
+    """Return a room with its exact scores once the student lives there."""
     people = [person.number for person in card.people]
     if not people:
         return RoomChoice(card, None, leaving, reason)

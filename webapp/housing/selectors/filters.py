@@ -1,4 +1,4 @@
-"""Which rooms a page shows: the filters of its address, and whom they let through."""
+"""Filters of the rooms on a page, read from its address."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -6,24 +6,24 @@ from dataclasses import dataclass, fields
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
 
 DOUBTFUL = 0.6  # share of likely roommates from which a room counts as doubtful
-# What to look for: the word of the address, and the words on the page.
+# Filters of the address, and their words on the page.
 LOOKS = {
     "undecided": "Undecided",
     "accepted": "Accepted",
     "locked": "Locked",
     "missed": "Requests missed",
-    "doubtful": f"Doubt of {DOUBTFUL:.0%} or more".replace("%", " %"),
+    "doubtful": f"Uncertainty of {DOUBTFUL:.0%} or more".replace("%", " %"),
     "pulled": "Somebody pulls it down",
     "free": "Free beds",
     "empty": "Empty",
-    "shut": "Kept or offline",
+    "shut": "Held back or offline",
 }
 ANYBODY = "anybody"
 
 
 @dataclass(frozen=True, slots=True)
 class RoomFilter:
-    """The filters of an address; "" lets everything through.
+    """The filters of an address; an empty filter admits every room.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class RoomFilter:
 
     @property
     def narrows(self) -> bool:
-        """Whether anything but the hall is chosen."""
+        """Return True if a filter other than the hall is set."""
         return bool(self.floor or self.q or self.kind or self.look or self.designation)
 
     def lets(self, card: RoomCard) -> bool:
-        """Whether a room passes."""
+        """Return True if a room passes the filters."""
         room = card.room
         if self.hall and room.hall != self.hall:
             return False

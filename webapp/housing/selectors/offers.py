@@ -1,4 +1,4 @@
-"""Beds for those who wait: who of the waiting list may live in a room, and what that changes."""
+"""Beds for the waiting list: students who may live in a room, and the change of the score."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ OFFERED = 3
 
 @dataclass(frozen=True, slots=True)
 class BedOffer:
-    """A free bed for somebody who waits; ``gain`` is what it changes in the total score."""
+    """A free bed for a waiting student; ``gain`` is the change of the total score."""
 
     number: int
     room: Room
@@ -25,8 +25,8 @@ class BedOffer:
         return f"S-{self.number}"
 
 
-def who_may_move_in(rooms: PlacementRooms, card: RoomCard, scores: Scores) -> list[BedOffer]:
-    """Return the first of the waiting list, in their order, who break no rule in a room."""
+def bed_offers(rooms: PlacementRooms, card: RoomCard, scores: Scores) -> list[BedOffer]:
+    """Return the first students of the waiting list, in order, who break no rule in a room."""
     if not card.free or not rooms.homeless:
         return []
     if rooms_taken_elsewhere(rooms.placement, [card.room.pk]):
@@ -48,7 +48,7 @@ def who_may_move_in(rooms: PlacementRooms, card: RoomCard, scores: Scores) -> li
 def beds_for(
     rooms: PlacementRooms, numbers: list[int], scores: Scores
 ) -> dict[int, list[BedOffer]]:
-    """Return up to three free beds for each student who waits, best first."""
+    """Return up to three free beds for each waiting student, best first."""
     students = rooms.students(numbers)
     taken = rooms_taken_elsewhere(rooms.placement)
     free = [card for card in rooms.cards() if card.free and card.room.pk not in taken]
@@ -71,7 +71,7 @@ def beds_for(
 
 
 def _gain(scores: Scores, card: RoomCard, number: int) -> float:
-    """Return by how much the total grows when somebody moves into a free bed."""
+    """Return the gain of the total score when a student moves into a free bed."""
     inside = [person.number for person in card.people]
     if not inside:
         return 0.0

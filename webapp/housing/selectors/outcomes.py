@@ -1,7 +1,8 @@
-"""What came out of a placement, in the figures by which placements are compared."""
+"""Outcome of a placement: the figures by which placements are compared."""
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -14,8 +15,8 @@ LOWEST = 0.05  # share of the shared rooms that count as low
 
 
 def side_by_side(placements: Sequence[Placement]) -> list[PlacementRooms]:
-    """Return placements of one cohort with their rooms, each thing they share read once."""
-    lists: dict[int, list[Room]] = {}
+    """Return placements of one cohort with their rooms; shared data are read once."""
+    lists: dict[UUID, list[Room]] = {}
     wishes = CohortWishes(placements[0].cohort_id) if placements else None
     found = []
     for placement in placements:
@@ -26,7 +27,7 @@ def side_by_side(placements: Sequence[Placement]) -> list[PlacementRooms]:
 
 
 def low_score(rooms: PlacementRooms) -> float | None:
-    """Return the score below which about one shared room in twenty lies, to a tenth."""
+    """Return the score below which about 1 of 20 shared rooms lies, to a tenth."""
     known = [card.score for card in rooms.cards() if card.score is not None]
     return round(float(np.quantile(known, LOWEST)), 1) if known else None
 
@@ -70,13 +71,13 @@ def _needs_met(rooms: PlacementRooms) -> tuple[int, int]:
         needs = needs_in(attributes, rooms.rules.needs)
         if needs and number in rooms.where:
             asked += 1
-            offered = met_by.get(rooms.where[number], set())
+            offered = met_by.get(rooms.where[number] or 0, set())
             met += all(need.casefold() in offered for need in needs)
     return met, asked
 
 
 def _choices_met(rooms: PlacementRooms) -> tuple[int, int, int]:
-    """Return how many live in their first choice, in any of their choices, and how many chose."""
+    """Return how many students live in their first choice, in any choice, and how many chose."""
     room_of = {room.pk: room for room in rooms.rooms}
     first: set[int] = set()
     any_choice: set[int] = set()
@@ -85,7 +86,7 @@ def _choices_met(rooms: PlacementRooms) -> tuple[int, int, int]:
         if number not in rooms.where:
             continue
         choosers.add(number)
-        room = room_of.get(rooms.where[number])
+        room = room_of.get(rooms.where[number] or 0)
         if room is not None and wanted.casefold() in (room.hall.casefold(), room.kind.casefold()):
             any_choice.add(number)
             if rank == 1:

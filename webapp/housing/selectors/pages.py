@@ -1,13 +1,16 @@
-"""Everything that the page of a placement needs, for the full page and for its fragments alike."""
+"""Contexts of the page of a placement, for the full page and for its fragments alike."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from webapp.accounts.models import User
 from webapp.common.listing import page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.models import Placement
+from webapp.housing.selectors.drafts import drafts_of
 from webapp.housing.selectors.filters import ANYBODY, LOOKS, RoomFilter, matching_cards
+from webapp.housing.selectors.needs import uncounted_needs
 from webapp.housing.selectors.placements import (
     Person,
     PlacementRooms,
@@ -17,21 +20,23 @@ from webapp.housing.selectors.placements import (
 )
 from webapp.housing.selectors.publication import publish_question
 from webapp.housing.selectors.rooms import room_drawer
+from webapp.housing.selectors.versions import waiting_context
+from webapp.housing.services.placements import left_out_of
 from webapp.matching.selectors.models import learned_since
 
 VIEWS = ("rooms", "table", "students")
 FILTERS = ("hall", "floor", "q", "kind", "look", "designation")
 KEPT = (*FILTERS, "view", "sort", "whole", "page")
 A_PAGE = 50  # rows of a table
-SHOWN_WHOLE = 120  # rooms up to which a filter shows all that match
-MANY = 60  # rooms from which a decision renders the whole page again
-SMALL = 100  # rooms up to which all halls are shown at once
+SHOWN_WHOLE = 120  # a filter with at most this many rooms shows all of them
+MANY = 60  # a decision about at least this many rooms renders the whole page again
+SMALL = 100  # with at most this many rooms, all halls are shown at once
 SORTS = {"": "As in the list", "score": "Lowest score first", "doubt": "Most doubt first"}
 
 
 @dataclass(frozen=True, slots=True)
 class StudentRow:
-    """One student of the list by student; ``card`` is None without a room."""
+    """One line of the list by student; ``card`` is None without a room."""
 
     person: Person
     card: RoomCard | None
@@ -39,13 +44,17 @@ class StudentRow:
     reason: str = ""
 
 
-def placement_context(placement: Placement, parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of a placement's page under the parameters of its address."""
+def placement_context(
+    placement: Placement, parameters: Mapping[str, str], user: User
+) -> dict[str, Any]:
+    """Return the context of a placement's page for the parameters of its address."""
     kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
     context: dict[str, Any] = {
         "placement": placement,
         "kept": kept,
         "successor": learned_since(placement.model),
+        "uncounted": uncounted_needs(placement),
+        "left_out": left_out_of(placement),
     }
     if not placement.is_computed:
         return context
@@ -73,6 +82,8 @@ def placement_context(placement: Placement, parameters: Mapping[str, str]) -> di
         }
         | _listed(rooms, cards, view, kept, wanted)
         | _drawer(rooms, parameters, cards)
+        | waiting_context(placement, len(rooms.homeless))
+        | {"drafts": drafts_of(placement, user) if user.is_staff_member else []}
     )
 
 
@@ -87,7 +98,7 @@ def drawer_context(placement: Placement, parameters: Mapping[str, str]) -> dict[
 def changed_context(
     placement: Placement, parameters: Mapping[str, str], changed: Collection[int]
 ) -> dict[str, Any]:
-    """Return the context of what a decision changed: some rooms, the figures and the drawer."""
+    """Return the context of the changes of a decision: some rooms, the figures and the drawer."""
     kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
     rooms = PlacementRooms(placement)
     wanted = _wanted(rooms, kept)
@@ -115,15 +126,14 @@ def changed_context(
 
 
 def rooms_matching(placement: Placement, parameters: Mapping[str, str]) -> list[RoomCard]:
-    """Return the rooms that the filters of an address show, all pages of them."""
+    """Return the rooms that the filters of an address show, on all pages."""
     kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
-    context = placement_context(placement, kept)
-    found: list[RoomCard] = context.get("matching", [])
-    return found
+    rooms = PlacementRooms(placement)
+    return matching_cards(rooms, _wanted(rooms, kept)) if placement.is_computed else []
 
 
 def _wanted(rooms: PlacementRooms, kept: Mapping[str, str]) -> RoomFilter:
-    """Return the filters of an address; without one, of many rooms the first hall is shown."""
+    """Return the filters of an address; without one, the first hall if there are many rooms."""
     halls = dict.fromkeys(room.hall for room in rooms.rooms)
     hall = kept.get("hall", "")
     if hall not in halls:
@@ -146,7 +156,7 @@ def _facts(rooms: PlacementRooms) -> dict[str, Any]:
         "n_all_rooms": len(rooms.rooms),
         "n_decided": sum(card.is_accepted or card.is_locked for card in lived_in),
         "n_mutual": len(rooms.requests.mutual),
-        # Asked for by the template, where an administrator may publish.
+        # Called by the template only where an administrator may publish.
         "publish_question": lambda: publish_question(rooms.placement, homeless),
     }
 
@@ -168,7 +178,7 @@ def _listed(
     kept: Mapping[str, str],
     wanted: RoomFilter,
 ) -> dict[str, Any]:
-    """Return what the chosen view lists."""
+    """Return the rows of the chosen view."""
     sort = kept.get("sort", "") if kept.get("sort", "") in SORTS else ""
     if view == "rooms":
         is_whole = wanted.narrows and len(cards) <= SHOWN_WHOLE
@@ -212,15 +222,15 @@ def _homeless_rows(rooms: PlacementRooms) -> list[StudentRow]:
 def _drawer(
     rooms: PlacementRooms, parameters: Mapping[str, str], listed: Sequence[RoomCard]
 ) -> dict[str, Any]:
-    """Return the drawer of the room that the address names; nothing when none is open."""
+    """Return the drawer of the room that the address names; nothing if none is open."""
     key = whole_number(parameters.get("room", ""))
     cards = rooms.cards()
     index = next((k for k, card in enumerate(cards) if card.room.pk == key), None)
     if index is None:
         return {}
     parts = parameters.get("pair", "").split("-")
-    numbers = [whole_number(digits_of(part)) for part in parts]
-    pair = (numbers[0], numbers[1]) if len(numbers) == 2 and None not in numbers else None
+    numbers = [n for part in parts if (n := whole_number(digits_of(part))) is not None]
+    pair = (numbers[0], numbers[1]) if len(parts) == len(numbers) == 2 else None
     order = [card.room.pk for card in listed]
     order = order if key in order else [card.room.pk for card in cards]
     place = order.index(cards[index].room.pk)

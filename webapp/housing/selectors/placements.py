@@ -1,11 +1,11 @@
-"""The page of a placement: halls, floors and rooms, with who lives there and what to look at."""
+"""The page of a placement: halls, floors and rooms, with their students and points to check."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import Count
 
@@ -18,9 +18,9 @@ from webapp.housing.rules import MUST, PlacementRules, needs_of_student
 from webapp.housing.scores import room_score
 from webapp.housing.selectors.wishes import CohortWishes
 
-SHOWN_A_FLOOR = 9  # rooms, when one hall is looked at
-SHOWN_OF_MANY = 3  # when all are
-LOW = -0.05  # how far below the room's mean somebody is who "pulls it down" (score)
+SHOWN_A_FLOOR = 9  # rooms, on the page of one hall
+SHOWN_OF_MANY = 3  # rooms, on the page of all halls
+LOW = -0.05  # score relative to the room's mean, below which a student "pulls it down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Person:
 
 @dataclass(slots=True)
 class RoomCard:
-    """One room as its card shows it."""
+    """One room as shown on its card."""
 
     room: Room
     people: list[Person]
@@ -53,18 +53,18 @@ class RoomCard:
 
     @property
     def doubt(self) -> float | None:
-        """The mean doubt of its people; None alone."""
+        """The mean uncertainty of its people; None alone."""
         known = [p.doubt for p in self.people if p.doubt is not None]
         return sum(known) / len(known) if known and len(self.people) > 1 else None
 
     @property
     def free(self) -> int:
-        """Beds that nobody has, of a room that is open."""
+        """Free beds of an open room."""
         return self.room.capacity - len(self.people) if self.room.is_open else 0
 
     @property
     def is_locked(self) -> bool:
-        """Whether everybody in it is locked."""
+        """Return True if all its people are locked."""
         return bool(self.people) and all(person.is_locked for person in self.people)
 
     @property
@@ -86,7 +86,7 @@ class FloorCards:
 
     @property
     def shown(self) -> list[RoomCard]:
-        """The rooms worth a look first, or all when asked for."""
+        """The rooms worth a look first, or all on request."""
         if self.is_whole or len(self.cards) <= self.at_most:
             return self.cards
         worth = sorted(self.cards, key=lambda card: card.concern)[: self.at_most]
@@ -95,7 +95,7 @@ class FloorCards:
 
     @property
     def key(self) -> str:
-        """Hall and floor as the address names them."""
+        """Hall and floor as written in the address."""
         return f"{self.hall}|{self.name}"
 
     @property
@@ -110,14 +110,14 @@ class FloorCards:
 
     @property
     def mean(self) -> float | None:
-        """The mean score of everybody who lives with somebody."""
+        """The mean score of all students with roommates."""
         scores = [p.score for card in self.cards for p in card.people if p.score is not None]
         return sum(scores) / len(scores) if scores else None
 
 
 @dataclass(frozen=True, slots=True)
 class HallFill:
-    """How full one hall is."""
+    """Beds taken and free in one hall."""
 
     name: str
     taken: int
@@ -125,7 +125,7 @@ class HallFill:
 
 
 def placement_listing(user: User, parameters: Mapping[str, str]) -> Listing[Placement]:
-    """Return a page of the placements; each knows ``n_people`` and ``n_placed``."""
+    """Return a page of the placements, annotated with ``n_people`` and ``n_placed``."""
     placements = light(owned_by(Placement, user), "cohort", "model", "job", "buildings")
     numbers = {"n_people": Count("pk"), "n_placed": Count("room")}
     tally = Tally(Place.objects.filter(has_left=False), "placement", numbers)
@@ -135,8 +135,8 @@ def placement_listing(user: User, parameters: Mapping[str, str]) -> Listing[Plac
 class PlacementRooms:
     """Rooms, people and requests of one placement, read once for a page.
 
-    Placements that are looked at side by side share what they have in common: ``wishes`` of their
-    cohort and ``rooms`` of their building list.
+    Placements shown side by side share the ``wishes`` of their cohort and the ``rooms`` of their
+    building list.
     """
 
     def __init__(
@@ -149,11 +149,10 @@ class PlacementRooms:
         self.rules = PlacementRules.from_json(placement.rules)
         self.rooms = list(placement.buildings.rooms.all()) if rooms is None else rooms
         self.wishes = wishes or CohortWishes(placement.cohort_id)
-        self.places = list(
-            placement.places.filter(has_left=False).values(
-                "number", "room_id", "bed", "is_locked", "score", "doubt", "turn"
-            )
+        rows = placement.places.filter(has_left=False).values(
+            "number", "room_id", "bed", "is_locked", "score", "doubt", "turn"
         )
+        self.places = cast("list[dict[str, Any]]", list(rows))
         self._accepted: dict[int, list[int]] = dict(
             placement.accepted_rooms.values_list("room_id", "members")
         )
@@ -168,14 +167,14 @@ class PlacementRooms:
     def once_moved(
         self, rooms: Mapping[int, int | None], scores: Mapping[int, float | None]
     ) -> "PlacementRooms":
-        """Return the placement as it would be with everybody in the rooms given, by number.
+        """Return the placement after everybody has moved to the given rooms, by number.
 
-        Who is in ``rooms`` but not in the placement yet is added; beds are numbered anew.
+        Students in ``rooms`` who are not in the placement yet are added; beds are renumbered.
         """
         moved = copy(self)
         moved.__dict__.pop("_cards", None)
         known = {place["number"]: place for place in self.places}
-        blank = {"is_locked": False, "doubt": None, "turn": 0}
+        blank: dict[str, Any] = {"is_locked": False, "doubt": None, "turn": 0}
         moved.places = [
             {
                 **known.get(number, blank),
@@ -196,18 +195,18 @@ class PlacementRooms:
 
     @property
     def homeless(self) -> list[int]:
-        """Numbers of the people without a room, in the order in which they wait."""
+        """Numbers of the people without a room, in the order of the waiting list."""
         waiting = [place for place in self.places if place["room_id"] is None]
         return [p["number"] for p in sorted(waiting, key=lambda p: (p["turn"], p["number"]))]
 
     @property
     def n_placed(self) -> int:
-        """People with a room."""
+        """Number of people with a room."""
         return len(self.places) - len(self.homeless)
 
     @property
     def n_beds(self) -> int:
-        """Open beds of all halls."""
+        """Number of open beds in all halls."""
         return sum(room.capacity for room in self.rooms if room.is_open)
 
     def students(self, numbers: Sequence[int]) -> dict[int, Student]:
@@ -216,12 +215,12 @@ class PlacementRooms:
         return {s.number: s for s in students.filter(number__in=set(numbers))}
 
     def is_together(self, a: int, b: int) -> bool:
-        """Whether two people share a room."""
+        """Return True if two people share a room."""
         return self._where.get(a) is not None and self._where.get(a) == self._where.get(b)
 
     @cached_property
     def _musts(self) -> dict[int, set[int]]:
-        """Whom each student has to live with, by the requests that are a must here."""
+        """The students whom each student has to live with, by the requests that are a must here."""
         found: dict[int, set[int]] = defaultdict(set)
         graph = self.requests
         for pairs, counts in (
@@ -234,9 +233,9 @@ class PlacementRooms:
         return found
 
     def musts_apart(self) -> list[tuple[int, int]]:
-        """Return who have to live together here and do not, each pair once, by number.
+        """Return the pairs who must live together here and do not, each once, by number.
 
-        A request that is counted again later, or imported, is a must that no run has seen yet.
+        A request that is counted again later, or imported, is a must that no run has used yet.
         """
         return sorted(
             (a, b)
@@ -246,9 +245,9 @@ class PlacementRooms:
         )
 
     def parting(self, number: int, room: int | None, moving: Collection[int] = ()) -> str:
-        """Return why a student cannot live in a room when somebody who must be with them does not.
+        """Return why a student cannot live in a room: a pair who must live together would part.
 
-        "" when no request that is a must would break. ``moving`` are people who leave their rooms.
+        "" if no request that is a must would break. ``moving`` are people who leave their rooms.
         """
         for other in sorted(self._musts.get(number, ())):
             where = self._where.get(other)
@@ -257,7 +256,7 @@ class PlacementRooms:
         return ""
 
     def halls(self) -> list[HallFill]:
-        """Return how full the halls are, in the order of the list."""
+        """Return the beds taken in each hall, in the order of the list."""
         beds: dict[str, int] = {}
         for room in self.rooms:
             beds[room.hall] = beds.get(room.hall, 0) + (room.capacity if room.is_open else 0)
@@ -311,9 +310,9 @@ class PlacementRooms:
 
 
 def floors_of(cards: Sequence[RoomCard], whole: str, *, is_whole: bool) -> list[FloorCards]:
-    """Return rooms by floor; ``whole`` names a floor of which all are shown, or all are.
+    """Return rooms by floor; ``whole`` names a floor that is shown whole, ``is_whole`` shows all.
 
-    Of many halls at once each floor shows fewer: a page is to be looked at, not to be scrolled.
+    With many halls each floor shows fewer rooms, so that the page needs little scrolling.
     """
     at_most = SHOWN_A_FLOOR if len({card.room.hall for card in cards}) <= 3 else SHOWN_OF_MANY
     floors: dict[tuple[str, str], FloorCards] = {}
@@ -326,11 +325,11 @@ def floors_of(cards: Sequence[RoomCard], whole: str, *, is_whole: bool) -> list[
 
 
 def unplaced_reasons(rooms: PlacementRooms) -> Mapping[int, str]:
-    """Return what each person without a room needs, in words; "" where nothing is special."""
+    """Return the needs of each person without a room, in words; "" if there are none."""
     students = rooms.placement.cohort.students.filter(number__in=rooms.homeless)
     return {s.number: ", ".join(needs_of_student(s, rooms.rules.needs)).lower() for s in students}
 
 
 def find_place(placement: Placement, number: int) -> Place | None:
-    """Return where a student of a placement lives."""
+    """Return a student's place in a placement."""
     return placement.places.filter(number=number).select_related("room", "student").first()

@@ -1,9 +1,11 @@
-"""What publishing a placement would do, in the words of the question before it."""
+"""Effects of publishing a placement, in the words of the confirmation question."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from webapp.common.formats import counted
 from webapp.housing.models import Placement
+
+NAMED = 8  # students whom a question names
 
 
 def moved_between(before: Placement, after: Placement) -> int:
@@ -13,26 +15,62 @@ def moved_between(before: Placement, after: Placement) -> int:
     return sum(rooms.get(student, room) != room for student, room in now)
 
 
+def withdrawal_notes(placement: Placement) -> list[str]:
+    """Return other applications' sentences on the effects of withdrawing a publication."""
+    return [note for source in _notes for note in source(placement)]
+
+
+def register_withdrawal_notes(source: Callable[[Placement], Iterable[str]]) -> None:
+    """Add a source of sentences to the question before a publication is withdrawn."""
+    _notes.append(source)
+
+
+_notes: list[Callable[[Placement], Iterable[str]]] = []
+
+
+def losing_between(before: Placement, after: Placement) -> list[int]:
+    """Return the students with a bed in one placement and none in another, by number."""
+    housed = before.places.filter(room__isnull=False).values_list("student_id", "number")
+    has_bed = set(after.places.filter(room__isnull=False).values_list("student_id", flat=True))
+    return sorted(number for student, number in housed if student not in has_bed)
+
+
 def publish_question(placement: Placement, homeless: Sequence[int]) -> str:
-    """Return what publishing would do, for the question before it."""
+    """Return the effects of publishing, for the confirmation question."""
     other = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False).first()
-    moved = 0 if other is None or other.pk == placement.pk else moved_between(other, placement)
-    return publish_words(placement, homeless, other, moved)
+    if other is None or other.pk == placement.pk:
+        return publish_words(homeless, None, 0, [])
+    moved, losing = moved_between(other, placement), losing_between(other, placement)
+    return publish_words(homeless, other, moved, losing)
 
 
 def publish_words(
-    placement: Placement, homeless: Sequence[int], published: Placement | None, moved: int
+    homeless: Sequence[int],
+    published: Placement | None,
+    moved: int,
+    losing: Sequence[int],
 ) -> str:
-    """Return who has no room, and how many move from what is published now, in sentences."""
+    """Return sentences on students without a room and on published beds that change or go.
+
+    The publication of ``published`` ends; the students in ``losing`` have a bed only there.
+    """
     parts = []
     if homeless:
-        names = ", ".join(f"S-{n}" for n in homeless[:8])
-        more = f" and {len(homeless) - 8} more" if len(homeless) > 8 else ""
         parts.append(
-            f"{counted(len(homeless), 'student has', 'students have')} no room: {names}{more}."
+            f"{counted(len(homeless), 'student has', 'students have')} no room: {_named(homeless)}."
         )
-    if published is not None and published.pk != placement.pk:
+    if published is not None:
         parts.append(
-            f"{published.name} is published now; {counted(moved, 'person moves', 'people move')}."
+            f"{published.name} is published now, and would not be any more; "
+            f"{counted(moved, 'person moves', 'people move')}."
         )
+    if losing:
+        lose = counted(len(losing), "student loses a published bed", "students lose published beds")
+        parts.append(f"{lose}: {_named(losing)}.")
     return " ".join(parts)
+
+
+def _named(numbers: Sequence[int]) -> str:
+    names = ", ".join(f"S-{n}" for n in numbers[:NAMED])
+    more = f" and {len(numbers) - NAMED:,} more" if len(numbers) > NAMED else ""
+    return f"{names}{more}"

@@ -1,4 +1,4 @@
-"""How requests count in a cohort's placement, what that honours, and what it costs."""
+"""How a cohort's placement counts requests, how many it honours, and what they cost."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ WORDS = {MUST: "a must", NO: "not counted"}
 
 @dataclass(frozen=True, slots=True)
 class CostAgainst:
-    """What the reference's way of counting costs beside another scenario, in learned score."""
+    """Cost of the reference's way of counting against another scenario, in learned score."""
 
     placement: Placement
     words: str
@@ -28,14 +28,14 @@ class CostAgainst:
 
 
 def reference_placement(cohort: Cohort) -> Placement | None:
-    """Return the placement that the page speaks of: the published one, or what changed last."""
+    """Return the reference placement of the page: the published one, or the last changed."""
     placements = cohort.placements.select_related("cohort", "model", "job", "buildings")
     published = placements.filter(published_at__isnull=False).first()
     return published or placements.order_by("-updated_at").first()
 
 
 def counts_context(cohort: Cohort, placement: Placement, requests: RequestPairs) -> dict[str, Any]:
-    """Return how requests count in a placement: its rules, what they honour, what they cost."""
+    """Return how a placement counts requests: its rules, the honoured requests and the cost."""
     rules = PlacementRules.from_json(placement.rules)
     context: dict[str, Any] = {"reference": placement, "rules": rules}
     if not placement.is_computed:
@@ -57,7 +57,7 @@ def counts_context(cohort: Cohort, placement: Placement, requests: RequestPairs)
 
 
 def _total(placement: Placement) -> float:
-    """Return the learned score of all rooms: half the sum over everybody's mean pair."""
+    """Return the learned score of all rooms: half the sum of every student's mean over pairs."""
     found = placement.places.filter(has_left=False).aggregate(sum=Sum("score"))
     return (found["sum"] or 0.0) / 2
 
@@ -65,7 +65,7 @@ def _total(placement: Placement) -> float:
 def _comparable(
     cohort: Cohort, placement: Placement, rules: PlacementRules
 ) -> list[tuple[Placement, str]]:
-    """Return the scenarios that differ in nothing but how requests count, and how they count."""
+    """Return the scenarios that differ only in how requests count, with that difference."""
     found = []
     others = cohort.placements.filter(
         revision__gt=0, model=placement.model_id, buildings=placement.buildings_id
@@ -84,7 +84,7 @@ def _rest(rules: PlacementRules) -> dict[str, Any]:
 
 
 def _difference(own: PlacementRules, theirs: PlacementRules) -> str:
-    """Return how another scenario counts requests, as far as it differs."""
+    """Return in words how another scenario counts requests differently."""
     parts: Sequence[tuple[str, str, str]] = (
         ("mutual", own.mutual, theirs.mutual),
         ("one-sided", own.one_sided, theirs.one_sided),

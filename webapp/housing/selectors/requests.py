@@ -1,13 +1,14 @@
-"""The page of requests: causes in the order of what stops a placement, one fix each."""
+"""The page of requests: the causes that stop a placement, in order, with one fix each."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Max
 
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.student_finder import Candidates, StudentFinder
 from webapp.common.formats import counted
 from webapp.common.listing import page_at
 from webapp.housing.models import Room, RoommateRequest
@@ -24,11 +25,10 @@ from webapp.housing.selectors.togetherness import (
     split_by_honoured,
 )
 from webapp.housing.services.checks import forbidden_numbers
-from webapp.housing.services.requests import NEEDS_COLUMN
-from webapp.housing.student_finder import Candidates, StudentFinder
+from webapp.housing.services.needs import NEEDS_COLUMN
 
 ANSWERS = ("answers", "attributes")  # columns of a student that nothing here reads
-# What the address may ask to see alone, and its name on the page.
+# Causes that the address may select, and their names on the page.
 CAUSES = {
     "groups": "splits",
     "impossible": "impossible",
@@ -39,29 +39,29 @@ CAUSES = {
     "mutual": "mutual",
     "left-out": "left_out",
 }
-ANSWERED = ("one_sided", "mutual")  # causes that a placement answers request by request
+ANSWERED = ("one_sided", "mutual")  # causes for which the placement answers each request
 TO_DECIDE = ("splits", "impossible", "circles", "themselves", "unknown")
 SHOWN = 5  # rows of a cause before "Show all"
 A_PAGE = 160  # requests of one kind that a page shows whole: 151 ms at 2,500 students
-DEFAULT_BEDS = 4  # the largest room where no building list is there yet
+DEFAULT_BEDS = 4  # beds of the largest room if there is no building list yet
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A request that names nobody for sure, with those it may mean and why."""
+    """A request that names no certain student, with the possible targets and reasons."""
 
     request: RoommateRequest
     near: Candidates
 
     @property
     def question(self) -> Any:
-        """The mail that asked the student whom they mean, or None."""
+        """The mail that asked the student about the target, or None."""
         return getattr(self.request, "question", None)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSplit:
-    """A group too large for any room, the parts proposed and the requests that this cuts."""
+    """A group too large for any room, with the proposed parts and the requests cut by them."""
 
     parts: tuple[tuple[int, ...], ...]
     cut: tuple[Pair, ...]
@@ -74,7 +74,7 @@ class GroupSplit:
 
 
 def graph_of(cohort: Cohort) -> RequestGraph:
-    """Return what the requests of a cohort amount to."""
+    """Return the requests of a cohort by kind."""
     related = ("student", "target", "question")
     requests = RoommateRequest.objects.filter(cohort=cohort).select_related(*related)
     unread = (f"{who}__{field}" for who in ("student", "target") for field in ANSWERS)
@@ -82,13 +82,13 @@ def graph_of(cohort: Cohort) -> RequestGraph:
 
 
 def largest_room(cohort: Cohort) -> int:
-    """Return the beds of the largest open room of the organisation, or four."""
+    """Return the beds of the organisation's largest open room, or four."""
     rooms = Room.objects.filter(buildings__organisation=cohort.organisation_id, state="open")
     return rooms.aggregate(most=Max("capacity"))["most"] or DEFAULT_BEDS
 
 
 def splits_of(cohort: Cohort, graph: RequestGraph | None = None) -> list[GroupSplit]:
-    """Return a split for every group of mutual requests that fits no room."""
+    """Return a split of each group of mutual requests that fits no room."""
     graph = graph or graph_of(cohort)
     beds = largest_room(cohort)
     found = []
@@ -103,7 +103,7 @@ def splits_of(cohort: Cohort, graph: RequestGraph | None = None) -> list[GroupSp
 
 
 def unknown_names(cohort: Cohort, graph: RequestGraph | None = None) -> list[UnknownName]:
-    """Return the requests that name nobody for sure, those with one answer first."""
+    """Return the requests that name no certain student, those with one possible target first."""
     graph = graph or graph_of(cohort)
     if not graph.unknown:
         return []
@@ -116,12 +116,12 @@ def unknown_names(cohort: Cohort, graph: RequestGraph | None = None) -> list[Unk
 
 
 def unsure_requests(cohort: Cohort) -> set[int]:
-    """Return the keys of the requests that may mean several students or none: those to ask."""
+    """Return the keys of the requests that need a question: several possible targets, or none."""
     return {one.request.pk for one in unknown_names(cohort) if not one.near.is_sure}
 
 
 def _circles(graph: RequestGraph) -> list[dict[str, Any]]:
-    """Return who stands in each circle of one-sided requests, and the requests around it."""
+    """Return the students of each circle of one-sided requests, and the requests in it."""
     return [
         {"members": sorted({n for pair in circle for n in pair}), "pairs": circle}
         for circle in graph.circles
@@ -129,7 +129,7 @@ def _circles(graph: RequestGraph) -> list[dict[str, Any]]:
 
 
 def _count_needs(cohort: Cohort) -> int:
-    """Return how many students a file of needs named."""
+    """Return how many students have a need from a file."""
     if NEEDS_COLUMN not in cohort.constraints:
         return 0
     rows = cohort.students.values_list("attributes", flat=True)
@@ -139,9 +139,9 @@ def _count_needs(cohort: Cohort) -> int:
 def impossible_of(
     cohort: Cohort, graph: RequestGraph | None = None, read: PlacementRooms | None = None
 ) -> list[ImpossibleWish]:
-    """Return the mutual wishes that no room allows under the rules of the placement of now.
+    """Return the mutual requests that no room allows under the current placement's rules.
 
-    ``read`` is that placement where a page has read its rooms already.
+    ``read`` is that placement if a page has read its rooms already.
     """
     placement = read.placement if read else reference_placement(cohort)
     if placement is None:
@@ -170,9 +170,9 @@ def impossible_of(
 def musts_apart(
     rooms: PlacementRooms, impossible: list[ImpossibleWish], splits: list[GroupSplit]
 ) -> list[Pair]:
-    """Return the requests that are a must and that a placement does not honour, though it could.
+    """Return the requests that are a must and that a placement could honour but does not.
 
-    Those that no room allows, and groups that none holds, are listed under their own cause.
+    Requests that no room allows, and groups too large for a room, have their own cause.
     """
     sets = [frozenset(wish.members) for wish in impossible]
     sets += [frozenset(number for part in split.parts for number in part) for split in splits]
@@ -180,7 +180,7 @@ def musts_apart(
 
 
 def musts_apart_sentence(cohort: Cohort) -> str:
-    """Say how many musts the placement of now does not honour, or ""."""
+    """Return a sentence on the musts that the current placement does not honour, or ""."""
     placement = reference_placement(cohort)
     if placement is None or not placement.is_computed:
         return ""
@@ -195,16 +195,17 @@ def musts_apart_sentence(cohort: Cohort) -> str:
 def _answered(
     rooms: PlacementRooms | None, pairs: list[Pair], page: str | None, *, by_cost: bool
 ) -> dict[str, Any]:
-    """Return requests as the placement answers them, those that it does not honour first.
+    """Return requests with the placement's answers, those not honoured first.
 
-    ``page`` is that of the address when all are asked for, None when only the first few are.
-    ``by_cost``: the cheapest to honour first, which works out the way of each.
+    ``page`` is the page in the address if all are requested, None for only the first few.
+    ``by_cost``: the cheapest to honour first, which computes the best move of each.
     """
     apart, together = split_by_honoured(rooms, pairs) if rooms else (pairs, [])
     by_cost = by_cost and rooms is not None and page is not None
-    rows: list[Pair | AskedPair] = [*apart, *together]
-    if by_cost:
-        rows = [*cheapest_first(asked_pairs(rooms, rows))]
+    listed = [*apart, *together]
+    rows: Sequence[Pair | AskedPair] = listed
+    if by_cost and rooms is not None:
+        rows = cheapest_first(asked_pairs(rooms, listed))
     found = page_at(rows, page or 1, SHOWN if page is None else A_PAGE)
     shown = list(found.object_list)
     answers = shown if by_cost else asked_pairs(rooms, shown) if rooms else []
@@ -219,7 +220,7 @@ def _answered(
 
 
 def _left_out(cohort: Cohort) -> list[tuple[Any, ...]]:
-    """Return the requests that were left out and name somebody, which can be counted again."""
+    """Return the left-out requests that name a student and can be counted again."""
     rows = RoommateRequest.objects.filter(cohort=cohort, is_ignored=True)
     pairs = rows.order_by("student__number", "pk").values_list(
         "pk", "student__number", "target__number", "written"
@@ -228,7 +229,7 @@ def _left_out(cohort: Cohort) -> list[tuple[Any, ...]]:
 
 
 def _name_counts(unknown: list[UnknownName]) -> dict[str, int]:
-    """Count the names that fit nobody for sure, by how they can be settled."""
+    """Return the number of uncertain names for each possible resolution."""
     return {
         "n_close": sum(entry.near.is_sure for entry in unknown),
         "n_several": sum(bool(e.near.students) and not e.near.is_sure for e in unknown),
@@ -240,7 +241,7 @@ def _name_counts(unknown: list[UnknownName]) -> dict[str, int]:
 def _rows_by_cause(
     cohort: Cohort, graph: RequestGraph, rooms: PlacementRooms | None
 ) -> dict[str, list[Any]]:
-    """Return everything that is open or left out, by its name on the page."""
+    """Return all open or left-out requests, by their cause on the page."""
     return {
         "splits": splits_of(cohort, graph),
         "impossible": impossible_of(cohort, graph, rooms),

@@ -1,6 +1,7 @@
-"""The drawer of a room: its pairs, what speaks for and against one, and swaps with their cost."""
+"""The drawer of a room: its pairs, reasons for and against a pair, and swaps with their cost."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +11,16 @@ from engine import Rules, explain_pair
 from webapp.housing.models import Placement, PlacementEvent, Room
 from webapp.housing.rules import broken_rule
 from webapp.housing.scores import Scores
-from webapp.housing.selectors.offers import who_may_move_in
+from webapp.housing.selectors.offers import bed_offers
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
 from webapp.housing.services.checks import forbidden_numbers
 
 OFFERED = 3  # swaps that the drawer lists
-TRIED = 40  # best swaps by score that are held against the rules
-LARGEST_MATRIX = 4  # from five people up, a list of pairs
+TRIED = 40  # best swaps by score that are checked against the rules
+LARGEST_MATRIX = 4  # people; a larger room shows a list of pairs
 SHOWN = 4  # questions of a pair
 DIGITS = 2
-MOST_EVENTS = 200  # acts of a placement that a history looks through
+MOST_EVENTS = 200  # latest acts of a placement that a room's history reads
 SHOWN_EVENTS = 8
 
 
@@ -36,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class RoomSwap:
-    """Two students who could change rooms, and what that changes."""
+    """A swap of two students, with its effects."""
 
     number: int
     room: Room
@@ -45,13 +46,13 @@ class RoomSwap:
 
     @property
     def total(self) -> float:
-        """What all rooms together gain."""
+        """The gain of all rooms together."""
         return self.here + self.there
 
 
 @dataclass(frozen=True, slots=True)
 class BedEvent:
-    """Who came into a room and who left it, by one act."""
+    """The students who came into a room and who left it, by one act."""
 
     event: PlacementEvent
     came: list[str]
@@ -59,7 +60,7 @@ class BedEvent:
 
     @property
     def words(self) -> str:
-        """What happened: "S-1 and S-2 came, S-3 left"."""
+        """The event in words: "S-1 and S-2 came, S-3 left"."""
         parts = ((self.came, "came"), (self.left, "left"))
         return ", ".join(f"{' and '.join(who)} {verb}" for who, verb in parts if who)
 
@@ -67,13 +68,13 @@ class BedEvent:
 def room_drawer(
     rooms: PlacementRooms, card: RoomCard, pair: tuple[int, int] | None
 ) -> dict[str, Any]:
-    """Return everything that the drawer of one room shows."""
+    """Return the context of the drawer of one room."""
     members = [person.number for person in card.people]
     scores = Scores(rooms.placement)
     context: dict[str, Any] = {
         "card": card,
         "history": room_history(rooms.placement, card.room)[:SHOWN_EVENTS],
-        "waiting": who_may_move_in(rooms, card, scores),
+        "waiting": bed_offers(rooms, card, scores),
         "moved": f"S-{members[0]}" if members else "",
     }
     if len(members) < 2:
@@ -119,7 +120,7 @@ def _cells(
 
 
 def _thirds(rooms: PlacementRooms) -> tuple[float, float]:
-    """Return the scores that part all people with roommates into thirds."""
+    """Return the scores that divide all people with roommates into thirds."""
     known = [place["score"] for place in rooms.places if place["score"] is not None]
     low, high = np.quantile(known, [1 / 3, 2 / 3]) if known else (0.0, 0.0)
     return float(low), float(high)
@@ -136,13 +137,13 @@ def _culprit(card: RoomCard) -> int | None:
 
 
 def _reasons(rooms: PlacementRooms, scores: Scores, pair: tuple[int, int]) -> dict[str, Any]:
-    """Return what speaks for and against a pair, with sums that hold as printed."""
+    """Return the reasons for and against a pair, with sums that match the printed values."""
     one, other = (scores.position[number] for number in pair)
     found = explain_pair(scores.model, scores.survey, one, other, Rules(same=rooms.rules.same))
     score, in_favour = round(found.score, DIGITS), round(found.in_favour, DIGITS)
     against = round(found.against, DIGITS)
     largest = max((abs(c.amount) for c in found.contributions), default=0.0) or 1.0
-    shown = [
+    shown: list[dict[str, Any]] = [
         {
             "question": c.question,
             "answers": _in_words(c.answers),
@@ -210,7 +211,7 @@ def swap_offers(
 
 
 def _parts(rooms: PlacementRooms, one: tuple[int, Room], other: tuple[int, Room]) -> bool:
-    """Whether a swap would part people who asked for each other, as a must."""
+    """Return True if a swap would part people whose request is a must."""
     moving = (one[0], other[0])
     return bool(
         rooms.parting(one[0], other[1].pk, moving) or rooms.parting(other[0], one[1].pk, moving)
@@ -222,9 +223,9 @@ def _swap_gains(
     scores: Scores,
     number: int,
     here: list[int],
-    living: list[dict[str, Any]],
+    living: Sequence[Mapping[str, Any]],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what this room and the other one gain when the student swaps with each other one."""
+    """Return the gains of this room and the other for a swap with each other student."""
     numbers = [place["number"] for place in living]
     own = scores.between([number], numbers)[0]
     room_of = np.array([place["room_id"] for place in living])
@@ -241,12 +242,13 @@ def _swap_gains(
 
 
 def room_history(placement: Placement, room: Room) -> list[BedEvent]:
-    """Return who came and went by hand or by late changes, latest first: the history of each bed.
+    """Return the arrivals and departures of a room by hand or late changes, latest first.
 
-    What was undone left no trace in the room, and is left out.
+    Acts that were undone are left out together with their undo, since they left no trace.
     """
     found = []
-    for event in placement.events.filter(undone_at=None).select_related("user")[:MOST_EVENTS]:
+    lasting = placement.events.filter(undone_at=None, undoes=None).select_related("user")
+    for event in lasting.defer("details")[:MOST_EVENTS]:
         changes: dict[int, list[Any]] = defaultdict(lambda: [None, None])
         for side, rows in enumerate((event.before, event.after)):
             for row in rows:

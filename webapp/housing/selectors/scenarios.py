@@ -1,4 +1,4 @@
-"""Placements of one cohort side by side: the rules that differ, then what came out of them."""
+"""Placements of one cohort side by side: the rules that differ, then the outcomes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from webapp.housing.selectors.publication import publish_words
 
 AT_MOST = 4  # columns that fit beside each other
 BINS = 24
-TOO_FEW = 20  # people below which a group's mean says nothing
-AXIS = 0.30  # score: as far as the axis of groups reaches to both sides
-BAND = 0.10  # score: how far a group's mean may lie from that of all without a mark
+TOO_FEW = 20  # people; the mean of a smaller group is not shown
+AXIS = 0.30  # score: end of the axis of groups on both sides
+BAND = 0.10  # score: largest unmarked distance of a group's mean from the mean of all
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value of the comparison; ``share`` 0 to 1 where it is a part of a whole.
+    """One value of the comparison; ``share`` is 0 to 1 if it is part of a whole.
 
-    ``difference`` is the same against the published scenario, or the first, in words.
+    ``difference`` is the difference from the published scenario, or from the first, in words.
     """
 
     text: str
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """One line of the comparison, an entry a scenario."""
+    """One line of the comparison, with one entry for each scenario."""
 
     title: str
     note: str
@@ -45,7 +45,7 @@ class ComparedRow:
 
 @dataclass(frozen=True, slots=True)
 class GroupMean:
-    """A group's mean score minus that of all, or None where there are too few to say."""
+    """A group's mean score minus that of all; None if the group is too small."""
 
     name: str
     size: int
@@ -53,18 +53,18 @@ class GroupMean:
 
     @property
     def x(self) -> float:
-        """Where its dot stands on an axis of 120 from -AXIS to AXIS, score."""
+        """Position of the dot on an axis of length 120 from -AXIS to AXIS, score."""
         shown = min(max(self.difference or 0.0, -AXIS), AXIS)
         return round(60 + 56 * shown / AXIS, 1)
 
     @property
     def is_outside(self) -> bool:
-        """Whether it lies outside the band."""
+        """Return True if the mean lies outside the band."""
         return self.difference is not None and abs(self.difference) > BAND
 
 
 def compared_placements(cohort: Cohort) -> tuple[list[Placement], Placement | None]:
-    """Return the placements that are compared, at most four, and the one that is published."""
+    """Return the placements that are compared, at most four, and the published one."""
     every = list(
         cohort.placements.select_related("cohort", "model", "job", "buildings").order_by(
             "created_at"
@@ -110,7 +110,7 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
 def _publishable(
     found: Sequence[PlacementRooms], published: Placement | None, base: int
 ) -> list[dict[str, Any]]:
-    """Return the scenarios that could be published now, with the question before it."""
+    """Return the scenarios that could be published now, with their confirmation questions."""
     return [
         {
             "placement": rooms.placement,
@@ -118,10 +118,10 @@ def _publishable(
             "form": f"publish-form-{rooms.placement.pk}",
             "n_placed": rooms.n_placed,
             "question": publish_words(
-                rooms.placement,
                 rooms.homeless,
                 published,
                 moved_from(found[base], rooms) if published is not None else 0,
+                _losing(found[base], rooms) if published is not None else [],
             ),
         }
         for rooms in found
@@ -129,8 +129,17 @@ def _publishable(
     ]
 
 
+def _losing(published: PlacementRooms, other: PlacementRooms) -> list[int]:
+    """Return the students with a bed in the published placement and none in another, by number."""
+    return sorted(
+        number
+        for number, room in published.where.items()
+        if room is not None and other.where.get(number) is None
+    )
+
+
 def base_of(chosen: Sequence[Placement], published: Placement | None) -> int:
-    """Return which of the compared placements the others are held against."""
+    """Return the index of the compared placement that serves as the reference."""
     return chosen.index(published) if published is not None and published in chosen else 0
 
 
@@ -189,7 +198,7 @@ def _rows(
 
 
 def _same(text: str) -> Entry:
-    """Return a value that reads alike as a value and as a difference."""
+    """Return an entry whose value and difference have the same text."""
     return Entry(text, difference=text)
 
 
@@ -240,7 +249,7 @@ def _against(difference: float, digits: int, *, is_base: bool) -> str:
 
 
 def scenarios_table(cohort: Cohort) -> list[list[str]]:
-    """Return the comparison as rows of a file: names first, then rules, then what came out."""
+    """Return the comparison as rows of a file: names, then rules, then outcomes."""
     context = scenarios_context(cohort, {})
     if not context["chosen"]:
         return [["No placement of this cohort is worked out yet."]]
@@ -250,7 +259,7 @@ def scenarios_table(cohort: Cohort) -> list[list[str]]:
 
 
 def _histograms(scores: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
-    """Return people by their score for every scenario, on one axis."""
+    """Return histograms of people by score for every scenario, on one axis."""
     everybody = [score for part in scores for score in part]
     if not everybody:
         return []
@@ -274,7 +283,7 @@ def _histograms(scores: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
 
 
 def _parity(rooms: PlacementRooms) -> list[GroupMean]:
-    """Return every group's mean score minus that of all, by the columns that rules may name."""
+    """Return each group's mean score minus that of all, by the columns that rules may name."""
     score = {p["number"]: p["score"] for p in rooms.places if p["score"] is not None}
     if not score:
         return []

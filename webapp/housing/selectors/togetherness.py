@@ -1,4 +1,4 @@
-"""Living together as somebody asked: whether two do, what stands in the way, and the cheapest way.
+"""Answers to roommate requests: living together or not, the obstacle, and the cheapest move.
 
 A room of c people counts 1/(c - 1) times the sum of its pairs, so what a swap or a move changes is
 read from the pairs of two rooms alone, exactly.
@@ -23,9 +23,9 @@ SMALLEST = 0.005  # score: a change that is shown as none
 
 @dataclass(frozen=True, slots=True)
 class WayTogether:
-    """One act that brings two together: ``mover`` into ``room``, in place of ``other`` if any.
+    """A move that unites two students: ``mover`` into ``room``, in place of ``other`` if any.
 
-    ``change`` is what the total of the placement gains, negative where it costs.
+    ``change`` is the gain of the placement's total score, negative if it costs.
     """
 
     mover: int
@@ -35,14 +35,14 @@ class WayTogether:
 
     @property
     def words(self) -> str:
-        """What the button says."""
+        """The text of the button."""
         if self.other is None:
             return f"Move S-{self.mover}"
         return f"Swap S-{self.mover}, S-{self.other}"
 
     @property
     def cost(self) -> str:
-        """What it costs in score, or gains."""
+        """The cost or gain in score."""
         if abs(self.change) < SMALLEST:
             return "costs nothing"
         return f"{'costs' if self.change < 0 else 'gains'} {abs(self.change):.2f}"
@@ -50,7 +50,7 @@ class WayTogether:
 
 @dataclass(frozen=True, slots=True)
 class AskedPair:
-    """A request as a placement answers it: the room they share, or the best way there."""
+    """A request with the placement's answer: the shared room, or the best uniting move."""
 
     asker: int
     target: int
@@ -61,15 +61,16 @@ class AskedPair:
 def split_by_honoured(
     rooms: PlacementRooms, pairs: Iterable[Pair]
 ) -> tuple[list[Pair], list[Pair]]:
-    """Return the requests that a placement does not honour, then those that it does."""
-    apart, together = [], []
+    """Return the requests that a placement does not honour, then those that it honours."""
+    apart: list[Pair] = []
+    together: list[Pair] = []
     for pair in pairs:
         (together if rooms.is_together(*pair) else apart).append(pair)
     return apart, together
 
 
 def cheapest_first(asked: Iterable[AskedPair]) -> list[AskedPair]:
-    """Return requests by what it costs to honour them; without a way, then honoured, last."""
+    """Return requests by cost, cheapest first; those without a move, then honoured ones, last."""
 
     def order(pair: AskedPair) -> tuple[bool, bool, float]:
         change = pair.way.change if pair.way else 0.0
@@ -79,9 +80,9 @@ def cheapest_first(asked: Iterable[AskedPair]) -> list[AskedPair]:
 
 
 def asked_pairs(rooms: PlacementRooms, pairs: Sequence[Pair]) -> list[AskedPair]:
-    """Return requests with the room that they share, or the cheapest act that brings them together.
+    """Return requests with the shared room, or the cheapest act that unites the pair.
 
-    Acts that break a rule, part a must or touch somebody who is locked are not offered.
+    Acts that break a rule, part a must or move a locked student are not offered.
     """
     by_key = {room.pk: room for room in rooms.rooms}
     search = _Search(rooms, pairs)
@@ -94,7 +95,7 @@ def asked_pairs(rooms: PlacementRooms, pairs: Sequence[Pair]) -> list[AskedPair]
 
 
 class _Search:
-    """The ways of bringing pairs together, with what all of them need read once."""
+    """Search for the cheapest act that unites a pair, over data read once for all pairs."""
 
     def __init__(self, rooms: PlacementRooms, pairs: Sequence[Pair]) -> None:
         self._rooms = rooms
@@ -115,13 +116,13 @@ class _Search:
         self._taken = rooms_taken_elsewhere(rooms.placement)
 
     def _around(self, a: int, b: int) -> list[int]:
-        """Return two students and who lives with either, in order."""
+        """Return two students and the roommates of either, in order."""
         where = self._rooms.where
         near = {m for n in (a, b) for m in (n, *self._members.get(where.get(n) or 0, ()))}
         return sorted(near & where.keys())
 
     def best(self, a: int, b: int) -> WayTogether | None:
-        """Return the act that costs least, or None."""
+        """Return the act of least cost, or None."""
         ways = [*self._into(a, b), *self._into(b, a)]
         return max(ways, key=lambda way: way.change, default=None)
 
@@ -170,7 +171,7 @@ class _Search:
         )
 
     def _change(self, *sides: tuple[list[int], list[int]]) -> float:
-        """Return what rooms gain when their people become others; each side is (before, after)."""
+        """Return the gain of rooms whose people change; each side is (before, after)."""
 
         def weight(numbers: list[int]) -> float:
             if len(numbers) < 2:
@@ -183,7 +184,7 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class ImpossibleWish:
-    """People who asked for each other and whom no room takes together, and why."""
+    """People who requested each other and whom no room takes together, with the reason."""
 
     members: tuple[int, ...]
     reason: str
@@ -196,12 +197,12 @@ def impossible_wishes(
     members: Sequence[Sequence[Student]],
     forbidden: set[frozenset[int]],
 ) -> Iterator[tuple[Sequence[Student], str]]:
-    """Yield those of the sets of students whom no open room takes, each with one sentence."""
+    """Yield the sets of students whom no open room takes, each with one sentence."""
     kinds = {
         (room.capacity, room.designation, tuple(room.meets)): room for room in rooms if room.is_open
     }
     columns = (rules.designation, *rules.same, *rules.needs)
-    fitting: set[tuple[tuple[str, ...], ...]] = set()  # answers of people whom some room takes
+    fitting: set[tuple[tuple[str, ...], ...]] = set()  # answers of people who fit some room
     for students in members:
         alike = tuple(sorted(tuple(s.attributes.get(c, "") for c in columns) for s in students))
         sentence = _refusal_of_people(rules, students, forbidden)

@@ -1,4 +1,4 @@
-"""What a cohort's students asked for: requests, ranked choices and the answers that name needs."""
+"""Wishes of a cohort's students: requests, ranked choices and answers that name needs."""
 
 from functools import cached_property
 from uuid import UUID
@@ -9,19 +9,19 @@ from webapp.housing.request_graph import RequestPairs, request_pairs
 
 
 class CohortWishes:
-    """Reads each when first asked for, once for all placements of the cohort on a page."""
+    """Wishes of a cohort, each read on first use, once for all placements of a page."""
 
     def __init__(self, cohort_id: UUID) -> None:
         self._cohort_id = cohort_id
 
     @cached_property
     def requests(self) -> RequestPairs:
-        """Who asked for whom."""
+        """The roommate requests of the cohort."""
         return request_pairs(RoommateRequest.objects.filter(cohort=self._cohort_id))
 
     @cached_property
     def choices(self) -> list[tuple[int, int, str]]:
-        """Number, rank (1 is the first choice) and the hall or kind of room wanted."""
+        """Number, rank (1 is the first choice) and requested hall or kind of room."""
         rows = Preference.objects.filter(cohort=self._cohort_id)
         return list(rows.values_list("student__number", "rank", "wanted"))
 

@@ -1,1 +1,1 @@
-"""What changes building lists, requests and placements."""
+"""Services that change building lists, requests and placements."""

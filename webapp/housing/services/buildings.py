@@ -1,23 +1,45 @@
-"""Making building lists from files and by hand; each act is one transaction with its audit line."""
+"""Building lists from files and by hand; each act is one transaction with its audit line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from engine.tabular.rooms import Column, RoomFile, guess_roles, read_rooms
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.services.drafts import clean_filename
-from webapp.cohorts.tables.reading import check_file_size, read_table
-from webapp.common.formats import counted
 from webapp.files.quota import check_quota, with_fresh_count
 from webapp.housing.errors import HousingError, PlacesChangedError
-from webapp.housing.models import MAX_BEDS, BuildingDraft, BuildingList, Place, Room, RoomState
-from webapp.housing.room_file import Column, RoomFile, guess_roles, read_rooms
+from webapp.housing.models import (
+    MAX_BEDS,
+    BuildingDraft,
+    BuildingList,
+    Place,
+    Room,
+    RoomState,
+)
+from webapp.housing.services.closing import (
+    check_no_published_bed,
+    closed_words,
+    drafts_leave,
+    lock_buildings,
+    students_to_move_out,
+)
+from webapp.tabular.reading import read_table
 
 MANY_COLUMNS = (Column.NEED, Column.IGNORE)  # roles that more than one column may have
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRoom:
+    """A saved room, and a sentence on the drafts that lost beds by the change, or ""."""
+
+    room: Room
+    note: str
 
 
 @with_fresh_count
@@ -25,17 +47,16 @@ MANY_COLUMNS = (Column.NEED, Column.IGNORE)  # roles that more than one column m
 def building_draft_create(
     *, user: User, filename: str, size: int, read: Callable[[], bytes]
 ) -> BuildingDraft:
-    """Read an upload and guess what its columns hold; nothing is a building list yet.
+    """Read an upload and guess the roles of its columns; it is not a building list yet.
 
     Raises
     ------
-    TableError, QuotaError
+    TableRefusal, QuotaError
         One sentence; nothing was saved.
     """
-    check_file_size(size)
-    table = read_table(read())
+    table = read_table(size, read)
     draft = BuildingDraft.objects.create(
-        organisation=user.organisation,
+        organisation=user.own_organisation,
         created_by=user,
         filename=clean_filename(filename),
         read_as=table.description[:60],
@@ -56,7 +77,7 @@ def building_draft_file(draft: BuildingDraft) -> RoomFile:
 
 @transaction.atomic
 def building_draft_assign(*, draft: BuildingDraft, column: int, role: str) -> None:
-    """Give a column of a draft a role; the column that had it is left out."""
+    """Give a column of a draft a role; the column that had the role before is ignored."""
     if role not in list(Column) or not 0 <= column < len(draft.roles):
         raise HousingError("There is no such column or use of a column.")
     draft = BuildingDraft.objects.select_for_update().get(pk=draft.pk)
@@ -68,13 +89,13 @@ def building_draft_assign(*, draft: BuildingDraft, column: int, role: str) -> No
 
 @transaction.atomic
 def building_draft_discard(*, user: User, draft: BuildingDraft) -> None:
-    """Forget an upload."""
+    """Delete an upload."""
     audit(user, "discarded", draft)
     draft.delete()
 
 
 def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> BuildingList:
-    """Make a building list of all rooms of a draft, or of none.
+    """Create a building list from all rooms of a draft, or raise HousingError and change nothing.
 
     Raises
     ------
@@ -91,7 +112,7 @@ def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> Bui
             if not claimed:
                 raise PlacesChangedError("This import was finished by somebody else.")
             buildings = BuildingList.objects.create(
-                organisation=user.organisation,
+                organisation=user.own_organisation,
                 created_by=user,
                 name=name,
                 filename=draft.filename,
@@ -122,12 +143,12 @@ def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> Bui
 
 @transaction.atomic
 def building_list_create(*, user: User, name: str) -> BuildingList:
-    """Make an empty building list, to be filled by hand."""
+    """Create an empty building list, to be filled by hand."""
     name = _checked_name(name)
     try:
         with transaction.atomic():
             buildings = BuildingList.objects.create(
-                organisation=user.organisation, created_by=user, name=name
+                organisation=user.own_organisation, created_by=user, name=name
             )
     except IntegrityError as error:
         raise HousingError(f"There is already a building list called “{name}”.") from error
@@ -145,8 +166,8 @@ def _checked_name(name: str) -> str:
 @transaction.atomic
 def room_save(
     *, user: User, buildings: BuildingList, room: Room | None, values: dict[str, Any]
-) -> Room:
-    """Add a room, or change one.
+) -> SavedRoom:
+    """Add or change a room; drafts lose the beds that the room does not offer any more.
 
     Parameters
     ----------
@@ -156,33 +177,83 @@ def room_save(
     Raises
     ------
     HousingError
-        If a value cannot be, the name is taken in its hall, or more students live there than the
-        room would have beds.
+        If a value is invalid, the name is taken in its hall, or a student with a published bed
+        could not live there any more.
     """
-    BuildingList.objects.select_for_update().get(pk=buildings.pk)
+    lock_buildings(buildings)
     capacity, state = values["capacity"], values["state"]
     if not values["hall"] or not values["name"]:
         raise HousingError("A room needs a hall and a name.")
     if capacity is None or not 1 <= capacity <= MAX_BEDS:
         raise HousingError(f"A room has 1 to {MAX_BEDS} beds.")
     if state not in RoomState.values:
-        raise HousingError("A room is open, kept or offline.")
+        raise HousingError("A room is open, held back or offline.")
     room = room or Room(buildings=buildings, position=_next_position(buildings))
-    if room.pk:
-        taken = Place.objects.filter(room=room).aggregate(last=Max("bed"))["last"] or 0
-        if taken > capacity:
-            raise HousingError(f"Bed {taken} of {room} is taken. Move that student first.")
-    for name in ("hall", "floor", "name", "designation", "note"):
-        setattr(room, name, values[name][: Room._meta.get_field(name).max_length])
+    for field in Room._meta.fields:
+        if field.name in ("hall", "floor", "name", "designation", "note"):
+            setattr(room, field.name, values[field.name][: field.max_length])
     room.capacity, room.state, room.meets = capacity, state, values["meets"]
     same = buildings.rooms.exclude(pk=room.pk).filter(hall=room.hall, name=room.name)
     if same.exists():
         raise HousingError(f"{room.hall} already has a room {room.name}.")
     is_new = room.pk is None
+    leaving = {} if is_new else students_to_move_out([room])
+    check_no_published_bed(leaving, [room])
+    _check_beds(room)
     room.save()
+    note = "" if is_new else drafts_leave(user=user, leaving=leaving, why=f"{room} was changed.")
+    _number_beds(room)
     _touch(buildings)
     audit(user, "added a room" if is_new else "changed a room", buildings, room=room.label)
-    return room
+    return SavedRoom(room, note)
+
+
+def _check_beds(room: Room) -> None:
+    """Raise HousingError if a published bed has a number that the room will not have."""
+    published = Place.objects.filter(room=room.pk, placement__published_at__isnull=False)
+    last = published.select_related("placement").order_by("-bed").first()
+    if last is not None and (last.bed or 0) > room.capacity:
+        raise HousingError(
+            f"Bed {last.bed} of {room} is taken by {last.label} in {last.placement}, which is "
+            "published. Move that student by late changes first."
+        )
+
+
+def _number_beds(room: Room) -> None:
+    """Give the first free bed to students of drafts whose bed number is too high."""
+    beyond = Place.objects.filter(room=room, bed__gt=room.capacity).select_related("placement")
+    for place in beyond:
+        taken = set(place.placement.places.filter(room=room).values_list("bed", flat=True))
+        place.bed = next(k for k in range(1, room.capacity + 1) if k not in taken)
+        place.save(update_fields=["bed"])
+
+
+@transaction.atomic
+def rooms_set_state(
+    *, user: User, buildings: BuildingList, rooms: Sequence[int], state: str
+) -> str:
+    """Open rooms, hold them back or take them offline, all or none; return one sentence.
+
+    Students placed there by drafts then need another room. Raises HousingError if a student has a
+    published bed there.
+    """
+    lock_buildings(buildings)
+    if state not in RoomState.values:
+        raise HousingError("A room is open, held back or offline.")
+    found = list(buildings.rooms.select_for_update().filter(pk__in=list(rooms)))
+    chosen = [room for room in found if room.state != state]
+    if not chosen:
+        raise HousingError(f"These rooms are {RoomState(state).label.lower()} already.")
+    for room in chosen:
+        room.state = state
+    leaving = {} if state == RoomState.OPEN else students_to_move_out(chosen)
+    check_no_published_bed(leaving, chosen)
+    Room.objects.filter(pk__in=[room.pk for room in chosen]).update(state=state)
+    sentence = closed_words(chosen, state)
+    note = drafts_leave(user=user, leaving=leaving, why=sentence)
+    _touch(buildings)
+    audit(user, "changed rooms", buildings, rooms=len(chosen), what=sentence)
+    return f"{sentence} {note}".strip()
 
 
 def _next_position(buildings: BuildingList) -> int:
@@ -195,20 +266,25 @@ def _touch(buildings: BuildingList) -> None:
 
 
 @transaction.atomic
-def room_remove(*, user: User, room: Room) -> None:
-    """Take a room out of its list, unless somebody lives there."""
-    places = Place.objects.filter(room=room)
-    if places.exists():
-        count = counted(places.count(), "student lives", "students live")
-        raise HousingError(f"{count} in {room}. Close it instead, or move them first.")
+def room_remove(*, user: User, room: Room) -> str:
+    """Remove a room from its list; return a sentence on drafts that used it, or "".
+
+    Raises HousingError if a student has a published bed there.
+    """
+    lock_buildings(room.buildings)
+    room.state = RoomState.OFFLINE
+    leaving = students_to_move_out([room])
+    check_no_published_bed(leaving, [room])
+    note = drafts_leave(user=user, leaving=leaving, why=f"{room} was removed.")
     audit(user, "removed a room", room.buildings, room=room.label)
     _touch(room.buildings)
     room.delete()
+    return note
 
 
 @transaction.atomic
 def building_list_remove(*, user: User, buildings: BuildingList, typed_name: str) -> None:
-    """Remove a building list that no placement uses, when its name was typed."""
+    """Remove a building list that no placement uses, if its name was typed."""
     if typed_name.strip() != buildings.name:
         raise HousingError("The name does not match. Nothing was removed.")
     used = buildings.placements.first()
@@ -220,7 +296,7 @@ def building_list_remove(*, user: User, buildings: BuildingList, typed_name: str
 
 @transaction.atomic
 def building_list_rename(*, user: User, buildings: BuildingList, name: str) -> None:
-    """Give a building list another name."""
+    """Rename a building list."""
     name = _checked_name(name)
     same = BuildingList.objects.filter(organisation=buildings.organisation, name=name)
     if same.exclude(pk=buildings.pk).exists():

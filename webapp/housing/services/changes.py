@@ -1,21 +1,29 @@
-"""Late changes: worked out and shown first, then kept all or none, or discarded."""
+"""Computed late changes: shown first, then applied all or none, or discarded."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.formats import counted
 from webapp.files.quota import with_fresh_count
-from webapp.housing.errors import HousingError, PlacesChangedError
-from webapp.housing.models import Place, Placement, PlacementEvent, ProposedChange
-from webapp.housing.services.decisions import lock_placement, row_of
-from webapp.housing.services.placements import check_computed
-from webapp.housing.told import tell_moved
+from webapp.housing.errors import HousingError
+from webapp.housing.models import (
+    ActKind,
+    Place,
+    Placement,
+    PlacementEvent,
+    ProposedChange,
+)
+from webapp.housing.services.conflicts import check_unchanged, is_unchanged
+from webapp.housing.services.drafts import check_not_locked
+from webapp.housing.services.history import event_record, state_of
+from webapp.housing.services.locking import lock_placement
+from webapp.housing.services.seats import BATCH, Seat, Seating
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel, job_enqueue
 
@@ -30,14 +38,14 @@ def change_propose(
     pinned: Sequence[int],
     chosen: Mapping[int, int] | None = None,
 ) -> ProposedChange:
-    """Start working out who would move, at a price of a move; what was proposed before goes.
+    """Start computing the moves at a price of a move; the previous computed draft is deleted.
 
     Parameters
     ----------
     pinned : numbers on screen of students who stay where they are.
-    chosen : keys of rooms by the numbers of students whom staff put there.
+    chosen : keys of rooms that staff chose, by the numbers of the students.
 
-    Raises HousingError for a placement without rooms, a room that it has not, or while a job runs.
+    Raises HousingError for a placement without rooms, an unknown room, or while a job runs.
     """
     placement = lock_placement(placement)
     if not placement.is_computed:
@@ -48,8 +56,8 @@ def change_propose(
     rooms = placement.buildings.rooms.filter(pk__in=set(wishes.values()))
     if len(set(wishes.values())) != rooms.count():
         raise HousingError(f"There is no such room in {placement.buildings.name}.")
-    before = ProposedChange.objects.filter(placement=placement).first()
-    ProposedChange.objects.filter(placement=placement).delete()
+    before = computed_change(placement)
+    computed_changes(placement).delete()
     job = job_enqueue(
         user=user,
         kind="housing.change",
@@ -58,13 +66,11 @@ def change_propose(
             "price": price,
             "pinned": sorted(set(pinned)),
             "chosen": wishes,
-            "version": placement.version,
         },
         title=f"{placement.name}: late changes",
     )
-    curve, curve_job = _curve(
-        user, placement, before, pinned, wishes
-    )  # waits behind the list itself
+    # The job of the curve waits behind the job of the list.
+    curve, curve_job = _curve(user, placement, before, pinned, wishes)
     return ProposedChange.objects.create(
         placement=placement,
         job=job,
@@ -84,7 +90,7 @@ def _curve(
     pinned: Sequence[int],
     wishes: dict[str, int],
 ) -> tuple[list[list[float]], Job | None]:
-    """Return the curve of before where it still holds, or start working out another."""
+    """Return the previous curve if it is still valid, or start computing a new one."""
     if (
         before is not None
         and before.version == placement.version
@@ -110,7 +116,7 @@ def _curve(
 
 
 def curve_point(*, placement: Placement, job_id: Any, point: Sequence[float]) -> None:
-    """Add one price to the curve that a job works out; without effect once it was replaced."""
+    """Add one price to the curve that a job computes; no effect once the curve was replaced."""
     with transaction.atomic():
         change = ProposedChange.objects.select_for_update().filter(
             placement=placement, curve_job_id=job_id
@@ -132,132 +138,122 @@ def change_store(
     figures: dict[str, Any],
     outcomes: dict[str, Any],
 ) -> None:
-    """Keep what would change; call it in the transaction that ends the job.
+    """Store the proposed changes; call it in the transaction that ends the job.
 
-    ``rooms`` maps a student's key to a room's key; ``rows`` lists those whose room changes.
+    ``rooms`` maps a student's key to a room's key; ``rows`` lists students whose room changes.
     """
-    updated = ProposedChange.objects.filter(placement=placement, job_id=job_id).update(
-        is_ready=True,
-        version=version,
-        rooms={str(student): room for student, room in rooms.items()},
-        rows=rows,
-        doubts={str(student): doubt for student, doubt in doubts.items()},
-        figures=figures,
-        outcomes=outcomes,
+    updated = (
+        computed_changes(placement)
+        .filter(job_id=job_id)
+        .update(
+            is_ready=True,
+            version=version,
+            rooms={str(student): room for student, room in rooms.items()},
+            rows=rows,
+            doubts={str(student): doubt for student, doubt in doubts.items()},
+            figures=figures,
+            outcomes=outcomes,
+        )
     )
     if not updated:
         raise HousingError("These changes were discarded meanwhile.")
 
 
 @transaction.atomic
-def change_keep(
-    *, user: User, placement: Placement, change_id: int, scores: Mapping[int, float | None]
-) -> PlacementEvent:
-    """Put everybody where the proposed change says, all or none.
+def change_keep(*, user: User, placement: Placement, change_id: int) -> PlacementEvent:
+    """Move everybody as the computed draft says, all or none.
 
     Raises
     ------
     PlacesChangedError
-        If the placement changed since the change was worked out.
+        If one of its students or rooms changed since it was computed.
     HousingError
-        If it was discarded, or is not worked out yet.
+        If it was discarded, is not computed yet, somebody is locked, or a rule would break.
     """
     placement = lock_placement(placement)
     change = _ready(placement, change_id)
     numbers = dict(placement.cohort.students.values_list("pk", "number"))
-    rooms = {int(student): room for student, room in change.rooms.items()}
-    check_computed(placement, rooms)
-    places = {p.student_id: p for p in placement.places.all()}
-    before = [_row(places.get(key), numbers[key]) for key, *_ in change.rows if key in numbers]
-    moving = {key for key, *_ in change.rows}
-    _put(placement, change, places, numbers, scores)
-    after = [row_of(place) for place in placement.places.filter(student_id__in=moving)]
-    event = PlacementEvent.objects.create(
-        placement=placement,
-        revision=placement.revision,
+    if any(key not in numbers for key, *_ in change.rows):
+        raise HousingError("Students were removed meanwhile. Compute the changes again.")
+    seats = {numbers[key]: Seat(room) for key, _, room in change.rows}
+    seating = Seating(placement, seats)
+    check_unchanged(placement, change.version, students=seats, rooms=seating.rooms)
+    check_not_locked(placement, seats)
+    seating.check()
+    seating.write()
+    _write_uncertainty(placement, change, set(numbers))
+    before = state_of(placement)
+    placement.changes, placement.best_at = 0, timezone.now()
+    placement.figures = {**placement.figures, **change.figures}
+    placement.save(update_fields=["changes", "best_at", "figures"])
+    count = counted(len(seats), "person", "people")
+    event = event_record(
         user=user,
-        sentence=f"Late changes kept: {counted(len(moving), 'person', 'people')} moved.",
-        before=before,
-        after=after,
+        placement=placement,
+        kind=ActKind.LATE,
+        verb="kept late changes",
+        sentence=f"Late changes kept: {count} moved.",
+        before=seating.before,
+        after=seating.after,
+        details={"state": [before, state_of(placement)]},
+        is_by_hand=False,
+        people=len(seats),
+        price=change.price,
     )
-    now = timezone.now()  # after the event: its rooms are those of the certificate
-    Placement.objects.filter(pk=placement.pk).update(
-        version=F("version") + 1,
-        changes=0,
-        best_at=now,
-        updated_at=now,
-        figures={**placement.figures, **change.figures},
-    )
-    tell_moved(placement, before, after)
-    audit(user, "kept late changes", placement, people=len(moving), price=change.price)
     change.delete()
     return event
 
 
 def _ready(placement: Placement, change_id: int) -> ProposedChange:
-    """Lock a proposed change that may be kept."""
-    change = ProposedChange.objects.select_for_update().filter(pk=change_id).first()
-    if change is None or change.placement_id != placement.pk:
-        raise HousingError("These changes were discarded, or worked out anew, meanwhile.")
+    """Return a computed draft that may be applied, locked."""
+    changes = ProposedChange.objects.select_for_update().filter(pk=change_id, is_by_hand=False)
+    change = changes.filter(placement=placement).first()
+    if change is None:
+        raise HousingError("These changes were discarded, or computed again, meanwhile.")
     if not change.is_ready:
-        raise HousingError("These changes are not worked out yet.")
-    if change.version != placement.version:
-        raise PlacesChangedError(
-            "Somebody changed this placement since. Work the changes out again; nothing was kept."
-        )
+        raise HousingError("These changes are not computed yet.")
     return change
 
 
-def _put(
-    placement: Placement,
-    change: ProposedChange,
-    places: Mapping[int, Place],
-    numbers: Mapping[int, int],
-    scores: Mapping[int, float | None],
-) -> None:
-    """Give everybody who moves the first free bed of their new room, and all their new scores."""
-    moving = {key for key, *_ in change.rows}
-    rooms = {int(student): room for student, room in change.rooms.items()}
-    taken: dict[int, set[int]] = {}
-    for place in places.values():
-        if place.room_id is not None and place.student_id not in moving:
-            taken.setdefault(place.room_id, set()).add(place.bed)
-    Place.objects.filter(placement=placement, student_id__in=moving).update(room=None, bed=None)
-    for student in sorted(moving, key=lambda key: numbers[key]):
-        room = rooms.get(student)
-        bed = None
-        if room is not None:
-            used = taken.setdefault(room, set())
-            bed = next(k for k in range(1, len(used) + 2) if k not in used)
-            used.add(bed)
-        Place.objects.update_or_create(
-            placement=placement,
-            student_id=student,
-            defaults={
-                "number": numbers[student],
-                "room_id": room,
-                "bed": bed,
-                "has_left": False,
-                "score": scores.get(student),
-                "doubt": change.doubts.get(str(student)),
-            },
-        )
-    for student, score in scores.items():
-        if student not in moving:
-            Place.objects.filter(placement=placement, student_id=student).update(score=score)
-
-
-def _row(place: Place | None, number: int) -> list[Any]:
-    if place is None:
-        return [number, None, None, False, False]
-    return row_of(place)
+def _write_uncertainty(placement: Placement, change: ProposedChange, students: set[int]) -> None:
+    """Write the model's uncertainty about the students of a run."""
+    doubts = {int(key): doubt for key, doubt in change.doubts.items() if int(key) in students}
+    places = list(placement.places.filter(student__in=doubts).only("student_id", "doubt"))
+    for place in places:
+        place.doubt = doubts[place.student_id]
+    Place.objects.bulk_update(places, ["doubt"], batch_size=BATCH)
 
 
 @transaction.atomic
 def change_discard(*, user: User, placement: Placement) -> None:
-    """Forget proposed changes; nothing else changes."""
+    """Delete the computed draft; nothing else changes."""
     audit(user, "discarded late changes", placement)
-    for change in ProposedChange.objects.filter(placement=placement).select_related("curve_job"):
+    changes = computed_changes(placement).select_related("curve_job")
+    for change in changes:
         if change.curve_job is not None and change.curve_job.is_active:
             job_cancel(user=user, job=change.curve_job)
-    ProposedChange.objects.filter(placement=placement).delete()
+    changes.delete()
+
+
+def computed_changes(placement: Placement) -> QuerySet[ProposedChange]:
+    """Return the computed draft of a placement, as a query of at most one row."""
+    return ProposedChange.objects.filter(placement=placement, is_by_hand=False)
+
+
+def computed_change(placement: Placement) -> ProposedChange | None:
+    """Return the computed draft of a placement, or None."""
+    return computed_changes(placement).select_related("job", "curve_job", "placement").first()
+
+
+def is_stale(placement: Placement, change: ProposedChange) -> bool:
+    """Return True if a student or room of a computed draft changed since it was computed."""
+    if not change.is_ready:
+        return False
+    numbers = placement.cohort.students.filter(pk__in=[row[0] for row in change.rows])
+    rooms = {room for _, old, new in change.rows for room in (old, new)} - {None}
+    return not is_unchanged(
+        placement,
+        change.version,
+        students=set(numbers.values_list("number", flat=True)),
+        rooms=rooms,
+    )

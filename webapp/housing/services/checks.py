@@ -1,10 +1,11 @@
-"""What must hold once students live in rooms: beds, designations, needs, requests, other cohorts.
+"""Checks of students in rooms: beds, designations, needs, requests, other cohorts.
 
-Every act and every computed placement passes here before it is kept, so that no order of decisions
-breaks a rule.
+Every act and every computed placement passes these checks before it is stored, so that no order of
+decisions breaks a rule.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from django.db.models import Q
 
@@ -18,7 +19,7 @@ from webapp.matching.models import ForbiddenPair
 
 
 def check_rooms(placement: Placement, members: Mapping[Room, Sequence[Student]]) -> None:
-    """Raise HousingError with one sentence when people cannot live in these rooms together."""
+    """Raise HousingError with one sentence if people cannot live in these rooms together."""
     rules = PlacementRules.from_json(placement.rules)
     forbidden = forbidden_numbers(placement)
     for room, students in members.items():
@@ -31,17 +32,22 @@ def check_rooms(placement: Placement, members: Mapping[Room, Sequence[Student]])
             raise HousingError(_taken_sentence(taken))
 
 
-def check_musts(placement: Placement, numbers: Collection[int]) -> None:
-    """Raise HousingError when a request that is a must would not be honoured any more.
+def check_musts(placement: Placement, moved: Mapping[int, int | None]) -> None:
+    """Raise HousingError if a request that is a must would not be honoured any more.
 
-    Two who have rooms live in the same one; who has no room yet breaks no request. Only requests of
-    and for ``numbers`` are looked at: nobody else was moved.
+    ``moved`` gives the next room, by key, of everybody who moves, by number. If both students of a
+    request have rooms, they must be in the same room. Only requests of and for students who move
+    are checked.
     """
-    where = dict(
-        placement.places.filter(has_left=False, room__isnull=False).values_list("number", "room_id")
-    )
-    for a, b in musts(placement, numbers):
-        if a in where and b in where and where[a] != where[b]:
+    pairs = musts(placement, moved)
+    if not pairs:
+        return
+    concerned = {number for pair in pairs for number in pair}
+    living = placement.places.filter(number__in=concerned, has_left=False, room__isnull=False)
+    where: dict[int, int | None] = dict(living.values_list("number", "room_id"))
+    where |= moved
+    for a, b in pairs:
+        if where.get(a) is not None and where.get(b) is not None and where[a] != where[b]:
             raise HousingError(
                 f"S-{a} and S-{b} asked to live together, which is a must here. Move both, or "
                 "leave their request out first."
@@ -49,7 +55,10 @@ def check_musts(placement: Placement, numbers: Collection[int]) -> None:
 
 
 def musts(placement: Placement, numbers: Collection[int]) -> list[Pair]:
-    """Return the pairs, one of each among ``numbers``, whose request must be honoured."""
+    """Return the pairs, with a member among ``numbers``, whose request must be honoured.
+
+    Requests that contradict other rules, and that the rooms in force left out, are excluded.
+    """
     rules = PlacementRules.from_json(placement.rules)
     if MUST not in (rules.mutual, rules.one_sided):
         return []
@@ -58,11 +67,19 @@ def musts(placement: Placement, numbers: Collection[int]) -> list[Pair]:
     )
     found = request_pairs(requests)
     pairs = found.mutual if rules.mutual == MUST else []
-    return pairs + (found.one_sided if rules.one_sided == MUST else [])
+    pairs = pairs + (found.one_sided if rules.one_sided == MUST else [])
+    out = left_out_pairs(placement.figures)
+    return [pair for pair in pairs if frozenset(pair) not in out]
+
+
+def left_out_pairs(figures: Mapping[str, Any]) -> set[frozenset[int]]:
+    """Return the pairs whose request a run left out because other rules contradict it."""
+    entries = figures.get("left_out", ())
+    return {frozenset(pair) for entry in entries for pair in entry["requests"]}
 
 
 def forbidden_numbers(placement: Placement) -> set[frozenset[int]]:
-    """Return the pairs of students of the cohort who are never to share a room."""
+    """Return the cohort's pairs of students to keep apart."""
     rules = ForbiddenPair.objects.filter(cohort=placement.cohort_id, proposal=None)
     return {frozenset(pair) for pair in rules.values_list("first__number", "second__number")}
 
@@ -70,9 +87,9 @@ def forbidden_numbers(placement: Placement) -> set[frozenset[int]]:
 def rooms_taken_elsewhere(
     placement: Placement, rooms: Collection[int] | None = None
 ) -> dict[int, Place]:
-    """Return rooms in which another cohort's published placement has somebody, with that place.
+    """Return the rooms used by other cohorts' published placements, each with one place there.
 
-    ``rooms`` limits the question to some rooms, by key.
+    ``rooms`` limits the search to some rooms, by key.
     """
     places = Place.objects.filter(
         placement__buildings=placement.buildings_id,
@@ -81,11 +98,12 @@ def rooms_taken_elsewhere(
     ).exclude(placement__cohort=placement.cohort_id)
     if rooms is not None:
         places = places.filter(room__in=rooms)
-    return {place.room_id: place for place in places.select_related("placement", "room")}
+    found = places.select_related("placement", "room")
+    return {place.room_id: place for place in found if place.room_id is not None}
 
 
 def check_free_elsewhere(placement: Placement) -> None:
-    """Raise HousingError when publishing would put two cohorts into one room."""
+    """Raise HousingError if publishing would put two cohorts into one room."""
     own = placement.places.filter(room__isnull=False).values_list("room_id", flat=True)
     taken = rooms_taken_elsewhere(placement, set(own))
     if taken:

@@ -1,178 +1,195 @@
-"""Deciding about rooms by hand: move, swap, empty, lock, withdraw.
+"""Decisions about students of a placement: move, swap, empty, lock, withdraw, come back.
 
-Every act names the version of the placement it saw, so that two people never overwrite each other,
-and is refused with one sentence when a rule would break.
+Every act names the placement's count of acts that its page showed. It is refused, with one
+sentence, if somebody else changed the same students or rooms since, or if a rule would break. Moves
+in a published placement join a draft of late changes first (:mod:`webapp.housing.services.drafts`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import F
-from django.utils import timezone
 
 from webapp.accounts.models import User
-from webapp.audit.services import audit
 from webapp.common.formats import counted
-from webapp.housing.errors import HousingError, PlacesChangedError
-from webapp.housing.models import BuildingList, Place, Placement, PlacementEvent, Room
-from webapp.housing.scores import Scores
-from webapp.housing.services.checks import check_musts, check_rooms
-from webapp.housing.told import tell_moved
+from webapp.housing.errors import HousingError
+from webapp.housing.models import ActKind, Place, Placement, PlacementEvent
+from webapp.housing.services.conflicts import check_unchanged
+from webapp.housing.services.history import event_record
+from webapp.housing.services.locking import lock_placement
+from webapp.housing.services.seats import Seat, places_of, row_of, seats_put
 
-Row = list[int | bool | None]
+_VERBS = {
+    ActKind.MOVED: "moved",
+    ActKind.WITHDREW: "withdrew",
+    ActKind.RETURNED: "took back",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One student's next room; None for no room."""
+    """The next room of one student; None for no room."""
 
     number: int
     room: int | None
 
 
-def lock_placement(placement: Placement, version: int | None = None) -> Placement:
-    """Return the placement's row, locked until the transaction ends, with its building list.
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A staff decision about students: their seats by number, and the words of the history.
 
-    The building list comes first, for all alike: placements of other cohorts use the same rooms.
-
-    Raises
-    ------
-    HousingError
-        While its rooms are being computed: a decision taken now would be lost.
-    PlacesChangedError
-        If ``version`` is given and somebody changed the placement since.
+    ``rooms`` are keys of other rooms that the decision is about.
     """
-    BuildingList.objects.select_for_update().get(pk=placement.buildings_id)
-    locked = (
-        Placement.objects.select_for_update(of=("self",))
-        .select_related("job", "cohort", "model", "buildings")
-        .get(pk=placement.pk)
-    )
-    if locked.is_running:
-        raise HousingError("Rooms are being worked out right now. Decide when that is done.")
-    if version is not None and version != locked.version:
-        raise PlacesChangedError(
-            "Somebody changed this placement since the page was loaded. Nothing was changed; "
-            "look at it as it is now."
-        )
-    return locked
+
+    kind: ActKind
+    seats: dict[int, Seat]
+    sentence: str
+    rooms: frozenset[int] = field(default_factory=frozenset)
+
+
+def moving(moves: Sequence[Move], sentence: str) -> Decision:
+    """Return the decision to move students; two moves at once are a swap."""
+    seats = {move.number: Seat(move.room) for move in moves}
+    return Decision(ActKind.MOVED, seats, sentence)
+
+
+def emptying(numbers: Sequence[int], rooms: Sequence[int] = ()) -> Decision:
+    """Return the decision to take students out of their rooms; ``rooms`` must be unchanged too.
+
+    Raises HousingError if there are no students.
+    """
+    if not numbers:
+        raise HousingError("Nobody lives there.")
+    seats = {number: Seat(None) for number in numbers}
+    return Decision(ActKind.MOVED, seats, f"{who_of(numbers)} moved out.", frozenset(rooms))
+
+
+def withdrawing(numbers: Sequence[int]) -> Decision:
+    """Return the decision to mark students as withdrawn, which frees their beds."""
+    seats = {number: Seat(None, is_locked=False, has_left=True) for number in numbers}
+    return Decision(ActKind.WITHDREW, seats, f"{who_of(list(seats))} withdrawn.")
+
+
+def returning(numbers: Sequence[int]) -> Decision:
+    """Return the decision to bring back students who withdrew; they then wait for a bed."""
+    seats = {number: Seat(None, has_left=False) for number in numbers}
+    return Decision(ActKind.RETURNED, seats, f"{who_of(list(seats))} came back.")
+
+
+def who_of(numbers: Sequence[int]) -> str:
+    """Return the only student of a list, or how many there are, in words."""
+    return f"S-{numbers[0]}" if len(numbers) == 1 else counted(len(numbers), "person", "people")
 
 
 @transaction.atomic
-def places_move(
-    *, user: User, placement: Placement, moves: Sequence[Move], version: int, sentence: str
+def decision_make(
+    *, user: User, placement: Placement, decision: Decision, version: int
 ) -> PlacementEvent:
-    """Move students, all or none; two moves at once are a swap.
+    """Carry out a decision, all or none.
 
     Raises
     ------
     HousingError
-        If a student is locked, has left or is unknown, or if a rule would break; one sentence.
+        If the placement is published, a student is locked, has left or is unknown, or a rule would
+        break; one sentence.
     PlacesChangedError
-        If somebody was quicker.
+        If somebody else changed one of the students or rooms since ``version``.
     """
-    placement = lock_placement(placement, version)
-    wanted = {move.number: move.room for move in moves}
-    places = {p.number: p for p in _places(placement, wanted)}
-    for number in wanted:
-        if number not in places:
-            raise HousingError(f"S-{number} is not in this placement.")
-        place = places[number]
-        if place.has_left:
-            raise HousingError(f"{place.label} has withdrawn.")
-        if place.is_locked and place.room_id != wanted[number]:
-            raise HousingError(f"{place.label} is locked into {place.room}. Release it first.")
-    touched = {p.room_id for p in places.values()} | set(wanted.values())
-    rooms = {
-        room.pk: room
-        for room in Room.objects.select_for_update().filter(
-            buildings=placement.buildings_id, pk__in=[key for key in touched if key]
+    placement = lock_placement(placement)
+    if placement.is_published:
+        raise HousingError(
+            f"{placement.name} is published. Put this into a draft of late changes and confirm it."
         )
-    }
-    if any(key is not None and key not in rooms for key in wanted.values()):
-        raise HousingError("This room is not in the building list any more.")
-    members = members_after(placement, rooms, wanted)
-    _check(placement, rooms, members, set(wanted.values()))
-    before = [row_of(place) for place in places.values()]
-    _settle(places, rooms, members, wanted)
-    check_musts(placement, list(wanted))
-    refresh_scores(placement, members)
-    after = [row_of(place) for place in places.values()]
-    return _record(user, placement, sentence, before, after, "moved")
-
-
-def _places(placement: Placement, numbers: dict[int, int | None]) -> list[Place]:
-    return list(placement.places.select_related("room", "student").filter(number__in=list(numbers)))
-
-
-def members_after(
-    placement: Placement, rooms: dict[int, Room], wanted: dict[int, int | None]
-) -> dict[int, list[Place]]:
-    """Return who lives in every room that is touched, once the moves are made."""
-    people = placement.places.select_related("student").filter(room__in=rooms)
-    members: dict[int, list[Place]] = {key: [] for key in rooms}
-    for place in people:
-        if place.number not in wanted:
-            members[place.room_id].append(place)
-    arriving = placement.places.select_related("student").filter(number__in=list(wanted))
-    for place in arriving:
-        key = wanted[place.number]
-        if key is not None:
-            members[key].append(place)
-    return members
-
-
-def _check(
-    placement: Placement,
-    rooms: dict[int, Room],
-    members: dict[int, list[Place]],
-    entered: set[int | None],
-) -> None:
-    """Hold the rooms that somebody enters against the rules."""
-    keys = [key for key in entered if key is not None]
-    check_rooms(placement, {rooms[key]: [place.student for place in members[key]] for key in keys})
-
-
-def _settle(
-    places: dict[int, Place],
-    rooms: dict[int, Room],
-    members: dict[int, list[Place]],
-    wanted: dict[int, int | None],
-) -> None:
-    """Free the old beds, then take free beds of the new rooms."""
-    Place.objects.filter(pk__in=[p.pk for p in places.values()]).update(
-        room=None, bed=None, score=None
+    check_decision(placement, decision, version)
+    seating = seats_put(placement, decision.seats)
+    return event_record(
+        user=user,
+        placement=placement,
+        kind=decision.kind,
+        verb=_VERBS[decision.kind],
+        sentence=decision.sentence,
+        before=seating.before,
+        after=seating.after,
     )
-    for place in places.values():
-        place.room, place.bed, place.score = None, None, None
-    for number, key in wanted.items():
-        place = places[number]
-        if key is None:
-            continue
-        taken = {p.bed for p in members[key] if p.number not in wanted}
-        taken |= {p.bed for p in places.values() if p.room_id == key}
-        place.room = rooms[key]
-        place.bed = next(b for b in range(1, rooms[key].capacity + 1) if b not in taken)
-        place.save(update_fields=["room", "bed", "score"])
 
 
-def refresh_scores(placement: Placement, members: dict[int, list[Place]]) -> None:
-    scores = Scores(placement)
-    for group in members.values():
-        if not group:
-            continue
-        found = scores.of_members([place.number for place in group])
-        for place in group:
-            Place.objects.filter(pk=place.pk).update(score=found[place.number])
+def check_decision(placement: Placement, decision: Decision, version: int) -> None:
+    """Raise if a decision's students changed since ``version``, or it is not possible for one."""
+    places = places_of(placement, decision.seats)
+    rooms = {place.room_id for place in places.values()} if _is_about_rooms(decision) else set()
+    rooms |= {seat.room for seat in decision.seats.values()} | decision.rooms
+    known = {room for room in rooms if room is not None}
+    check_unchanged(placement, version, students=decision.seats, rooms=known)
+    for number, seat in decision.seats.items():
+        sentence = _refusal(decision.kind, number, places.get(number), seat)
+        if sentence:
+            raise HousingError(sentence)
+
+
+def _is_about_rooms(decision: Decision) -> bool:
+    """Return True if a decision depends on roommates, as a move does and a withdrawal does not."""
+    return decision.kind == ActKind.MOVED
+
+
+def _refusal(kind: ActKind, number: int, place: Place | None, seat: Seat) -> str:
+    """Return why a decision about a student is not possible, or ""."""
+    if kind == ActKind.WITHDREW:
+        if place is None or place.has_left:
+            return f"S-{number} is not in this placement, or has withdrawn already."
+        return ""
+    if kind == ActKind.RETURNED:
+        if place is None or not place.has_left:
+            return f"S-{number} has not withdrawn from this placement."
+        return ""
+    if place is None:
+        return f"S-{number} is not in this placement."
+    if place.has_left:
+        return f"{place.label} has withdrawn."
+    if place.is_locked and place.room_id != seat.room:
+        return f"{place.label} is locked into {place.room}. Release it first."
+    return ""
+
+
+def places_move(
+    *, user: User, placement: Placement, moves: Sequence[Move], version: int, sentence: str
+) -> PlacementEvent:
+    """Move students, all or none; two moves at once are a swap."""
+    decision = moving(moves, sentence)
+    return decision_make(user=user, placement=placement, decision=decision, version=version)
+
+
+def students_withdraw(
+    *, user: User, placement: Placement, numbers: Sequence[int], version: int
+) -> PlacementEvent:
+    """Mark students as withdrawn; their beds become free at once."""
+    decision = withdrawing(numbers)
+    return decision_make(user=user, placement=placement, decision=decision, version=version)
+
+
+def students_return(
+    *, user: User, placement: Placement, numbers: Sequence[int], version: int
+) -> PlacementEvent:
+    """Reverse the withdrawal of students; they wait for a bed like others without one."""
+    decision = returning(numbers)
+    return decision_make(user=user, placement=placement, decision=decision, version=version)
 
 
 @transaction.atomic
 def places_lock(
-    *, user: User, placement: Placement, numbers: Sequence[int], locked: bool, version: int
+    *,
+    user: User,
+    placement: Placement,
+    numbers: Sequence[int],
+    locked: bool,
+    version: int,
+    rooms: Sequence[int] = (),
 ) -> PlacementEvent:
-    """Lock students into their rooms, or release them; all or none."""
-    placement = lock_placement(placement, version)
+    """Lock students into their rooms, or release them; all or none.
+
+    ``rooms`` are keys of the rooms shown, if whole rooms are locked.
+    """
+    placement = lock_placement(placement)
+    check_unchanged(placement, version, students=numbers, rooms=rooms)
     places = list(
         placement.places.select_related("room").filter(number__in=numbers, room__isnull=False)
     )
@@ -182,97 +199,14 @@ def places_lock(
     Place.objects.filter(pk__in=[p.pk for p in places]).update(is_locked=locked)
     for place in places:
         place.is_locked = locked
-    who = places[0].label if len(places) == 1 else counted(len(places), "person", "people")
     where = f" into {places[0].room}" if len({p.room_id for p in places}) == 1 else ""
-    sentence = f"{who} locked{where}." if locked else f"{who} released."
-    after = [row_of(place) for place in places]
-    return _record(
-        user,
-        placement,
-        sentence,
-        before,
-        after,
-        "locked" if locked else "released",
-    )
-
-
-@transaction.atomic
-def students_withdraw(
-    *, user: User, placement: Placement, numbers: Sequence[int], version: int
-) -> PlacementEvent:
-    """Mark students as withdrawn; their beds are free at once."""
-    placement = lock_placement(placement, version)
-    places = list(
-        placement.places.select_related("room").filter(number__in=numbers, has_left=False)
-    )
-    if len(places) != len(set(numbers)):
-        known = {place.number for place in places}
-        missing = next(number for number in numbers if number not in known)
-        raise HousingError(f"S-{missing} is not in this placement, or has withdrawn already.")
-    before = [row_of(place) for place in places]
-    left_rooms = {place.room_id: place.room for place in places if place.room_id}
-    Place.objects.filter(pk__in=[p.pk for p in places]).update(
-        has_left=True, room=None, bed=None, is_locked=False, score=None
-    )
-    for place in places:
-        place.has_left, place.room, place.bed, place.is_locked = True, None, None, False
-    refresh_scores(placement, members_after(placement, left_rooms, {}))
-    who = places[0].label if len(places) == 1 else counted(len(places), "person", "people")
-    after = [row_of(place) for place in places]
-    return _record(user, placement, f"{who} withdrawn.", before, after, "withdrew")
-
-
-@transaction.atomic
-def students_return(
-    *, user: User, placement: Placement, numbers: Sequence[int], version: int
-) -> PlacementEvent:
-    """Take back that students withdrew; they wait for a bed like others without one."""
-    placement = lock_placement(placement, version)
-    places = list(placement.places.filter(number__in=numbers, has_left=True))
-    if len(places) != len(set(numbers)):
-        known = {place.number for place in places}
-        missing = next(number for number in numbers if number not in known)
-        raise HousingError(f"S-{missing} has not withdrawn from this placement.")
-    before = [row_of(place) for place in places]
-    Place.objects.filter(pk__in=[p.pk for p in places]).update(has_left=False)
-    for place in places:
-        place.has_left = False
-    who = places[0].label if len(places) == 1 else counted(len(places), "person", "people")
-    after = [row_of(place) for place in places]
-    return _record(user, placement, f"{who} came back.", before, after, "took back")
-
-
-def row_of(place: Place) -> Row:
-    """Return a place as events keep it: number, room, bed, locked, left."""
-    return [place.number, place.room_id, place.bed, place.is_locked, place.has_left]
-
-
-def is_change(before: list[Row], after: list[Row]) -> bool:
-    """Whether anybody lives elsewhere after an act: then the certificate is of before."""
-    return {row[0]: row[1] for row in before} != {row[0]: row[1] for row in after}
-
-
-def _record(
-    user: User,
-    placement: Placement,
-    sentence: str,
-    before: list[Row],
-    after: list[Row],
-    verb: str,
-) -> PlacementEvent:
-    """Keep what undo needs, date the change, and write the audit line."""
-    Placement.objects.filter(pk=placement.pk).update(
-        version=F("version") + 1,
-        changes=F("changes") + int(is_change(before, after)),
-        updated_at=timezone.now(),
-    )
-    tell_moved(placement, before, after)
-    audit(user, verb, placement, students=[f"S-{row[0]}" for row in after][:50], what=sentence)
-    return PlacementEvent.objects.create(
-        placement=placement,
-        revision=placement.revision,
+    who = who_of([place.number for place in places])
+    return event_record(
         user=user,
-        sentence=sentence[:300],
+        placement=placement,
+        kind=ActKind.LOCKED,
+        verb="locked" if locked else "released",
+        sentence=f"{who} locked{where}." if locked else f"{who} released.",
         before=before,
-        after=after,
+        after=[row_of(place) for place in places],
     )

@@ -1,33 +1,32 @@
-"""Making, computing, publishing and removing placements."""
+"""Creating, computing and removing placements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
-from django.db.models import F
-from django.utils import timezone
+from django.db import transaction
 
 from engine import InvalidProblemError
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.cohorts.models import Cohort, Student
+from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
 from webapp.common.formats import counted
 from webapp.common.free_names import free_name
 from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
-from webapp.housing.models import BuildingList, Place, Placement, Room
+from webapp.housing.models import BuildingList, Placement, VersionOrigin
 from webapp.housing.rules import COUNTS, PlacementRules
-from webapp.housing.services.checks import check_free_elsewhere, check_rooms
-from webapp.housing.services.decisions import lock_placement
+from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.requests import requests_cut
-from webapp.housing.told import tell_finished, tell_published
 from webapp.jobs.services import job_enqueue
 from webapp.matching.models import ForbiddenPair, LearnedModel
 from webapp.matching.selectors.models import learned_since
 
-MAX_WORTH = 100.0  # what a wish or a move may count at most (score)
+MAX_WORTH = 100.0  # maximum worth of a wish or a move (score)
+MAX_SECONDS = 3600.0  # CPU time of one run
+BYTES_A_STUDENT = 400  # storage for a version and a place
 
 
 @with_fresh_count
@@ -40,8 +39,12 @@ def placement_create(
     buildings: BuildingList,
     model: LearnedModel,
     rules: PlacementRules,
+    seed: int | None = None,
 ) -> Placement:
-    """Create a placement and start working it out.
+    """Create a placement and start computing it.
+
+    The same students, rooms, rules and ``seed`` give the same placement. Without a seed, one is
+    chosen and reported.
 
     Raises
     ------
@@ -56,7 +59,7 @@ def placement_create(
     except InvalidProblemError as error:
         raise HousingError(str(error)) from error
     placement = Placement.objects.create(
-        organisation=user.organisation,
+        organisation=user.own_organisation,
         created_by=user,
         name=" ".join(name.split())[:120] or free_name(cohort.name, cohort.placements.all()),
         cohort=cohort,
@@ -65,11 +68,11 @@ def placement_create(
         rules=rules.to_json(),
     )
     audit(user, "created", placement, cohort=cohort.name, buildings=buildings.name)
-    return _compute(user, placement)
+    return _compute(user, placement, rules, seed=seed)
 
 
 def check_rules(rules: PlacementRules, cohort: Cohort) -> None:
-    """Raise HousingError for a rule that names no column, or counts as it cannot."""
+    """Raise HousingError for a rule with an unknown column or an invalid value."""
     named = [*rules.same, *rules.needs, *([rules.designation] if rules.designation else [])]
     unknown = [column for column in named if column not in cohort.constraints]
     if unknown:
@@ -87,25 +90,59 @@ def check_rules(rules: PlacementRules, cohort: Cohort) -> None:
 
 @with_fresh_count
 @transaction.atomic
-def placement_compute(*, user: User, placement: Placement) -> Placement:
-    """Work the rooms out again around who is locked.
+def placement_compute(
+    *,
+    user: User,
+    placement: Placement,
+    seconds: float | None = None,
+    with_needs: bool = False,
+    seed: int | None = None,
+) -> Placement:
+    """Compute rooms again around the locked students, as a new version beside the current rooms.
 
-    Raises HousingError while a job is running, or when the placement is published: then changes
-    are proposed first.
+    The search starts from the rooms of a version that waits for a decision, or from the current
+    rooms. Nothing changes before somebody puts the new version into force.
+
+    Parameters
+    ----------
+    seconds : CPU time of the run; None for the usual one.
+    with_needs : whether every column of needs of the cohort counts from now on.
+    seed : seed of the run; None for a new one, which is reported.
+
+    Raises HousingError while a job is running, or if the placement is published: late changes are
+    proposed instead.
     """
     placement = lock_placement(placement)
     if placement.is_published:
         raise HousingError(f"{placement.name} is published. Propose late changes instead.")
-    return _compute(user, placement)
+    if seconds is not None and not 0 < seconds <= MAX_SECONDS:
+        raise HousingError(f"A run takes up to {MAX_SECONDS / 60:.0f} minutes.")
+    rules = PlacementRules.from_json(placement.rules)
+    if with_needs:
+        rules = replace(rules, needs=tuple(dict.fromkeys([*rules.needs, *placement.cohort.needs])))
+        audit(user, "counted needs", placement, columns=list(rules.needs))
+    return _compute(user, placement, rules, seconds, seed)
 
 
-def _compute(user: User, placement: Placement) -> Placement:
+def _compute(
+    user: User,
+    placement: Placement,
+    rules: PlacementRules,
+    seconds: float | None = None,
+    seed: int | None = None,
+) -> Placement:
+    if placement.is_running:
+        raise HousingError("Rooms are being computed right now. Wait until that is done.")
+    parameters: dict[str, Any] = {"placement": str(placement.pk), "rules": rules.to_json()}
+    if seconds is not None:
+        parameters["seconds"] = seconds
     placement.job = job_enqueue(
         user=user,
         kind="housing.place",
-        parameters={"placement": str(placement.pk)},
+        parameters=parameters,
+        seed=seed,
         title=placement.name,
-        stores=200 * placement.cohort.n_students,
+        stores=BYTES_A_STUDENT * placement.cohort.n_students,
     )
     placement.clashes = []
     placement.save(update_fields=["job", "clashes"])
@@ -114,16 +151,26 @@ def _compute(user: User, placement: Placement) -> Placement:
 
 @with_fresh_count
 @transaction.atomic
-def rules_change(*, user: User, placement: Placement, rules: PlacementRules) -> Placement:
-    """Set other rules and work the rooms out again."""
+def rules_change(
+    *, user: User, placement: Placement, rules: PlacementRules, seed: int | None = None
+) -> Placement:
+    """Compute rooms under other rules; the placement takes the rules together with such rooms."""
     placement = lock_placement(placement)
     if placement.is_published:
         raise HousingError(f"{placement.name} is published. Copy it to try other rules.")
     check_rules(rules, placement.cohort)
-    placement.rules = rules.to_json()
-    placement.save(update_fields=["rules"])
+    if not placement.is_computed:
+        placement.rules = rules.to_json()
+        placement.save(update_fields=["rules"])
     audit(user, "changed rules", placement, rules=rules.to_json())
-    return _compute(user, placement)
+    return _compute(user, placement, rules, seed=seed)
+
+
+def rules_tried(placement: Placement) -> PlacementRules:
+    """Return the rules of a placement's last run, or the placement's own before the first run."""
+    job = placement.job
+    tried = job.parameters.get("rules") if job is not None else None
+    return PlacementRules.from_json(tried or placement.rules)
 
 
 @with_fresh_count
@@ -134,11 +181,15 @@ def placement_copy(
     placement: Placement,
     rules: PlacementRules,
     model: LearnedModel | None = None,
+    seed: int | None = None,
 ) -> Placement:
-    """Make another scenario of the same cohort and rooms under other rules, or another model."""
+    """Create another scenario of the same cohort and rooms under other rules, or another model.
+
+    Under the same rules, model and seed it gets the same rooms again.
+    """
     check_rules(rules, placement.cohort)
     copy = Placement.objects.create(
-        organisation=user.organisation,
+        organisation=user.own_organisation,
         created_by=user,
         name=free_name(placement.name, placement.cohort.placements.all()),
         cohort=placement.cohort,
@@ -147,13 +198,13 @@ def placement_copy(
         rules=rules.to_json(),
     )
     audit(user, "created", copy, copied_from=placement.name)
-    return _compute(user, copy)
+    return _compute(user, copy, rules, seed=seed)
 
 
 def placement_relearn(*, user: User, placement: Placement) -> Placement:
-    """Make a scenario with learned weights of a placement whose weights staff set.
+    """Create a scenario with learned weights from a placement whose weights staff set.
 
-    Raises HousingError when nothing was learned since that asks the same questions.
+    Raises HousingError if there is no learned model with the same questions.
     """
     model = learned_since(placement.model)
     if model is None:
@@ -162,115 +213,8 @@ def placement_relearn(*, user: User, placement: Placement) -> Placement:
     return placement_copy(user=user, placement=placement, rules=rules, model=model)
 
 
-def placement_store(
-    *,
-    placement_id: UUID,
-    rooms: Mapping[int, int | None],
-    scores: Mapping[int, float | None],
-    doubts: Mapping[int, float | None],
-    figures: dict[str, Any],
-) -> None:
-    """Keep computed rooms; call it in the transaction that ends the job.
-
-    Parameters
-    ----------
-    rooms : mapping of a student's key to a room's key, or None.
-    scores : mapping of a student's key to the mean of the pairs with the roommates.
-    doubts : mapping of a student's key to the share of likely roommates.
-
-    Raises
-    ------
-    HousingError
-        If the placement was removed, or a student or room of it is gone or was changed so that a
-        rule would break.
-    """
-    placement = Placement.objects.select_for_update().filter(pk=placement_id).first()
-    if placement is None:
-        raise HousingError("The placement was removed meanwhile.")
-    check_computed(placement, rooms)
-    places = _computed_places(placement, rooms, scores, doubts)
-    placement.places.all().delete()
-    Place.objects.bulk_create(places, batch_size=400)
-    now = timezone.now()
-    Placement.objects.filter(pk=placement.pk).update(
-        revision=F("revision") + 1,
-        version=F("version") + 1,
-        changes=0,
-        best_at=now,
-        updated_at=now,
-        figures=figures,
-        clashes=[],
-    )
-    placed = sum(room is not None for room in rooms.values())
-    tell_finished(placement, placed=placed, students=len(rooms))
-
-
-def _computed_places(
-    placement: Placement,
-    rooms: Mapping[int, int | None],
-    scores: Mapping[int, float | None],
-    doubts: Mapping[int, float | None],
-) -> list[Place]:
-    """Return a place for everybody of the cohort: locks, turns and who has left stay as they are.
-
-    Whoever was not part of the computation waits for a room.
-    """
-    numbers = dict(placement.cohort.students.values_list("pk", "number"))
-    turns = dict(placement.places.exclude(turn=0).values_list("student_id", "turn"))
-    locked = set(placement.places.filter(is_locked=True).values_list("student_id", flat=True))
-    left = list(placement.places.filter(has_left=True).values_list("student_id", flat=True))
-    next_bed: dict[int, int] = {}
-    rows = []
-    for student, room in sorted(rooms.items(), key=lambda entry: numbers[entry[0]]):
-        bed = None
-        if room is not None:
-            bed = next_bed[room] = next_bed.get(room, 0) + 1
-        rows.append(
-            Place(
-                placement=placement,
-                student_id=student,
-                number=numbers[student],
-                room_id=room,
-                bed=bed,
-                is_locked=student in locked and room is not None,
-                score=scores.get(student),
-                doubt=doubts.get(student),
-                turn=turns.get(student, 0),
-            )
-        )
-    late = [key for key in numbers if key not in rooms and key not in left]
-    rows += [Place(placement=placement, student_id=key, number=numbers[key]) for key in late]
-    rows += [
-        Place(placement=placement, student_id=key, number=numbers[key], has_left=True)
-        for key in left
-        if key in numbers
-    ]
-    return rows
-
-
-def check_computed(placement: Placement, rooms: Mapping[int, int | None]) -> None:
-    """Raise HousingError when rooms, students or rules changed so that computed rooms do not hold.
-
-    ``rooms`` maps a student's key to a room's key, or None.
-    """
-    students = {s.pk: s for s in placement.cohort.students.defer("answers")}
-    found = {room.pk: room for room in placement.buildings.rooms.all()}
-    if any(student not in students for student in rooms) or any(
-        key is not None and key not in found for key in rooms.values()
-    ):
-        raise HousingError("Rooms or students were removed meanwhile. Work it out again.")
-    members: dict[Room, list[Student]] = {}
-    for student, key in rooms.items():
-        if key is not None:
-            members.setdefault(found[key], []).append(students[student])
-    try:
-        check_rooms(placement, members)
-    except HousingError as error:
-        raise HousingError(f"{error} That changed meanwhile: work it out again.") from error
-
-
 def placement_clash(*, placement_id: UUID, clashes: Sequence[dict[str, Any]]) -> None:
-    """Keep what made a computation impossible, for the page to name.
+    """Store the contradictions that made a computation impossible, for the page to list.
 
     Each has a ``sentence`` and the ``requests`` and ``nevers`` that take part, as pairs of numbers
     on screen, and the ``locks``, as numbers.
@@ -278,22 +222,36 @@ def placement_clash(*, placement_id: UUID, clashes: Sequence[dict[str, Any]]) ->
     Placement.objects.filter(pk=placement_id).update(clashes=list(clashes))
 
 
+def left_out_of(placement: Placement) -> list[dict[str, Any]]:
+    """Return the requests that the last rooms left out because other rules contradict them.
+
+    They are those of a version that waits for a decision, or of the rooms in force, in the form of
+    ``clashes``.
+    """
+    last = placement.versions.filter(origin=VersionOrigin.RUN).defer("rows").first()
+    figures = last.figures if last is not None and last.is_waiting else placement.figures
+    return list(figures.get("left_out", ()))
+
+
 @with_fresh_count
 @transaction.atomic
 def clashes_solve(
     *, user: User, placement: Placement, clash: int | None, leave: str = "requests"
 ) -> str:
-    """Leave something out of one clash, or of all (None), and place again; say what, in words.
+    """Leave something out of one clash, or of all (None), and place again; return a sentence.
 
     Parameters
     ----------
     leave : "requests", "locks" (students are released) or "nevers" (they may share a room again).
 
-    Raises HousingError when nothing of the kind takes part: then only the rules or the beds can
+    Raises HousingError if nothing of the kind takes part: then only the rules or the beds can
     change.
     """
     placement = lock_placement(placement)
-    chosen = placement.clashes if clash is None else placement.clashes[clash : clash + 1]
+    if placement.is_published:
+        raise HousingError(f"{placement.name} is published. Propose late changes instead.")
+    clashes = placement.clashes or left_out_of(placement)
+    chosen = clashes if clash is None else clashes[clash : clash + 1]
     out = [found for entry in chosen for found in entry.get(leave, ())]
     if not out or leave not in ("requests", "locks", "nevers"):
         raise HousingError(
@@ -309,12 +267,12 @@ def clashes_solve(
     else:
         nevers_remove(user=user, cohort=placement.cohort, pairs=[(a, b) for a, b in out])
         words = f"{counted(len(out), 'pair')} may share a room again."
-    _compute(user, placement)
-    return f"{words} The rooms are worked out again."
+    _compute(user, placement, rules_tried(placement))
+    return f"{words} The rooms are computed again."
 
 
 def nevers_remove(*, user: User, cohort: Cohort, pairs: Sequence[tuple[int, int]]) -> None:
-    """Let students share a room again who were never to."""
+    """Remove keep-apart rules, so that these students may share a room again."""
     for pair in pairs:
         ForbiddenPair.objects.filter(
             cohort=cohort, proposal=None, first__number__in=pair, second__number__in=pair
@@ -323,47 +281,8 @@ def nevers_remove(*, user: User, cohort: Cohort, pairs: Sequence[tuple[int, int]
 
 
 @transaction.atomic
-def placement_publish(*, user: User, placement: Placement, version: int) -> Placement:
-    """Make a placement the one that students get; the cohort's other one is published no more."""
-    placement = lock_placement(placement, version)
-    if not placement.is_computed:
-        raise HousingError(f"{placement.name} has no rooms yet.")
-    if placement.is_published:
-        raise HousingError(f"{placement.name} is published already.")
-    check_free_elsewhere(placement)
-    others = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False)
-    for other in others:
-        audit(user, "withdrew publication", other)
-    others.update(published_at=None, published_by="", version=F("version") + 1)
-    placement.published_at = timezone.now()
-    placement.published_by = user.get_username()
-    placement.version += 1
-    try:
-        with transaction.atomic():
-            placement.save(update_fields=["published_at", "published_by", "version"])
-    except IntegrityError as error:
-        raise HousingError("Somebody published another placement meanwhile.") from error
-    placed = placement.places.filter(room__isnull=False).count()
-    audit(user, "published", placement, people=placed)
-    tell_published(placement, placed=placed)
-    return placement
-
-
-@transaction.atomic
-def placement_unpublish(*, user: User, placement: Placement) -> None:
-    """Take a publication back; nothing else changes."""
-    placement = lock_placement(placement)
-    if not placement.is_published:
-        raise HousingError(f"{placement.name} is not published.")
-    Placement.objects.filter(pk=placement.pk).update(
-        published_at=None, published_by="", version=F("version") + 1
-    )
-    audit(user, "withdrew publication", placement)
-
-
-@transaction.atomic
 def placement_rename(*, user: User, placement: Placement, name: str) -> None:
-    """Give a placement another name."""
+    """Rename a placement."""
     name = " ".join(name.split())[:120]
     if not name:
         raise HousingError("The placement needs a name.")
@@ -373,9 +292,16 @@ def placement_rename(*, user: User, placement: Placement, name: str) -> None:
 
 @transaction.atomic
 def placement_delete(*, user: User, placement: Placement, typed_name: str) -> None:
-    """Remove a placement with its history, when its name was typed."""
+    """Remove a placement with its versions and history, if its name was typed.
+
+    Raises HousingError while it is published.
+    """
     if typed_name.strip() != placement.name:
         raise HousingError("The name does not match. Nothing was removed.")
-    lock_placement(placement)
+    placement = lock_placement(placement)
+    if placement.is_published:
+        raise HousingError(
+            f"{placement.name} is published. Withdraw the publication first. Nothing was removed."
+        )
     audit(user, "removed", placement, people=placement.places.count())
     placement.delete()

@@ -1,7 +1,6 @@
-"""Importing and settling roommate requests and preferences of a cohort."""
+"""Importing and resolving roommate requests and preferences of a cohort."""
 
-import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -11,28 +10,36 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.services.drafts import clean_filename
-from webapp.cohorts.tables.reading import check_file_size, read_table
+from webapp.cohorts.student_files import (
+    StudentFile,
+    StudentFileKind,
+    left_out_words,
+    read_student_file,
+)
+from webapp.cohorts.student_finder import StudentFinder
+from webapp.common.formats import counted
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Preference, RoommateRequest
+from webapp.housing.request_files import (
+    CHOICE_USES,
+    NEED_USES,
+    REQUEST_USES,
+    AskedFor,
+    guess_choices,
+    guess_needs,
+    guess_requests,
+    read_choices,
+    read_needs,
+    read_requests,
+)
 from webapp.housing.request_graph import Pair
-from webapp.housing.rules import said_needs
-from webapp.housing.student_finder import StudentFinder, columns_of
-
-SEVERAL = re.compile(r"[;,|/\n]")
-# Names of columns, as surveys and files call them.
-WANTED = r"want|request|roommate|wish|with"
-CHOSEN = r"choice|prefer|hall|building|room type|kind|first|second|third|fourth|fifth|\d|rank"
-NEEDED = r"need|accessib|accommodation|step.?free|ground floor|quiet"
-NO_REQUESTS = "Two columns are expected: who asks, and whom they want."
-NO_CHOICES = "Two columns are expected: who chooses, and the first choice."
-NO_NEEDS = "Two columns are expected: who has a need, and what they need."
-NEEDS_COLUMN = "Needs"  # rule column of a cohort that a file of needs fills
+from webapp.housing.services.needs import NEEDS_COLUMN, needs_column_ensure
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedRequests:
-    """What a file of requests held: how many were kept, and what was left out and why."""
+    """Result of importing requests: how many were stored, and what was left out and why."""
 
     kept: int
     unknown: int
@@ -42,16 +49,22 @@ class ImportedRequests:
 
     @property
     def sentence(self) -> str:
-        """What happened, in one sentence."""
-        parts = [f"{self.kept:,} requests imported"]
-        for count, words in (
-            (self.unknown, "name nobody known yet"),
-            (self.themselves, "asked for themselves"),
-            (self.twice, "said twice and counted once"),
-            (self.strangers, "by ids that are not in this cohort were left out"),
-        ):
-            if count:
-                parts.append(f"{count:,} {words}")
+        """The result in one sentence."""
+        parts = [
+            counted(count, one, many)
+            for count, one, many in (
+                (self.kept, "request imported", "requests imported"),
+                (self.unknown, "name is unknown", "names are unknown"),
+                (self.themselves, "student asked for themselves", "students asked for themselves"),
+                (self.twice, "request repeated, counted once", "requests repeated, counted once"),
+                (
+                    self.strangers,
+                    "request by a student outside this cohort left out",
+                    "requests by students outside this cohort left out",
+                ),
+            )
+            if count or one.endswith("imported")
+        ]
         return "; ".join(parts) + "."
 
 
@@ -59,74 +72,46 @@ class ImportedRequests:
 def requests_import(
     *, user: User, cohort: Cohort, filename: str, size: int, read: Callable[[], bytes]
 ) -> ImportedRequests:
-    """Add the requests of a file: who asks, then whom they want, in one or more columns.
+    """Add the requests of a file: the asker, then the requested students in one or more columns.
 
     People are named by id, e-mail, name or code. The file may be the survey itself: columns are
-    found by their names. Several people in one cell are told apart by commas, semicolons or bars.
-    Requests that are there already are counted once.
+    found by their titles and by the students in their cells. Several people in one cell are parted
+    by commas, semicolons or bars. Requests that are stored already are counted once.
 
     Raises
     ------
-    TableError, HousingError
+    TableRefusal, StudentFileError, HousingError
         One sentence; nothing was changed.
     """
-    check_file_size(size)
-    table = read_table(read())
-    asker, wanted = columns_of(table, WANTED, NO_REQUESTS)
-    wanted = wanted if re.search(WANTED, table.header[wanted[0]].casefold()) else wanted[:1]
     Cohort.objects.select_for_update().get(pk=cohort.pk)
-    finder = StudentFinder(cohort)
+    found = read_student_file(REQUESTS, cohort, size, read)
     source = clean_filename(filename)[:120]
-    fields = ("student_id", "target_id", "written")
-    seen = set(RoommateRequest.objects.filter(cohort=cohort).values_list(*fields))
-    asked: list[tuple[int, int | None, str]] = []  # the fields, in the file's order
-    twice = strangers = 0
-    for row in table.rows:
-        student = finder.find(row[asker])
-        names = [name for k in wanted for name in _named_in(row[k], finder)]
-        if student is None:
-            strangers += len(names)
-            continue
-        for name in names:
-            target = finder.find(name)
-            key = (student.pk, target and target.pk, "" if target else name[:120])
-            if key in seen:
-                twice += 1
-                continue
-            seen.add(key)
-            asked.append(key)
-    themselves = sum(target == student for student, target, _ in asked)
-    if themselves and themselves == len(asked) and not twice:
-        raise HousingError(
-            f"Every row of {source} asks for the student themselves. Choose the file in which the "
-            "second column says whom they want."
-        )
-    if not asked and not twice:
+    asked: AskedFor = found.content
+    if not asked.new and not asked.twice:
         raise HousingError(
             f"No row of {source} names a student of {cohort.name} and whom they want. "
             "People are named by id, e-mail, name or code."
         )
+    return _requests_save(user, cohort, asked, source)
+
+
+def _requests_save(user: User, cohort: Cohort, asked: AskedFor, source: str) -> ImportedRequests:
+    fields = ("student_id", "target_id", "written")
     made = [
         RoommateRequest(cohort=cohort, source=source, **dict(zip(fields, key, strict=True)))
-        for key in asked
+        for key in asked.new
     ]
     RoommateRequest.objects.bulk_create(made, batch_size=500)
-    unknown = sum(target is None for _, target, _ in asked)
     audit(user, "imported requests", cohort, requests=len(made), file=source)
-    return ImportedRequests(len(made) - themselves, unknown, themselves, twice, strangers)
-
-
-def _named_in(cell: str, finder: StudentFinder) -> list[str]:
-    """Return whom one cell names: "Ash, Ada" is one where somebody is called so."""
-    if finder.find(cell) is not None:
-        return [cell.strip()]
-    return [part.strip() for part in SEVERAL.split(cell) if part.strip()]
+    return ImportedRequests(
+        len(made) - asked.themselves, asked.unknown, asked.themselves, asked.twice, asked.strangers
+    )
 
 
 def requests_add(*, cohort: Cohort, source: str, pairs: Sequence[tuple[int, int]]) -> None:
-    """Keep requests between students of a cohort, each (who asks, whom) by number on screen.
+    """Store requests between students of a cohort, each (asker, target) by number on screen.
 
-    Call it in the transaction that makes the cohort.
+    Call it in the transaction that creates the cohort.
     """
     keys = dict(cohort.students.values_list("number", "pk"))
     RoommateRequest.objects.bulk_create(
@@ -142,9 +127,9 @@ def requests_add(*, cohort: Cohort, source: str, pairs: Sequence[tuple[int, int]
 
 @transaction.atomic
 def request_settle(*, user: User, cohort: Cohort, request_id: int, answer: str) -> RoommateRequest:
-    """Say whom an unknown request means (an id), or leave it out (a blank answer).
+    """Set the target of an unknown request (an id), or leave it out (a blank answer).
 
-    What was typed is forgotten as soon as it is matched.
+    The typed text is deleted as soon as it is matched.
     """
     request = (
         RoommateRequest.objects.select_for_update(of=("self",))
@@ -172,7 +157,7 @@ def request_settle(*, user: User, cohort: Cohort, request_id: int, answer: str) 
 
 
 def _match(request: RoommateRequest, target: int) -> None:
-    """Point a request at a student, by key; one that stands already makes it superfluous."""
+    """Set the target of a request, by key; delete it if the same request exists already."""
     same = RoommateRequest.objects.filter(student=request.student_id, target=target)
     if same.exclude(pk=request.pk).exists():
         request.delete()
@@ -183,7 +168,7 @@ def _match(request: RoommateRequest, target: int) -> None:
 
 @transaction.atomic
 def requests_match_close(*, user: User, cohort: Cohort) -> int:
-    """Match every unknown request that can mean one student alone; return how many."""
+    """Match every unknown request that can mean only one student; return how many."""
     finder = StudentFinder(cohort)
     unknown = RoommateRequest.objects.select_for_update(of=("self",)).filter(
         cohort=cohort, target=None, is_ignored=False
@@ -195,14 +180,14 @@ def requests_match_close(*, user: User, cohort: Cohort) -> int:
             _match(request, near.students[0].pk)
             matched += 1
     if not matched:
-        raise HousingError("No unknown request can mean one student alone.")
+        raise HousingError("No unknown name matches exactly one student.")
     audit(user, "matched requests", cohort, requests=matched)
     return matched
 
 
 @transaction.atomic
 def requests_leave_out(*, user: User, cohort: Cohort) -> int:
-    """Leave out every unknown request that nobody of the cohort is close to; return how many."""
+    """Leave out every unknown request that is close to no name in the cohort; return how many."""
     finder = StudentFinder(cohort)
     unknown = RoommateRequest.objects.select_for_update(of=("self",)).filter(
         cohort=cohort, target=None, is_ignored=False
@@ -221,7 +206,7 @@ def requests_leave_out(*, user: User, cohort: Cohort) -> int:
 
 @transaction.atomic
 def requests_cut(*, user: User, cohort: Cohort, pairs: Sequence[tuple[int, int]]) -> int:
-    """Leave out the requests between these students, both ways; return how many."""
+    """Leave out the requests between these students, in both directions; return how many."""
     wanted = {pair for a, b in pairs for pair in ((a, b), (b, a))}
     counting = RoommateRequest.objects.filter(cohort=cohort, is_ignored=False, target__isnull=False)
     asked = counting.values_list("pk", "student__number", "target__number")
@@ -233,9 +218,9 @@ def requests_cut(*, user: User, cohort: Cohort, pairs: Sequence[tuple[int, int]]
 
 @transaction.atomic
 def requests_keep(*, user: User, cohort: Cohort, keys: Collection[int] | None = None) -> int:
-    """Count requests again that were left out, by key, or all of them; return how many.
+    """Count left-out requests again, by key, or all of them; return how many.
 
-    Raises HousingError when none of them is left out.
+    Raises HousingError if none of them is left out.
     """
     left = RoommateRequest.objects.filter(cohort=cohort, is_ignored=True)
     if keys is not None:
@@ -261,91 +246,69 @@ def preferences_import(
 ) -> tuple[int, int]:
     """Replace the ranked preferences of a cohort by those of a file, or of the survey itself.
 
-    One column says who a row is of; those that are named for choices, halls or preferences hold
-    them in their order, and all other columns where none is named so. Returns (choices kept, rows
-    whose person is not in the cohort).
+    One column identifies the student of a row. Columns named for choices, halls or preferences hold
+    them in order; without such columns, all others do. Returns (choices stored, rows whose person
+    is not in the cohort).
     """
-    check_file_size(size)
-    table = read_table(read())
-    who, wanted = columns_of(table, CHOSEN, NO_CHOICES)
     Cohort.objects.select_for_update().get(pk=cohort.pk)
-    finder = StudentFinder(cohort)
-    made: list[Preference] = []
-    seen: set[int] = set()
-    strangers = 0
-    for number, row in zip(table.row_numbers, table.rows, strict=True):
-        student = finder.find(row[who])
-        if student is None:
-            strangers += 1
-            continue
-        if student.pk in seen:
-            raise HousingError(f"Row {number:,}: {row[who][:30]} appears twice. Leave one out.")
-        seen.add(student.pk)
-        cells = (row[k] for k in wanted)
-        choices = dict.fromkeys(" ".join(cell.split())[:80] for cell in cells if cell.strip())
-        made += [
-            Preference(cohort=cohort, student_id=student.pk, rank=rank, wanted=wanted)
-            for rank, wanted in enumerate(choices, start=1)
-        ]
-    if not made:
+    found = read_student_file(CHOICES, cohort, size, read)
+    if not found.n_kept:
         raise HousingError(
             f"No row names a student of {cohort.name} and a choice. "
             "Students are named by id, e-mail, name or code."
         )
+    _choices_save(user, cohort, found.content)
+    return found.n_kept, found.n_unknown_rows
+
+
+def _choices_save(user: User, cohort: Cohort, ranked: Mapping[int, Sequence[str]]) -> None:
+    made = [
+        Preference(cohort=cohort, student_id=student, rank=rank, wanted=wanted)
+        for student, choices in ranked.items()
+        for rank, wanted in enumerate(choices, start=1)
+    ]
     Preference.objects.filter(cohort=cohort).delete()
     Preference.objects.bulk_create(made, batch_size=500)
     audit(user, "imported preferences", cohort, choices=len(made))
-    return len(made), strangers
 
 
 @transaction.atomic
 def needs_import(
     *, user: User, cohort: Cohort, filename: str, size: int, read: Callable[[], bytes]
 ) -> tuple[int, int]:
-    """Replace what students of a cohort need by a file, or by columns of the survey.
+    """Replace the needs of a cohort's students by those of a file, or of columns of the survey.
 
-    One column says who a row is of; those that are named for needs hold words ("accessible,
+    One column identifies the student of a row; columns named for needs hold words ("accessible,
     quiet") or a yes. The needs become a rule column of the cohort that placements count. Returns
     (students with a need, rows whose person is not in the cohort).
     """
-    check_file_size(size)
-    table = read_table(read())
-    who, wanted = columns_of(table, NEEDED, NO_NEEDS)
     cohort = Cohort.objects.select_for_update().get(pk=cohort.pk)
-    finder = StudentFinder(cohort)
-    needs: dict[int, dict[str, None]] = {}
-    strangers = 0
-    for row in table.rows:
-        student = finder.find(row[who])
-        if student is None:
-            strangers += 1
-            continue
-        found = needs.setdefault(student.pk, {})
-        for k in wanted:
-            for word in said_needs(table.header[k], row[k]):
-                found[word] = None
-    if not any(needs.values()):
+    found = read_student_file(NEEDS, cohort, size, read)
+    if not found.n_kept:
         raise HousingError(
             f"No row names a student of {cohort.name} and a need. "
             "Students are named by id, e-mail, name or code."
         )
+    _needs_save(user, cohort, found.content, filename)
+    return found.n_kept, found.n_unknown_rows
+
+
+def _needs_save(
+    user: User, cohort: Cohort, needs: Mapping[int, Collection[str]], filename: str
+) -> None:
     students = list(cohort.students.only("pk", "attributes"))
     for student in students:
         words = ", ".join(needs.get(student.pk, {}))
         student.attributes = {**student.attributes, NEEDS_COLUMN: words}
     Student.objects.bulk_update(students, ["attributes"], batch_size=200)
-    if NEEDS_COLUMN not in cohort.constraints:
-        cohort.constraints = [*cohort.constraints, NEEDS_COLUMN]
-    cohort.revision += 1
-    cohort.save(update_fields=["constraints", "revision"])
+    needs_column_ensure(cohort)
     count = sum(bool(words) for words in needs.values())
     audit(user, "imported needs", cohort, students=count, file=clean_filename(filename)[:120])
-    return count, strangers
 
 
 @transaction.atomic
 def requests_close_circle(*, user: User, cohort: Cohort, circle: Sequence[Pair]) -> int:
-    """Count who asked each other around a circle as asked back; return how many were added."""
+    """Add the return requests of a circle of one-sided requests; return how many were added."""
     keys = dict(cohort.students.values_list("number", "pk"))
     made = 0
     for asker, target in circle:
@@ -362,7 +325,7 @@ def requests_close_circle(*, user: User, cohort: Cohort, circle: Sequence[Pair])
 
 @transaction.atomic
 def requests_drop_selves(*, user: User, cohort: Cohort) -> int:
-    """Leave out every request of somebody for themselves; return how many."""
+    """Leave out every request of a student for themselves; return how many."""
     found = RoommateRequest.objects.filter(
         cohort=cohort, student_id=F("target_id"), is_ignored=False
     )
@@ -371,3 +334,45 @@ def requests_drop_selves(*, user: User, cohort: Cohort) -> int:
         raise HousingError("Nobody asked for themselves.")
     audit(user, "left out requests", cohort, requests=count, why="asked for themselves")
     return count
+
+
+def _save_requests(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
+    return _requests_save(user, cohort, found.content, filename[:120]).sentence
+
+
+def _save_choices(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
+    _choices_save(user, cohort, found.content)
+    return f"{counted(found.n_kept, 'choice')} imported{left_out_words(found.n_unknown_rows)}."
+
+
+def _save_needs(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
+    _needs_save(user, cohort, found.content, filename)
+    words = counted(found.n_kept, "student has a need", "students have needs")
+    rest = left_out_words(found.n_unknown_rows)
+    return f"{words} now{rest}. Earlier placements do not count them yet."
+
+
+REQUESTS = StudentFileKind(
+    key="requests",
+    title="Check the requests",
+    uses=lambda cohort: REQUEST_USES,
+    guess=guess_requests,
+    read=read_requests,
+    save=_save_requests,
+)
+CHOICES = StudentFileKind(
+    key="preferences",
+    title="Check the choices",
+    uses=lambda cohort: CHOICE_USES,
+    guess=guess_choices,
+    read=read_choices,
+    save=_save_choices,
+)
+NEEDS = StudentFileKind(
+    key="needs",
+    title="Check the needs",
+    uses=lambda cohort: NEED_USES,
+    guess=guess_needs,
+    read=read_needs,
+    save=_save_needs,
+)

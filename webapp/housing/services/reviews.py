@@ -1,32 +1,46 @@
-"""What staff say about rooms as a whole: good as it is, or kept back for somebody else."""
+"""Staff decisions about whole rooms: accepted as they are, or held back."""
 
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import F
-from django.utils import timezone
 
 from webapp.accounts.models import User
-from webapp.audit.services import audit
-from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
-from webapp.housing.models import AcceptedRoom, Place, Placement, PlacementEvent, Room, RoomState
-from webapp.housing.services.decisions import lock_placement
+from webapp.housing.models import (
+    AcceptedRoom,
+    ActKind,
+    Placement,
+    PlacementEvent,
+    Room,
+    RoomState,
+)
+from webapp.housing.services.closing import (
+    check_no_published_bed,
+    closed_words,
+    drafts_leave,
+    rooms_in_words,
+    students_to_move_out,
+)
+from webapp.housing.services.conflicts import check_unchanged
+from webapp.housing.services.history import event_record
+from webapp.housing.services.locking import lock_placement
+from webapp.housing.services.seats import GONE, Row, Seat, Seating
 
-Side = tuple[str, list[int] | None]  # the room's state, and whom it was accepted with
+Side = tuple[str, list[int] | None]  # the room's state, and the members accepted with it
 
 
 @transaction.atomic
 def rooms_accept(
     *, user: User, placement: Placement, rooms: Sequence[int], accepted: bool, version: int
 ) -> PlacementEvent:
-    """Say that rooms are good with the people who live there, or open the question again.
+    """Accept rooms with the people who live there, or open the decision again.
 
-    Nothing is tied: who is accepted may still be moved, and the room is undecided then. Raises
-    HousingError when nobody lives in any of them.
+    An accepted student may still be moved; the room is then undecided. Raises HousingError if all
+    of the rooms are empty, PlacesChangedError if somebody changed one of them since ``version``.
     """
-    placement = lock_placement(placement, version)
+    placement = lock_placement(placement)
     found = _rooms(placement, rooms)
+    check_unchanged(placement, version, rooms=found)
     members = _members(placement, list(found))
     lived_in = [key for key in found if members.get(key)]
     if not lived_in:
@@ -34,45 +48,87 @@ def rooms_accept(
     before = sides(placement, lived_in)
     after = {key: (state, members[key] if accepted else None) for key, (state, _) in before.items()}
     put_sides(placement, after)
-    what = _named([found[key] for key in lived_in])
-    sentence = f"{what} accepted." if accepted else f"{what} undecided again."
-    verb = "accepted" if accepted else "reopened"
-    return _record(user, placement, sentence, verb, before, after)
+    what = rooms_in_words([found[key] for key in lived_in])
+    return event_record(
+        user=user,
+        placement=placement,
+        kind=ActKind.REVIEWED,
+        verb="accepted" if accepted else "reopened",
+        sentence=f"{what} accepted." if accepted else f"{what} undecided again.",
+        rooms=_changes(before, after),
+        count=len(after),
+    )
 
 
 @transaction.atomic
 def rooms_keep(
     *, user: User, placement: Placement, rooms: Sequence[int], kept: bool, version: int
 ) -> PlacementEvent:
-    """Keep rooms back, so that nobody is placed there, or open them again.
+    """Hold rooms back, so that no student is placed there, or open them again.
 
-    The state belongs to the building list: other placements of it see the same. Raises HousingError
-    for a room that somebody lives in or that is offline.
+    The state belongs to the building list, so that other placements share it. Students placed there
+    by a draft then need another room; a published bed is never lost this way.
+
+    Raises
+    ------
+    HousingError
+        For a room that is offline, or in which a student has a published bed.
+    PlacesChangedError
+        If somebody changed one of the rooms since ``version``.
     """
-    placement = lock_placement(placement, version)
+    placement = lock_placement(placement)
     found = _rooms(placement, rooms)
     wanted = RoomState.KEPT if kept else RoomState.OPEN
     chosen = [room for room in found.values() if room.state != wanted]
+    check_unchanged(placement, version, rooms=[room.pk for room in chosen])
     if not chosen:
         raise HousingError(f"This is {wanted.label.lower()} already.")
     for room in chosen:
         if room.state == RoomState.OFFLINE:
             raise HousingError(f"{room} is offline. Open it in its building list first.")
-    place = Place.objects.filter(room__in=chosen).select_related("placement", "room").first()
-    if kept and place is not None:
-        raise HousingError(
-            f"Somebody lives in {place.room} in {place.placement}. Empty it first, then keep it."
-        )
     keys = [room.pk for room in chosen]
     before = sides(placement, keys)
     after: dict[int, Side] = {key: (wanted.value, side[1]) for key, side in before.items()}
+    for room in chosen:
+        room.state = wanted.value
+    leaving = students_to_move_out(chosen) if kept else {}
+    check_no_published_bed(leaving, chosen)
     put_sides(placement, after)
-    sentence = f"{_named(chosen)} {'kept back' if kept else 'open again'}."
-    return _record(user, placement, sentence, "kept" if kept else "opened", before, after)
+    sentence = closed_words(chosen, wanted)
+    others = drafts_leave(user=user, leaving=leaving, why=sentence, skip=placement)
+    rows_before, rows_after = _leave(placement, leaving.get(placement, {}))
+    if rows_after:
+        count = len(rows_after)
+        own = f"{count:,} {'person needs' if count == 1 else 'people need'} another room here."
+        others = f"{own} {others}".strip()
+    return event_record(
+        user=user,
+        placement=placement,
+        kind=ActKind.REVIEWED,
+        verb="held back" if kept else "opened",
+        sentence=f"{sentence} {others}".strip(),
+        before=rows_before,
+        after=rows_after,
+        rooms=_changes(before, after),
+        count=len(after),
+    )
+
+
+def _leave(placement: Placement, students: dict[int, str]) -> tuple[list[Row], list[Row]]:
+    """Move students of this placement out of their rooms; return their rows before and after."""
+    if not students:
+        return [], []
+    seating = Seating(placement, {number: Seat(None) for number in students})
+    seating.write()
+    return seating.before, seating.after
+
+
+def _changes(before: dict[int, Side], after: dict[int, Side]) -> list[list[object]]:
+    return [[key, list(before[key]), list(after[key])] for key in after]
 
 
 def sides(placement: Placement, rooms: Sequence[int]) -> dict[int, Side]:
-    """Return the state of rooms, and whom each was accepted with."""
+    """Return the state of rooms, and the members with whom each was accepted."""
     accepted = dict(
         placement.accepted_rooms.filter(room__in=rooms).values_list("room_id", "members")
     )
@@ -104,7 +160,7 @@ def _rooms(placement: Placement, keys: Sequence[int]) -> dict[int, Room]:
     )
     found = {room.pk: room for room in rooms}
     if len(found) != len(set(keys)):
-        raise HousingError("This room is not in the building list any more.")
+        raise HousingError(GONE)
     return found
 
 
@@ -114,30 +170,3 @@ def _members(placement: Placement, keys: Sequence[int]) -> dict[int, list[int]]:
     for room, number in places.values_list("room_id", "number"):
         members.setdefault(room, []).append(number)
     return members
-
-
-def _named(rooms: Sequence[Room]) -> str:
-    return str(rooms[0]) if len(rooms) == 1 else counted(len(rooms), "room")
-
-
-def _record(
-    user: User,
-    placement: Placement,
-    sentence: str,
-    verb: str,
-    before: dict[int, Side],
-    after: dict[int, Side],
-) -> PlacementEvent:
-    Placement.objects.filter(pk=placement.pk).update(
-        version=F("version") + 1, updated_at=timezone.now()
-    )
-    audit(user, verb, placement, rooms=len(after), what=sentence)
-    return PlacementEvent.objects.create(
-        placement=placement,
-        revision=placement.revision,
-        user=user,
-        sentence=sentence,
-        before=[],
-        after=[],
-        rooms=[[key, list(before[key]), list(after[key])] for key in after],
-    )

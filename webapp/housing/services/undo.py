@@ -1,85 +1,198 @@
-"""Undo: put back exactly what one act changed, if nothing else touched it since."""
+"""Undo: restore exactly the changes of one act, unless they were changed again since."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from webapp.accounts.models import User
-from webapp.audit.services import audit
-from webapp.housing.errors import HousingError
-from webapp.housing.models import Place, Placement, PlacementEvent, Room, RoomState
-from webapp.housing.services.checks import check_musts, check_rooms
-from webapp.housing.services.decisions import (
-    is_change,
-    lock_placement,
-    members_after,
-    refresh_scores,
-    row_of,
+from webapp.housing.errors import HousingError, PlacesChangedError
+from webapp.housing.models import (
+    ActKind,
+    Place,
+    Placement,
+    PlacementEvent,
+    Room,
+    RoomState,
 )
+from webapp.housing.services.closing import closed_words, drafts_leave, students_to_move_out
+from webapp.housing.services.conflicts import beds_of
+from webapp.housing.services.history import event_record, is_move, state_of, state_put
+from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.reviews import put_sides, sides
-from webapp.housing.told import tell_moved
+from webapp.housing.services.seats import Row, Seat, row_of, seats_put
+from webapp.housing.services.waiting import turns_put
+
+ROOM_GONE = "A room that they had is not in the building list any more. Nothing was changed."
 
 
 @transaction.atomic
-def decision_undo(*, user: User, placement: Placement, event: PlacementEvent) -> str:
-    """Put back what one act changed, if nothing else touched those places since.
+def decision_undo(
+    *, user: User, placement: Placement, event: PlacementEvent, confirmed: int = 0
+) -> str:
+    """Reverse the changes of one act; return one sentence. The undo is an act of its own.
 
-    Raises HousingError when somebody moved one of them, or when the rooms were worked out anew.
+    Parameters
+    ----------
+    confirmed : int
+        Number of published beds in the question. An undo that changes another number of published
+        beds is refused.
+
+    Raises HousingError if somebody changed one of the students or rooms since, if a rule would
+    break, or if the change of published beds was not confirmed.
     """
     placement = lock_placement(placement)
     event = PlacementEvent.objects.select_for_update().get(pk=event.pk)
-    if event.undone_at is not None:
-        raise HousingError("This was undone already.")
-    if event.revision != placement.revision:
-        raise HousingError("The rooms were worked out anew since. Nothing was changed.")
-    _put_rooms_back(placement, event)
-    numbers = {row[0] for row in event.after}
-    places = {p.number: p for p in placement.places.filter(number__in=numbers)}
-    if any(row[0] not in places or row_of(places[row[0]]) != row for row in event.after):
-        raise HousingError("Somebody changed these places since. Nothing was changed.")
-    keys = {row[1] for row in event.before} | {row[1] for row in event.after}
-    rooms = {room.pk: room for room in Room.objects.filter(pk__in=[key for key in keys if key])}
-    Place.objects.filter(pk__in=[p.pk for p in places.values()]).update(room=None, bed=None)
-    occupied = set(placement.places.filter(room__in=rooms).values_list("room_id", "bed"))
-    for number, room, bed, is_locked, has_left in event.before:
-        if room is not None and (room not in rooms or (room, bed) in occupied):
-            raise HousingError("A bed that they had is taken by now. Nothing was changed.")
-        Place.objects.filter(pk=places[number].pk).update(
-            room=room, bed=bed, is_locked=is_locked, has_left=has_left, score=None
+    problem = contradiction(placement, event, situation_of(placement, [event]))
+    if problem:
+        raise HousingError(f"{problem} Nothing was changed.")
+    concerned = beds_changed(event)
+    if placement.is_published and len(concerned) != confirmed:
+        raise PlacesChangedError(
+            f"{placement.name} is published, and this changes the beds of {len(concerned)} of its "
+            "students. Nothing was changed; confirm it first."
         )
-    members = members_after(placement, rooms, {})
-    entered = [row[1] for row in event.before if row[1] is not None]
-    check_rooms(placement, {rooms[k]: [place.student for place in members[k]] for k in entered})
-    check_musts(placement, numbers)
-    refresh_scores(placement, members)
-    event.undone_at = timezone.now()
-    event.save(update_fields=["undone_at"])
-    change = int(is_change(event.before, event.after))
-    if placement.best_at is None or event.created_at > placement.best_at:
-        change = -change  # the rooms are nearer to those of the certificate again
-    Placement.objects.filter(pk=placement.pk).update(
-        version=F("version") + 1,
-        changes=Greatest(F("changes") + change, 0),
-        updated_at=timezone.now(),
+    before_state = state_of(placement)
+    if event.rooms:
+        _put_rooms_back(user, placement, event)
+    states = event.details.get("state")
+    if states:
+        later = max(placement.changes - states[1]["changes"], 0)
+        state_put(placement, {**states[0], "changes": states[0]["changes"] + later})
+    seats = {
+        number: Seat(room, bed, is_locked, has_left)
+        for number, room, bed, is_locked, has_left in event.before
+    }
+    seating = seats_put(placement, seats)
+    turns = event.details.get("turns", [])
+    turns_put(placement, {number: old for number, old, _ in turns})
+    _mark_undone(placement, event)
+    details: dict[str, Any] = {}
+    if states:
+        details["state"] = [before_state, state_of(placement)]
+    if turns:
+        details["turns"] = [[number, new, old] for number, old, new in turns]
+    event_record(
+        user=user,
+        placement=placement,
+        kind=ActKind.UNDONE,
+        verb="undid",
+        sentence=f"Undone: {event.sentence}",
+        before=seating.before,
+        after=seating.after,
+        rooms=[[key, new, old] for key, old, new in event.rooms],
+        details=details,
+        undoes=event,
+        is_by_hand=False,
     )
-    tell_moved(placement, event.after, event.before)
-    audit(user, "undid", placement, what=event.sentence)
     return f"Undone: {event.sentence}"
 
 
-def _put_rooms_back(placement: Placement, event: PlacementEvent) -> None:
-    """Put back states and acceptances of rooms, if nobody changed them since."""
-    if not event.rooms:
+def _put_rooms_back(user: User, placement: Placement, event: PlacementEvent) -> None:
+    """Restore states and acceptances of rooms; students of drafts leave rooms that close again."""
+    state = {key: old[0] for key, old, new in event.rooms if old[0] != new[0]}
+    closing = [key for key, wanted in state.items() if wanted != RoomState.OPEN]
+    rooms = list(Room.objects.select_for_update().filter(pk__in=closing))
+    for room in rooms:
+        room.state = state[room.pk]
+    leaving = students_to_move_out(rooms)
+    put_sides(placement, {key: (old[0], old[1]) for key, old, _ in event.rooms})
+    if rooms:
+        why = closed_words(rooms, rooms[0].state)
+        drafts_leave(user=user, leaving=leaving, why=why, skip=placement)
+
+
+def _mark_undone(placement: Placement, event: PlacementEvent) -> None:
+    """Set the date of the undo; undoing an undo makes the first act valid again."""
+    event.undone_at = timezone.now()
+    event.save(update_fields=["undone_at"])
+    if event.undoes_id is not None:
+        PlacementEvent.objects.filter(pk=event.undoes_id).update(undone_at=None)
+    if "state" in event.details or not is_move(event.before, event.after):
         return
-    keys = [key for key, _, _ in event.rooms]
-    now = sides(placement, keys)
-    if any(key not in now or list(now[key]) != after for key, _, after in event.rooms):
-        raise HousingError("Somebody changed these rooms since. Nothing was changed.")
-    before = {key: (old[0], old[1]) for key, old, _ in event.rooms}
-    shut = [
-        key for key, old, after in event.rooms if old[0] != after[0] and old[0] != RoomState.OPEN
-    ]
-    if Place.objects.filter(room__in=shut).exists():
-        raise HousingError("Somebody lives in one of these rooms by now. Nothing was changed.")
-    put_sides(placement, before)
+    step = 1 if event.kind == ActKind.UNDONE else -1
+    if placement.best_at is None or event.created_at > placement.best_at:
+        Placement.objects.filter(pk=placement.pk).update(changes=Greatest(F("changes") + step, 0))
+        placement.refresh_from_db(fields=["changes"])
+
+
+def beds_changed(event: PlacementEvent) -> list[tuple[Row, Row]]:
+    """Return the rows (now, then) of the students whose bed an undo would change."""
+    then = {row[0]: row for row in event.before}
+    pairs = [(row, then[row[0]]) for row in event.after if row[0] in then]
+    return [(now, old) for now, old in pairs if beds_of([now]) != beds_of([old])]
+
+
+class Situation:
+    """Current beds, rooms and turns, read once to check several acts for contradictions."""
+
+    def __init__(
+        self,
+        rows: Mapping[int, Row],
+        turns: Mapping[int, int],
+        room_sides: Mapping[int, tuple[str, list[int] | None]],
+        rooms: set[int],
+        lived_in: set[int],
+        version: int | None,
+    ) -> None:
+        self.rows, self.turns, self.sides = rows, turns, room_sides
+        self.rooms, self.lived_in, self.version = rooms, lived_in, version
+        self.beds = {(row[1], row[2]): number for number, row in rows.items() if row[1]}
+
+
+def situation_of(placement: Placement, events: Sequence[PlacementEvent]) -> Situation:
+    """Return the current state that acts of a placement are checked against."""
+    places = list(placement.places.all())
+    reviewed = {key for event in events for key, _, _ in event.rooms}
+    binding = Q(placement=placement) | Q(placement__published_at__isnull=False)
+    lived_in = Place.objects.filter(binding, room__in=reviewed).values_list("room_id", flat=True)
+    return Situation(
+        {place.number: row_of(place) for place in places},
+        {place.number: place.turn for place in places},
+        sides(placement, sorted(reviewed)) if reviewed else {},
+        set(Room.objects.filter(buildings=placement.buildings_id).values_list("pk", flat=True)),
+        set(lived_in) if reviewed else set(),
+        placement.current_id,
+    )
+
+
+def contradiction(placement: Placement, event: PlacementEvent, now: Situation) -> str:
+    """Return why an act cannot be undone, in one sentence, or "".
+
+    Rules are checked only when the act is undone.
+    """
+    if event.undone_at is not None:
+        return "This was undone already."
+    if not event.can_be_undone:
+        return "There is nothing to put back."
+    moved = {row[0] for row in event.after}
+    for row in event.after:
+        if now.rows.get(row[0]) != row:
+            return f"S-{row[0]} was changed since."
+    for row in event.before:
+        if row[1] is None:
+            continue
+        if row[1] not in now.rooms:
+            return f"The room of S-{row[0]} is not in the building list any more."
+        holder = now.beds.get((row[1], row[2]))
+        if holder is not None and holder not in moved:
+            return f"S-{holder} has the bed of S-{row[0]} by now."
+    for number, _, turn in event.details.get("turns", []):
+        if now.turns.get(number) != turn:
+            return f"S-{number} was put elsewhere on the waiting list since."
+    states = event.details.get("state")
+    if states and now.version != states[1]["version"]:
+        return "Another version was taken into force since."
+    return _contradiction_of_rooms(event, now)
+
+
+def _contradiction_of_rooms(event: PlacementEvent, now: Situation) -> str:
+    for key, old, new in event.rooms:
+        if key not in now.sides or list(now.sides[key]) != new:
+            return "A room was changed since."
+        if old[0] != new[0] and old[0] != RoomState.OPEN and key in now.lived_in:
+            return "Somebody lives in one of these rooms by now."
+    return ""

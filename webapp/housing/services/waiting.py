@@ -1,36 +1,51 @@
-"""The waiting list: who has no bed yet, in which order, and the beds that they may be offered."""
+"""The waiting list: students without a bed, in the order in which beds are offered."""
+
+from collections.abc import Mapping
 
 from django.db import transaction
-from django.db.models import F, Max, Min
-from django.utils import timezone
+from django.db.models import Max, Min
 
 from webapp.accounts.models import User
-from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
+from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
-from webapp.housing.models import Place, Placement
-from webapp.housing.services.decisions import lock_placement
+from webapp.housing.models import ActKind, BuildingList, Place, Placement, PlacementEvent
+from webapp.housing.services.history import event_record
+from webapp.housing.services.locking import lock_placement
 
 
-def latecomers_wait(*, cohort: Cohort) -> None:
-    """Give students of a cohort who are in no place of its placements one without a bed."""
-    for placement in Placement.objects.select_for_update().filter(cohort=cohort, revision__gt=0):
-        placed = set(placement.places.values_list("student_id", flat=True))
-        late = cohort.students.exclude(pk__in=placed).values_list("pk", "number")
+@transaction.atomic
+def latecomers_wait(*, user: User | None, cohort: Cohort) -> None:
+    """Add the cohort's new students, without a bed, to its placements."""
+    placements = Placement.objects.filter(cohort=cohort, revision__gt=0)
+    keys = set(placements.values_list("buildings_id", flat=True))
+    list(BuildingList.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
+    for found in placements:
+        placement = lock_placement(found)
+        placed = placement.places.values("student")
+        late = list(cohort.students.exclude(pk__in=placed).values_list("pk", "number"))
+        if not late:
+            continue
         Place.objects.bulk_create(
             [Place(placement=placement, student_id=key, number=number) for key, number in late],
             batch_size=400,
         )
-        Placement.objects.filter(pk=placement.pk).update(
-            version=F("version") + 1, updated_at=timezone.now()
+        count = counted(len(late), "student joined and waits", "students joined and wait")
+        event_record(
+            user=user,
+            placement=placement,
+            kind=ActKind.ARRIVED,
+            verb="took in latecomers",
+            sentence=f"{count} for a bed.",
+            after=[[number, None, None, False, False] for _, number in late],
         )
 
 
 @transaction.atomic
-def turn_change(*, user: User, placement: Placement, number: int, is_first: bool) -> str:
-    """Put somebody first on the waiting list, or last, and return one sentence.
+def turn_change(*, user: User, placement: Placement, number: int, is_first: bool) -> PlacementEvent:
+    """Move a student to the first or last position on the waiting list.
 
-    Raises HousingError for who does not wait.
+    Raises HousingError for a student who is not waiting.
     """
     placement = lock_placement(placement)
     waiting = placement.places.filter(has_left=False, room=None)
@@ -39,7 +54,19 @@ def turn_change(*, user: User, placement: Placement, number: int, is_first: bool
         raise HousingError(f"S-{number} does not wait for a bed.")
     ends = waiting.aggregate(first=Min("turn"), last=Max("turn"))
     turn = ends["first"] - 1 if is_first else ends["last"] + 1
-    Place.objects.filter(pk=place.pk).update(turn=turn)
+    turns_put(placement, {number: turn})
     where = "first" if is_first else "last"
-    audit(user, "reordered", placement, students=[place.label], turn=where)
-    return f"{place.label} is {where} on the waiting list."
+    return event_record(
+        user=user,
+        placement=placement,
+        kind=ActKind.TURNED,
+        verb="reordered",
+        sentence=f"{place.label} is {where} on the waiting list.",
+        details={"turns": [[number, place.turn, turn]]},
+    )
+
+
+def turns_put(placement: Placement, turns: Mapping[int, int]) -> None:
+    """Write the positions of students on the waiting list, by number."""
+    for number, turn in turns.items():
+        Place.objects.filter(placement=placement, number=number).update(turn=turn)

@@ -1,4 +1,4 @@
-"""Template words of the housing pages."""
+"""Template tags and filters of the housing pages."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,16 @@ from webapp.housing.selectors.placements import RoomCard
 from webapp.housing.selectors.rooms import Cell
 
 register = template.Library()
-RING = 34.56  # circumference of the ring of doubt (px), radius 5.5
+RING = 34.56  # circumference of the uncertainty ring (px), radius 5.5
 
 _THIRDS = ("low", "middle", "high")
 
 
 @register.simple_tag
 def badge_words(placement: Placement) -> str:
-    """The certificate of a placement in words, dated once staff changed something since."""
+    """Return the certificate of a placement in words, dated if staff changed rooms since."""
     gap = placement.figures.get("relative_gap")
-    if placement.changes:
+    if placement.changes and placement.best_at is not None:
         when = formats.when(placement.best_at, timezone.localtime())
         return f"Best {when}, {formats.counted(placement.changes, 'change')} since"
     if gap is None:
@@ -39,13 +39,13 @@ def badge_words(placement: Placement) -> str:
 
 @register.simple_tag
 def placement_free(n_beds: int, n_placed: int) -> str:
-    """Free beds in words."""
+    """Return the number of free beds in words."""
     return f"{formats.counted(max(0, n_beds - n_placed), 'bed')} free"
 
 
 @register.simple_tag
 def room_words(card: RoomCard) -> str:
-    """Kind of a room and how full it is."""
+    """Return the kind of a room and the number of its beds taken, in words."""
     if not card.room.is_open:
         return f"{card.room.kind}, {card.room.get_state_display().lower()}"
     if not card.people:
@@ -55,47 +55,47 @@ def room_words(card: RoomCard) -> str:
 
 @register.simple_tag
 def third_word(cell: Cell) -> str:
-    """Low, middle or high among all placed pairs."""
+    """Return low, middle or high among all placed pairs."""
     return _THIRDS[cell.third]
 
 
 @register.simple_tag
 def pair_key(cell: Cell) -> str:
-    """A pair as the address names it."""
+    """Return a pair as written in the address."""
     return f"{cell.first}-{cell.second}"
 
 
 @register.filter
 def pairs_once(cells: Mapping[tuple[int, int], Cell]) -> list[Cell]:
-    """Every pair of a room once, lowest score first."""
+    """Return every pair of a room once, lowest score first."""
     return sorted((c for c in cells.values() if c.first < c.second), key=lambda c: c.score)
 
 
 @register.filter
 def key(values: Mapping[Any, Any], name: Any) -> Any:
-    """An entry of a mapping; empty when it has none."""
+    """Return an entry of a mapping, or "" if there is none."""
     return values.get(name, "")
 
 
 @register.simple_tag(takes_context=True)
 def hall_query(context: RequestContext, hall: str) -> str:
-    """The query of the page with another hall: the view and what to look for stay."""
-    kept = context.get("kept", {})
+    """Return the page's query for another hall; the view and most filters stay."""
+    kept = context.get("kept") or {}
     stays = {name: kept[name] for name in ("view", "look", "kind", "designation") if name in kept}
     return urlencode({"hall": hall, **stays})
 
 
 @register.simple_tag(takes_context=True)
 def view_query(context: RequestContext, view: str) -> str:
-    """The query of the page in another view: all filters stay."""
-    kept = context.get("kept", {})
+    """Return the page's query for another view; all filters stay."""
+    kept = context.get("kept") or {}
     stays = {name: value for name, value in kept.items() if name not in ("view", "page", "whole")}
     return urlencode({"view": view, **stays})
 
 
 @register.simple_tag
-def doubt_ring(share: float, label: str) -> SafeString:
-    """A ring filled to a share; ``label`` names it for readers of screens, "" hides it."""
+def uncertainty_ring(share: float, label: str) -> SafeString:
+    """Return a ring filled to a share; ``label`` names it for screen readers, "" hides it."""
     role = format_html('role="img" aria-label="{}"', label) if label else 'aria-hidden="true"'
     return format_html(
         '<svg class="doubt-ring" viewBox="0 0 13 13" {}><circle cx="6.5" cy="6.5" r="5.5"/>'
@@ -109,13 +109,13 @@ def doubt_ring(share: float, label: str) -> SafeString:
 
 @register.filter
 def in_one_part(members: Sequence[int]) -> list[Sequence[int]]:
-    """Members of a group that is not split, as :func:`group_sketch` takes them."""
+    """Return a group that is not split, as :func:`group_sketch` takes it."""
     return [members]
 
 
 @register.simple_tag
 def group_sketch(parts: Sequence[Sequence[int]], kept: Sequence[Pair], cut: Sequence[Pair]) -> str:
-    """A group as dots on a ring, coloured by part; dashes for the requests that are cut."""
+    """Return a group as dots on a ring, coloured by part, with dashes for the requests cut."""
     members = [number for part in parts for number in part]
     angles = {n: 2 * math.pi * k / len(members) - math.pi / 2 for k, n in enumerate(members)}
     at = {
@@ -143,7 +143,7 @@ def group_sketch(parts: Sequence[Sequence[int]], kept: Sequence[Pair], cut: Sequ
 
 @register.simple_tag
 def room_state(card: RoomCard) -> str:
-    """What is decided about a room, in a word."""
+    """Return the state of a room in a word."""
     if not card.room.is_open:
         return card.room.get_state_display()
     if card.is_locked:

@@ -1,10 +1,17 @@
 """Building lists: uploading, checking and editing rooms."""
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
 
-from webapp.cohorts.tables.table import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from engine.tabular.rooms import LABELS
+from engine.tabular.source import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
@@ -13,12 +20,13 @@ from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.housing.errors import HousingError
-from webapp.housing.models import BuildingDraft, BuildingList, RoomState
-from webapp.housing.room_file import LABELS
+from webapp.housing.models import BuildingDraft, BuildingList, Room, RoomState
 from webapp.housing.selectors.buildings import (
     building_listing,
+    floors_of,
     halls_of,
     needs_of,
+    people_of_drafts,
     rooms_matching,
 )
 from webapp.housing.services.buildings import (
@@ -32,10 +40,12 @@ from webapp.housing.services.buildings import (
     building_list_rename,
     room_remove,
     room_save,
+    rooms_set_state,
 )
+from webapp.housing.views.questions import Question, ask
 
 PAGE_SIZE = 60
-SHOWN = 12  # rows and problems of a draft that a page shows
+SHOWN = 12  # rows and problems of a draft on a page
 LIMITS = {
     "megabytes": MAX_FILE_BYTES // 1024**2,
     "rows": MAX_ROWS,
@@ -44,9 +54,9 @@ LIMITS = {
 }
 
 
-@require_GET
+@require_safe
 @viewer_required
-def building_lists(request: HttpRequest) -> HttpResponse:
+def building_lists(request: SignedInRequest) -> HttpResponse:
     """List the building lists, last changed first."""
     context = {
         "listing": building_listing(request.user, request.GET),
@@ -57,8 +67,8 @@ def building_lists(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def upload(request: HttpRequest) -> HttpResponse:
-    """Take a list of rooms as a file, or a name for an empty list."""
+def upload(request: SignedInRequest) -> HttpResponse:
+    """Accept a list of rooms as a file, or a name for an empty list."""
     error = ""
     if request.method == "POST":
         file = request.FILES.get("file")
@@ -69,7 +79,7 @@ def upload(request: HttpRequest) -> HttpResponse:
             if file is None:
                 raise HousingError("Choose a CSV or XLSX file first.")
             draft = building_draft_create(
-                user=request.user, filename=file.name, size=file.size, read=file.read
+                user=request.user, filename=file.name or "", size=file.size or 0, read=file.read
             )
             return redirect("housing:building-draft", draft.pk)
         except Refusal as problem:
@@ -80,12 +90,12 @@ def upload(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def draft(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show what the file says; a POST says what a column holds."""
+def draft(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the content of the file; a POST sets the role of a column."""
     found = get_owned_or_404(BuildingDraft, request.user, uuid)
     if request.method == "POST":
         column = whole_number(request.POST.get("column", ""))
-        role = request.POST.get("role", "")
+        role = request.POST.get("use", "")
         attempt(
             request,
             lambda: building_draft_assign(
@@ -97,7 +107,7 @@ def draft(request: HttpRequest, uuid: str) -> HttpResponse:
     context = {
         "draft": found,
         "file": rooms,
-        "roles": [(role.value, label) for role, label in LABELS.items()],
+        "uses": [(role.value, label) for role, label in LABELS.items()],
         "columns": [
             (index, name, role, _examples(found, index))
             for index, (name, role) in enumerate(zip(found.header, found.roles, strict=True))
@@ -117,7 +127,7 @@ def _examples(found: BuildingDraft, index: int) -> list[str]:
 
 @require_POST
 @staff_required
-def draft_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
+def draft_confirm(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Import all rooms or none."""
     found = get_owned_or_404(BuildingDraft, request.user, uuid)
     try:
@@ -133,29 +143,33 @@ def draft_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def draft_discard(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Forget an upload."""
+def draft_discard(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Delete an upload."""
     found = get_owned_or_404(BuildingDraft, request.user, uuid)
     building_draft_discard(user=request.user, draft=found)
     toast(request, f"{found.filename} was discarded. Nothing was imported.")
     return redirect("housing:building-lists")
 
 
-@require_GET
+@require_safe
 @viewer_required
-def buildings(request: HttpRequest, uuid: str) -> HttpResponse:
+def buildings(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the halls and rooms of one list."""
     found = get_owned_or_404(BuildingList, request.user, uuid)
     halls = halls_of(found)
     hall = request.GET.get("hall", "")
     hall = hall if hall in {entry.name for entry in halls} else ""
-    query = request.GET.get("q", "").strip()[:40]
-    rooms = rooms_matching(found, hall, query)
+    query, floor = request.GET.get("q", "").strip()[:40], request.GET.get("floor", "")[:20]
+    floors = floors_of(found, hall)
+    rooms = rooms_matching(found, hall, query, floor if floor in floors else "")
     context = {
         "buildings": found,
         "halls": halls,
         "hall": hall,
         "q": query,
+        "floor": floor,
+        "floors": floors,
+        "n_matching": rooms.count(),
         "page": page_at(rooms, request.GET.get("page"), PAGE_SIZE),
         "n_rooms": sum(entry.rooms for entry in halls),
         "n_beds": sum(entry.beds for entry in halls),
@@ -167,15 +181,69 @@ def buildings(request: HttpRequest, uuid: str) -> HttpResponse:
     return render(request, "housing/buildings.html", context)
 
 
+_STATES = {
+    RoomState.OPEN: ("Open {rooms}?", "Open {rooms}"),
+    RoomState.KEPT: ("Hold {rooms} back?", "Hold {rooms} back"),
+    RoomState.OFFLINE: ("Take {rooms} offline?", "Take {rooms} offline"),
+}
+
+
+@require_POST
+@staff_required
+def state(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Open, hold back or take offline all matching rooms, once the numbers are confirmed."""
+    found = get_owned_or_404(BuildingList, request.user, uuid)
+    sent = {name: request.POST.get(name, "")[:80] for name in ("hall", "floor", "q", "state")}
+    rooms = list(rooms_matching(found, sent["hall"], sent["q"], sent["floor"]))
+    address = f"{reverse('housing:buildings', args=[found.pk])}?{urlencode(sent)}"
+    try:
+        if sent["state"] not in _STATES or not rooms:
+            raise HousingError("No room matches.")
+        question = _state_question(found, rooms, sent, address)
+        if request.POST.get("confirmed") != question.fields["confirmed"]:
+            return ask(request, question)
+        keys = [room.pk for room in rooms]
+        words = rooms_set_state(user=request.user, buildings=found, rooms=keys, state=sent["state"])
+        toast(request, words)
+    except HousingError as problem:
+        toast(request, str(problem), error=True)
+    return redirect(address)
+
+
+def _state_question(
+    found: BuildingList, rooms: Sequence[Room], sent: Mapping[str, str], back: str
+) -> Question:
+    title, button = _STATES[RoomState(sent["state"])]
+    people = 0 if sent["state"] == RoomState.OPEN else people_of_drafts(rooms)
+    count = counted(len(rooms), "room")
+    needing = counted(people, "student of drafts needs", "students of drafts need")
+    sentences = [
+        f"{needing} another room then." if people else "No student of a draft lives there."
+    ]
+    return Question(
+        title=title.format(rooms=count),
+        sentences=[*sentences, "A room in which somebody has a published bed stops this."],
+        button=button.format(rooms=count),
+        address=reverse("housing:buildings-state", args=[found.pk]),
+        fields={**sent, "confirmed": f"{len(rooms)} {people}"},
+        is_danger=people > 0,
+        back=back,
+        trail=[
+            ("Buildings", reverse("housing:building-lists")),
+            (found.name, reverse("housing:buildings", args=[found.pk])),
+        ],
+    )
+
+
 @require_http_methods(["GET", "POST"])
 @staff_required
-def room(request: HttpRequest, uuid: str, room_id: int) -> HttpResponse:
+def room(request: SignedInRequest, uuid: str, room_id: int) -> HttpResponse:
     """Change one room; room 0 is a new one."""
     found = get_owned_or_404(BuildingList, request.user, uuid)
     one = get_or_404(found.rooms.all(), room_id) if room_id else None
     error, sent = "", request.POST
     if request.method == "POST":
-        values = {
+        values: dict[str, Any] = {
             name: " ".join(sent.get(name, "").split())
             for name in ("hall", "floor", "name", "designation", "state", "note")
         }
@@ -184,7 +252,7 @@ def room(request: HttpRequest, uuid: str, room_id: int) -> HttpResponse:
         values["meets"] = list(dict.fromkeys(need for need in needs if need))[:20]
         try:
             saved = room_save(user=request.user, buildings=found, room=one, values=values)
-            toast(request, f"{saved.label} was saved.")
+            toast(request, f"{saved.room.label} was saved. {saved.note}".strip())
             return redirect("housing:buildings", found.pk)
         except HousingError as problem:
             error = str(problem)
@@ -200,18 +268,23 @@ def room(request: HttpRequest, uuid: str, room_id: int) -> HttpResponse:
 
 @require_POST
 @staff_required
-def remove_room(request: HttpRequest, uuid: str, room_id: int) -> HttpResponse:
-    """Take one room out of its list."""
+def remove_room(request: SignedInRequest, uuid: str, room_id: int) -> HttpResponse:
+    """Remove one room from its list."""
     found = get_owned_or_404(BuildingList, request.user, uuid)
     one = get_or_404(found.rooms.all(), room_id)
-    attempt(request, lambda: room_remove(user=request.user, room=one), f"{one} was removed.")
+    label = one.label
+    try:
+        note = room_remove(user=request.user, room=one)
+        toast(request, f"{label} was removed. {note}".strip())
+    except Refusal as problem:
+        toast(request, str(problem), error=True)
     return redirect("housing:buildings", found.pk)
 
 
 @require_POST
 @staff_required
-def rename(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Give a list another name."""
+def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Rename a list."""
     found, name = get_owned_or_404(BuildingList, request.user, uuid), request.POST.get("name", "")
     attempt(
         request,
@@ -223,8 +296,8 @@ def rename(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def remove(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Remove a list, when its name was typed."""
+def remove(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Remove a list, if its name was typed."""
     found, name = get_owned_or_404(BuildingList, request.user, uuid), request.POST.get("name", "")
     is_removed = attempt(
         request,

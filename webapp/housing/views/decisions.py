@@ -1,21 +1,24 @@
-"""Deciding about rooms; an answer is what the decision changed: rooms, figures, the drawer."""
+"""Decisions about rooms; the response holds the changes: rooms, figures, the drawer."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
 from webapp.common.formats import counted
 from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError, PlacesChangedError
-from webapp.housing.forms import read_students
+from webapp.housing.forms import read_students, seen_version
 from webapp.housing.models import Placement, PlacementEvent, Room
 from webapp.housing.selectors.choices import choices_of
+from webapp.housing.selectors.drafts import ChangeLine, lines_of_undo
 from webapp.housing.selectors.pages import (
     KEPT,
     MANY,
@@ -23,46 +26,81 @@ from webapp.housing.selectors.pages import (
     placement_context,
     rooms_matching,
 )
-from webapp.housing.selectors.placements import PlacementRooms, find_place
+from webapp.housing.selectors.placements import PlacementRooms, RoomCard, find_place
+from webapp.housing.services.conflicts import rooms_changed_since
 from webapp.housing.services.decisions import (
+    Decision,
     Move,
+    decision_make,
+    emptying,
+    moving,
     places_lock,
-    places_move,
-    students_withdraw,
+    withdrawing,
 )
+from webapp.housing.services.drafts import draft_add
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
-from webapp.housing.services.undo import decision_undo
+from webapp.housing.services.undo import beds_changed, decision_undo
 from webapp.housing.views.placements import find_placement
+from webapp.housing.views.questions import Question, ask, trail_of
 from webapp.housing.views.requests import address_again, came_from
 
-CHOICES = ("move", "swap", "give", "change")  # what a choice of another room does
+CHOICES = ("move", "swap", "give", "change")  # acts that a choice of another room can be for
 ROOM_ACTS = ("accept", "reopen", "lock", "release", "empty", "keep", "open")
+DRAFTED = "Added to your draft of late changes. Nothing is changed before you confirm it."
+DRAFT_GONE = "Your draft of late changes is empty again."
+# Title of a bulk act, its button, and its effect on the people who live there.
+_BULK = {
+    "accept": ("Accept {rooms}?", "Accept {rooms}", "{people} there."),
+    "reopen": ("Undecide {rooms}?", "Undecide {rooms}", "{people} there."),
+    "lock": (
+        "Lock {rooms}?",
+        "Lock {rooms}",
+        "{people} there and keep the rooms when rooms are computed again.",
+    ),
+    "release": ("Release {rooms}?", "Release {rooms}", "{people} there."),
+    "empty": ("Empty {rooms}?", "Empty {rooms}", "{people} there and would have no bed."),
+    "keep": (
+        "Hold {rooms} back?",
+        "Hold {rooms} back",
+        "{people} there and would need another room.",
+    ),
+    "open": ("Open {rooms}?", "Open {rooms}", "{people} there."),
+}
+_TAKES_BEDS = ("empty", "keep")
 
 
-def _parameters(request: HttpRequest) -> dict[str, str]:
-    """Return the parameters of the page on which the form stood."""
+def _parameters(request: SignedInRequest) -> dict[str, str]:
+    """Return the parameters of the page that held the form."""
     sent = QueryDict(request.POST.get("back") or urlsplit(request.headers.get("Referer", "")).query)
     return {name: sent[name] for name in (*KEPT, "room", "pair") if sent.get(name)}
 
 
 def _answer(
-    request: HttpRequest, placement: Placement, event: PlacementEvent | None
+    request: SignedInRequest,
+    placement: Placement,
+    event: PlacementEvent | None,
+    *,
+    is_whole: bool = False,
 ) -> HttpResponse:
+    """Return the changes of a decision, and others' changes since the page was made."""
     parameters = _parameters(request)
-    requests = reverse("housing:requests", args=[placement.cohort_id])
-    if not request.htmx and came_from(request, requests):
-        return redirect(address_again(request, requests))
+    for name in ("housing:requests", "housing:history", "housing:changes"):
+        key = placement.cohort_id if name == "housing:requests" else placement.pk
+        address = reverse(name, args=[key])
+        if not request.htmx and came_from(request, address):
+            return redirect(address_again(request, address))
     if not request.htmx:
         address = reverse("housing:placement", args=[placement.pk])
         return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)
-    fresh = Placement.objects.select_related("cohort", "model", "job", "buildings")
-    fresh = fresh.get(pk=placement.pk)
+    joined = Placement.objects.select_related("cohort", "model", "job", "buildings")
+    fresh = joined.get(pk=placement.pk)
     then = request.POST.get("then", "")
     if then and event is not None:
         parameters = {**parameters, "room": then, "pair": ""}
-    rooms = _changed(event) if event is not None else set()
-    if parameters.get("view") == "students" or len(rooms) > MANY or not fresh.is_computed:
-        context = placement_context(fresh, parameters) | {"with_drawer": True}
+    rooms = _changed_since(fresh, seen_version(request.POST))
+    is_whole = is_whole or parameters.get("view") == "students" or len(rooms) > MANY
+    if is_whole or not fresh.is_computed:
+        context = placement_context(fresh, parameters, request.user) | {"with_drawer": True}
         response = render(request, "housing/_placement_body.html", context)
         response["HX-Retarget"], response["HX-Reswap"] = "#placement", "outerHTML"
         return response
@@ -70,58 +108,146 @@ def _answer(
     return render(request, "housing/_changed.html", context)
 
 
-def _changed(event: PlacementEvent) -> set[int]:
-    """Return the keys of the rooms that an act touched."""
-    lived = {row[1] for row in (*event.before, *event.after) if row[1] is not None}
-    return lived | {key for key, _, _ in event.rooms}
+def _changed_since(placement: Placement, seen: int) -> set[int]:
+    """Return the rooms changed since a page was made; none for an unknown page."""
+    try:
+        return rooms_changed_since(placement, seen)
+    except PlacesChangedError:
+        return set()
 
 
 @require_POST
 @staff_required
-def decide(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Accept, lock, empty, keep, move, swap or withdraw: one room, some, or all that match."""
+def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Accept, lock, empty, hold back, move, swap or withdraw: one room, some, or all that match.
+
+    An act on all rooms that match needs a confirmation. Moves in a published placement join the
+    user's draft of late changes.
+    """
     placement = find_placement(request, uuid)
-    version = whole_number(request.POST.get("version", ""))
-    event = None
+    event, is_whole = None, False
     try:
-        event = _act(request, placement, -1 if version is None else version)
-        undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
-        toast(request, event.sentence, undo_url=undo)
+        if _is_bulk(request) and not _drafts(request, placement):
+            found = rooms_matching(placement, _parameters(request))
+            if not _is_confirmed(request, found):
+                return ask(request, _bulk_question(request, placement, found))
+        event = _act(request, placement, seen_version(request.POST))
+        is_whole = event is None
+        if event is not None:
+            undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
+            toast(request, event.sentence, undo_url=undo)
     except HousingError as problem:
         toast(request, str(problem), error=True)
-    return _answer(request, placement, event)
+    return _answer(request, placement, event, is_whole=is_whole)
 
 
-def _act(request: HttpRequest, placement: Placement, version: int) -> PlacementEvent:
+def _is_bulk(request: SignedInRequest) -> bool:
+    return request.POST.get("scope") == "matching" and request.POST.get("act") in ROOM_ACTS
+
+
+def _drafts(request: SignedInRequest, placement: Placement) -> bool:
+    """Return True if an act only joins a draft, which names everybody and is confirmed itself."""
+    return placement.is_published and request.POST.get("act") == "empty"
+
+
+def _is_confirmed(request: SignedInRequest, found: Sequence[RoomCard]) -> bool:
+    """Return True if exactly these numbers of rooms and people were confirmed."""
+    people = sum(len(card.people) for card in found)
+    sent = (request.POST.get("count"), request.POST.get("confirmed"))
+    return sent == (str(len(found)), str(people))
+
+
+def _bulk_question(
+    request: SignedInRequest, placement: Placement, found: Sequence[RoomCard]
+) -> Question:
+    act = request.POST["act"]
+    title, button, does = _BULK[act]
+    people = [person for card in found for person in card.people]
+    rooms = counted(len(found), "room")
+    who = counted(len(people), "person lives", "people live")
+    sentences = [does.format(people=who) if people else "Nobody lives there."]
+    locked = sum(person.is_locked for person in people)
+    if act == "empty" and locked:
+        sentences.append(
+            f"{counted(locked, 'of them is locked and stays', 'of them are locked and stay')}."
+        )
+    elif act == "empty" and people:
+        sentences.append("You can undo it in the history until somebody gets one of these beds.")
+    lines = [
+        ChangeLine(person.number, card.room, None, "lose")
+        for card in found
+        for person in card.people
+        if act in _TAKES_BEDS and not (act == "empty" and person.is_locked)
+    ]
+    fields = {
+        "act": act,
+        "scope": "matching",
+        "count": len(found),
+        "confirmed": len(people),
+        "version": placement.version,
+        "back": urlencode(_parameters(request)) or "view=rooms",
+    }
+    return Question(
+        title=title.format(rooms=rooms),
+        sentences=sentences,
+        button=button.format(rooms=rooms),
+        address=reverse("housing:placement-decide", args=[placement.pk]),
+        fields=fields,
+        lines=lines,
+        is_danger=bool(lines),
+        back=f"{reverse('housing:placement', args=[placement.pk])}?{fields['back']}",
+        trail=trail_of(placement),
+    )
+
+
+def _act(request: SignedInRequest, placement: Placement, version: int) -> PlacementEvent | None:
+    """Carry out a decision; return None if it joined a draft."""
     act = request.POST.get("act", "")
     options = {"user": request.user, "placement": placement, "version": version}
     if act in ROOM_ACTS and not request.POST.getlist("student"):
-        return _act_on_rooms(act, _chosen_rooms(request, placement), options)
+        return _act_on_rooms(request, act, _chosen_rooms(request, placement), options)
     numbers = read_students(request.POST.getlist("student"))
     if act in ("lock", "release"):
-        return places_lock(numbers=numbers, locked=act == "lock", **options)
+        return places_lock(
+            user=request.user,
+            placement=placement,
+            numbers=numbers,
+            locked=act == "lock",
+            version=version,
+        )
     if act == "withdraw":
-        return students_withdraw(numbers=numbers, **options)
+        return decide_or_draft(request, withdrawing(numbers), options)
     if act == "empty":
-        return _empty(numbers, options)
+        return decide_or_draft(request, emptying(numbers), options)
     if act == "move":
         room = _room(placement, request.POST.get("to", ""))
         who = " and ".join(f"S-{number}" for number in numbers)
         moves = [Move(number, room.pk) for number in numbers]
-        return places_move(moves=moves, sentence=f"{who} moved to {room}.", **options)
+        return decide_or_draft(request, moving(moves, f"{who} moved to {room}."), options)
     if act == "swap" and len(numbers) == 2:
-        rooms = [find_place(placement, number) for number in numbers]
-        if any(place is None for place in rooms):
+        one, other = (find_place(placement, number) for number in numbers)
+        if one is None or other is None:
             raise HousingError("Both students must be in this placement.")
-        if rooms[0].room_id == rooms[1].room_id:
+        if one.room_id == other.room_id:
             raise HousingError("They share a room already. Name somebody of another room.")
-        moves = [Move(numbers[0], rooms[1].room_id), Move(numbers[1], rooms[0].room_id)]
+        moves = [Move(numbers[0], other.room_id), Move(numbers[1], one.room_id)]
         sentence = f"S-{numbers[0]} and S-{numbers[1]} swapped rooms."
-        return places_move(moves=moves, sentence=sentence, **options)
+        return decide_or_draft(request, moving(moves, sentence), options)
     raise HousingError("There is no such decision.")
 
 
-def _chosen_rooms(request: HttpRequest, placement: Placement) -> list[int]:
+def decide_or_draft(
+    request: SignedInRequest, decision: Decision, options: dict[str, Any]
+) -> PlacementEvent | None:
+    """Carry out a decision, or add it to the user's draft if the placement is published."""
+    if not options["placement"].is_published:
+        return decision_make(decision=decision, **options)
+    draft = draft_add(decision=decision, **options)
+    toast(request, DRAFTED if draft is not None else DRAFT_GONE)
+    return None
+
+
+def _chosen_rooms(request: SignedInRequest, placement: Placement) -> list[int]:
     """Return the rooms that a form names, or all that the filters of its page show."""
     if request.POST.get("scope") == "matching":
         found = [card.room.pk for card in rooms_matching(placement, _parameters(request))]
@@ -138,7 +264,9 @@ def _chosen_rooms(request: HttpRequest, placement: Placement) -> list[int]:
     return found
 
 
-def _act_on_rooms(act: str, rooms: list[int], options: dict[str, Any]) -> PlacementEvent:
+def _act_on_rooms(
+    request: SignedInRequest, act: str, rooms: list[int], options: dict[str, Any]
+) -> PlacementEvent | None:
     if act in ("accept", "reopen"):
         return rooms_accept(rooms=rooms, accepted=act == "accept", **options)
     if act in ("keep", "open"):
@@ -148,23 +276,15 @@ def _act_on_rooms(act: str, rooms: list[int], options: dict[str, Any]) -> Placem
         numbers = list(places.filter(is_locked=False).values_list("number", flat=True))
         if not numbers and places.exists():
             raise HousingError("Everybody there is locked. Release them first.")
-        return _empty(numbers, options)
+        return decide_or_draft(request, emptying(numbers, rooms), options)
     numbers = list(places.filter(is_locked=act == "release").values_list("number", flat=True))
     if not numbers and places.exists():
         raise HousingError("They are locked already." if act == "lock" else "Nobody is locked.")
-    return places_lock(numbers=numbers, locked=act == "lock", **options)
-
-
-def _empty(numbers: list[int], options: dict[str, Any]) -> PlacementEvent:
-    if not numbers:
-        raise HousingError("Nobody lives there.")
-    who = f"S-{numbers[0]}" if len(numbers) == 1 else f"{len(numbers):,} people"
-    moves = [Move(number, None) for number in numbers]
-    return places_move(moves=moves, sentence=f"{who} moved out.", **options)
+    return places_lock(numbers=numbers, locked=act == "lock", rooms=rooms, **options)
 
 
 def _room(placement: Placement, text: str) -> Room:
-    """Return the room that a form names: by hall and name, such as Alder 312."""
+    """Return the room that a form names by hall and name, such as Alder 312."""
     words = " ".join(text.split()).casefold()
     found = [room for room in placement.buildings.rooms.all() if room.label.casefold() == words]
     if len(found) != 1:
@@ -172,13 +292,13 @@ def _room(placement: Placement, text: str) -> Room:
     return found[0]
 
 
-@require_GET
+@require_safe
 @staff_required
-def choose(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show where one student could live instead, as a dialog, or as a page without scripts.
+def choose(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the other rooms for one student, as a dialog, or as a page without scripts.
 
-    ``act`` says what a choice does: move or swap now, give a bed to who waits, or be part of the
-    late changes that are proposed.
+    ``act`` names the act that a choice is for: move or swap now, give a bed to a waiting student,
+    or be part of the proposed late changes.
     """
     placement = find_placement(request, uuid)
     act, sent = request.GET.get("act", ""), request.GET.get("student", "")
@@ -202,14 +322,42 @@ def choose(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def undo(request: HttpRequest, uuid: str, event_id: int) -> HttpResponse:
-    """Put back what one act changed."""
+def undo(request: SignedInRequest, uuid: str, event_id: int) -> HttpResponse:
+    """Undo one act; if it changes a published placement, only after confirmation."""
     placement = find_placement(request, uuid)
     event = PlacementEvent.objects.filter(placement=placement, pk=event_id).first()
+    confirmed = whole_number(request.POST.get("confirmed", ""))
     try:
         if event is None:
             raise HousingError("There is nothing to undo.")
-        toast(request, decision_undo(user=request.user, placement=placement, event=event))
+        concerned = beds_changed(event)
+        if placement.is_published and concerned and confirmed != len(concerned):
+            return ask(request, _undo_question(placement, event))
+        sentence = decision_undo(
+            user=request.user, placement=placement, event=event, confirmed=confirmed or 0
+        )
+        toast(request, sentence)
     except HousingError as problem:
         toast(request, str(problem), error=True)
-    return _answer(request, placement, event)
+    if confirmed is not None and not request.htmx:
+        return redirect("housing:history", placement.pk)
+    return _answer(request, placement, event, is_whole=True)
+
+
+def _undo_question(placement: Placement, event: PlacementEvent) -> Question:
+    lines = lines_of_undo(event)
+    count = counted(len(lines), "student", "students")
+    return Question(
+        title="Undo this late change?",
+        sentences=[
+            f"“{event.sentence}”",
+            f"{placement.name} is published. This changes the published beds of {count}:",
+        ],
+        button=f"Change the beds of {count}",
+        address=reverse("housing:placement-undo", args=[placement.pk, event.pk]),
+        fields={"confirmed": len(lines)},
+        lines=lines,
+        is_danger=any(line.is_loss for line in lines),
+        back=reverse("housing:history", args=[placement.pk]),
+        trail=trail_of(placement),
+    )

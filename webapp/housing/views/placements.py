@@ -1,15 +1,18 @@
-"""The list of placements, a new one, its rooms, scenarios side by side, and downloads."""
+"""Pages of placements: the list, a new one, its rooms, scenarios side by side, and downloads."""
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import cohort_choices
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.formats import counted
 from webapp.common.free_names import free_name
 from webapp.common.listing import light
 from webapp.common.parameters import whole_number
@@ -18,12 +21,13 @@ from webapp.common.toasts import attempt, toast
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export, scenarios_export
-from webapp.housing.forms import default_rules, read_rules
+from webapp.housing.forms import default_rules, read_rules, read_seed, seen_version
 from webapp.housing.models import BuildingList, Placement
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.buildings import with_open_beds
 from webapp.housing.selectors.pages import drawer_context, placement_context
 from webapp.housing.selectors.placements import placement_listing
+from webapp.housing.selectors.publication import withdrawal_notes
 from webapp.housing.selectors.scenarios import scenarios_context, scenarios_table
 from webapp.housing.services.placements import (
     clashes_solve,
@@ -31,30 +35,35 @@ from webapp.housing.services.placements import (
     placement_copy,
     placement_create,
     placement_delete,
-    placement_publish,
     placement_relearn,
     placement_rename,
-    placement_unpublish,
     rules_change,
+    rules_tried,
 )
+from webapp.housing.services.publication import (
+    placement_publish,
+    placement_unpublish,
+    published_people,
+)
+from webapp.housing.views.questions import Question, ask, trail_of
 from webapp.matching.selectors.models import learned_models
 
 COUNT_WORDS = [
     ("must", "Must: they share a room"),
-    ("wish", "Wish: worth what is said below"),
+    ("wish", "Request: worth the number below"),
     ("no", "Not counted"),
 ]
 
 
-def find_placement(request: HttpRequest, uuid: str) -> Placement:
+def find_placement(request: SignedInRequest, uuid: str) -> Placement:
     """Return a placement of the user's organisation or answer 404."""
     placements = Placement.objects.select_related("cohort", "model", "job", "buildings")
     return get_owned_or_404(placements, request.user, uuid)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def placement_list(request: HttpRequest) -> HttpResponse:
+def placement_list(request: SignedInRequest) -> HttpResponse:
     """List the placements, last changed first."""
     context = {
         "listing": placement_listing(request.user, request.GET),
@@ -65,7 +74,7 @@ def placement_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def placement_new(request: HttpRequest) -> HttpResponse:
+def placement_new(request: SignedInRequest) -> HttpResponse:
     """Choose cohort, buildings, model and rules, and start placing."""
     cohorts = light(owned_by(Cohort, request.user))
     lists = with_open_beds(owned_by(BuildingList, request.user))
@@ -88,6 +97,7 @@ def placement_new(request: HttpRequest) -> HttpResponse:
                 buildings=_chosen(lists, request.POST.get("buildings", ""), "building list"),
                 model=_chosen(models, request.POST.get("model", ""), "model"),
                 rules=rules,
+                seed=read_seed(request.POST),
             )
             return redirect("housing:placement", made.pk)
         except Refusal as problem:
@@ -102,6 +112,7 @@ def placement_new(request: HttpRequest) -> HttpResponse:
         "counts": COUNT_WORDS,
         "chosen_list": sent.get("buildings", ""),
         "chosen_model": sent.get("model", ""),
+        "seed": sent.get("seed", ""),
         "name": sent.get("name") or (_suggested_name(cohort) if cohort else ""),
         "error": error,
     }
@@ -119,9 +130,9 @@ def _chosen(objects: Any, key: str, noun: str) -> Any:
     return found
 
 
-@require_GET
+@require_safe
 @viewer_required
-def placement(request: HttpRequest, uuid: str) -> HttpResponse:
+def placement(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show halls, floors and rooms, and the drawer of the room that the address names."""
     found = find_placement(request, uuid)
     if request.htmx and request.htmx.target == "drawer":
@@ -130,20 +141,23 @@ def placement(request: HttpRequest, uuid: str) -> HttpResponse:
             "housing/_room_drawer.html" if context.get("drawer") else "housing/_room_gone.html"
         )
         return render(request, template, context)
-    return render(request, "housing/placement.html", placement_context(found, request.GET))
+    context = placement_context(found, request.GET, request.user)
+    return render(request, "housing/placement.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def rules(request: HttpRequest, uuid: str) -> HttpResponse:
+def rules(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Change the rules of a placement, or copy it under other rules."""
     found = find_placement(request, uuid)
-    error, now = "", PlacementRules.from_json(found.rules)
+    error, now = "", rules_tried(found)
     if request.method == "POST":
         try:
             now = read_rules(request.POST, found.cohort, now)
             act = placement_copy if request.POST.get("as") == "copy" else rules_change
-            changed = act(user=request.user, placement=found, rules=now)
+            changed = act(
+                user=request.user, placement=found, rules=now, seed=read_seed(request.POST)
+            )
             return redirect("housing:placement", changed.pk)
         except Refusal as problem:
             error = str(problem)
@@ -151,6 +165,7 @@ def rules(request: HttpRequest, uuid: str) -> HttpResponse:
         "placement": found,
         "cohort": found.cohort,
         "rules": now,
+        "seed": request.POST.get("seed", ""),
         "counts": COUNT_WORDS,
         "error": error,
     }
@@ -159,17 +174,31 @@ def rules(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def compute(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Work the rooms out again around who is locked."""
+def compute(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Compute the rooms again around the locked students for some minutes, as a new version."""
     found = find_placement(request, uuid)
-    attempt(request, lambda: placement_compute(user=request.user, placement=found))
+    minutes = whole_number(request.POST.get("minutes", ""))
+    seconds = None if minutes is None else 60.0 * minutes
+    attempt(
+        request,
+        lambda: placement_compute(user=request.user, placement=found, seconds=seconds),
+    )
     return redirect("housing:placement", found.pk)
 
 
 @require_POST
 @staff_required
-def relearn(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Place again with learned weights, as a scenario, where staff had set them by hand."""
+def count_needs(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Compute the rooms again, counting the columns of needs that no rule names yet."""
+    found = find_placement(request, uuid)
+    attempt(request, lambda: placement_compute(user=request.user, placement=found, with_needs=True))
+    return redirect("housing:placement", found.pk)
+
+
+@require_POST
+@staff_required
+def relearn(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Place again with learned weights, as a scenario, if staff had set the weights by hand."""
     found = find_placement(request, uuid)
     try:
         made = placement_relearn(user=request.user, placement=found)
@@ -181,8 +210,8 @@ def relearn(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def solve(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Leave out what makes a placement impossible, requests, locks or nevers, and place again."""
+def solve(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Leave out requests, locks or pairs to keep apart that contradict others, and place again."""
     found = find_placement(request, uuid)
     clash = whole_number(request.POST.get("clash", ""))
     leave = request.POST.get("leave", "requests")
@@ -196,22 +225,23 @@ def solve(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def publish(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Publish a placement, or take its publication back."""
+def publish(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Publish a placement, or withdraw its publication once the number of beds is confirmed."""
     found = find_placement(request, uuid)
     if request.POST.get("action") == "withdraw":
+        people = whole_number(request.POST.get("people", ""))
+        if people is None:
+            return ask(request, _withdrawal_question(found))
         attempt(
             request,
-            lambda: placement_unpublish(user=request.user, placement=found),
-            f"{found.name} is not published any more.",
+            lambda: placement_unpublish(user=request.user, placement=found, people=people),
+            f"{found.name} is not published any more. The rooms stay as a draft.",
         )
     else:
-        version = whole_number(request.POST.get("version", ""))
+        version = seen_version(request.POST)
         attempt(
             request,
-            lambda: placement_publish(
-                user=request.user, placement=found, version=-1 if version is None else version
-            ),
+            lambda: placement_publish(user=request.user, placement=found, version=version),
             f"{found.name} is published.",
             icon="circle-check",
         )
@@ -220,18 +250,37 @@ def publish(request: HttpRequest, uuid: str) -> HttpResponse:
     return redirect("housing:placement", found.pk)
 
 
-@require_GET
+def _withdrawal_question(found: Placement) -> Question:
+    placed = published_people(found)
+    beds = counted(placed, "published bed")
+    return Question(
+        title="Withdraw the publication?",
+        sentences=[
+            f"{counted(placed, 'student has', 'students have')} a published bed in {found.name}. "
+            "Without a publication nobody has one; the rooms stay as a draft.",
+            *withdrawal_notes(found),
+        ],
+        button=f"Withdraw {beds}",
+        address=reverse("housing:placement-publish", args=[found.pk]),
+        fields={"action": "withdraw", "people": placed},
+        is_danger=True,
+        back=reverse("housing:placement", args=[found.pk]),
+        trail=trail_of(found),
+    )
+
+
+@require_safe
 @viewer_required
-def scenarios(request: HttpRequest, uuid: str) -> HttpResponse:
+def scenarios(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the placements of one cohort side by side."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     return render(request, "housing/scenarios.html", scenarios_context(cohort, request.GET))
 
 
-@require_GET
+@require_safe
 @staff_required
-def scenarios_file(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBase:
-    """Download the comparison of scenarios; an audit line says who did."""
+def scenarios_file(request: SignedInRequest, uuid: str, file_format: str) -> HttpResponseBase:
+    """Download the comparison of scenarios; an audit line records who did."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     if file_format not in ("csv", "xlsx"):
         raise Http404("There is no such format.")
@@ -242,27 +291,33 @@ def scenarios_file(request: HttpRequest, uuid: str, file_format: str) -> HttpRes
     return as_attachment(HttpResponse(data, content_type=kind), name)
 
 
-@require_GET
+@require_safe
 @staff_required
-def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBase:
-    """Download a roster with original ids; an audit line says who did."""
+def export(request: SignedInRequest, uuid: str, file_format: str) -> HttpResponseBase:
+    """Download a roster with original ids; an audit line records who did."""
     found = find_placement(request, uuid)
     exact = request.GET.get("ids") == "exact"
-    options = {"user": request.user, "placement": found, "file_format": file_format}
+    user = request.user
     if request.GET.get("by") == "room":
-        data, kind = rooms_export(exact=exact, **options)
+        data, kind = rooms_export(user=user, placement=found, file_format=file_format, exact=exact)
     else:
         chosen = [name for name in request.GET.getlist("column") if name in COLUMNS]
         shape = SHAPES.get(request.GET.get("shape", ""), SHAPES["plain"])
-        data, kind = roster_export(columns=chosen or shape, exact=exact, **options)
+        data, kind = roster_export(
+            user=user,
+            placement=found,
+            file_format=file_format,
+            columns=chosen or shape,
+            exact=exact,
+        )
     name = f"{plain_name(found.name)}.{file_format}"
     return as_attachment(HttpResponse(data, content_type=kind), name)
 
 
 @require_POST
 @staff_required
-def rename(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Give a placement another name."""
+def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Rename a placement."""
     found, name = find_placement(request, uuid), request.POST.get("name", "")
     attempt(
         request,
@@ -274,8 +329,8 @@ def rename(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def delete(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Remove a placement, when its name was typed."""
+def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Remove a placement, if its name was typed."""
     found, name = find_placement(request, uuid), request.POST.get("name", "")
     is_removed = attempt(
         request,

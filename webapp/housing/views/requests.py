@@ -1,15 +1,17 @@
-"""Requests and preferences of a cohort: importing them, and settling what is unclear."""
+"""Requests and preferences of a cohort: importing them, and resolving unclear ones."""
 
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.views.student_files import checked_upload
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
@@ -29,50 +31,51 @@ from webapp.housing.selectors.requests import (
 )
 from webapp.housing.services.placements import placement_copy, rules_change
 from webapp.housing.services.requests import (
-    needs_import,
-    preferences_import,
     request_settle,
     requests_clear,
     requests_close_circle,
     requests_cut,
     requests_drop_selves,
-    requests_import,
     requests_keep,
     requests_leave_out,
     requests_match_close,
 )
 
-SHOWN = ("show", "sort", "page")  # of the address of the page
-IMPORTS = ("import", "preferences", "needs")
+SHOWN = ("show", "sort", "page")  # parameters of the page's address
+IMPORTS = {"import": "requests", "preferences": "preferences", "needs": "needs"}
 
 
-@require_GET
+@require_safe
 @staff_required
-def requests(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show what needs a decision first; who asked whom is for staff only."""
+def requests(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the requests, those that need a decision first; only staff may see who asked whom."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     return render(request, "housing/requests.html", requests_context(cohort, request.GET))
 
 
 @require_POST
 @staff_required
-def change(request: HttpRequest, uuid: str) -> HttpResponse:
+def change(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Import, match, leave out, split or remove requests."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
+    purpose = IMPORTS.get(request.POST.get("act", ""))
     try:
+        if purpose is not None:
+            back = reverse("housing:requests", args=[cohort.pk])
+            return redirect(checked_upload(request, cohort, purpose, back))
         toast(request, _act(request, cohort))
     except Refusal as problem:
         toast(request, str(problem), error=True)
     return redirect(address_again(request, reverse("housing:requests", args=[cohort.pk])))
 
 
-def came_from(request: HttpRequest, address: str) -> bool:
-    """Whether a form stood on the page of an address."""
+def came_from(request: SignedInRequest, address: str) -> bool:
+    """Return True if a form was sent from the page of an address."""
     return urlsplit(request.headers.get("Referer", "")).path == address
 
 
-def address_again(request: HttpRequest, address: str) -> str:
-    """Return an address with what the page of the form showed of it: kind, order and page."""
+def address_again(request: SignedInRequest, address: str) -> str:
+    """Return an address with the filters of the form's page: kind, order and page."""
     if not came_from(request, address):
         return address
     sent = QueryDict(urlsplit(request.headers["Referer"]).query)
@@ -80,20 +83,18 @@ def address_again(request: HttpRequest, address: str) -> str:
     return f"{address}?{urlencode(kept)}" if kept else address
 
 
-def _act(request: HttpRequest, cohort: Cohort) -> str:
-    act, options = request.POST.get("act", ""), {"user": request.user, "cohort": cohort}
-    if act in IMPORTS:
-        return _import(request, act, options)
+def _act(request: SignedInRequest, cohort: Cohort) -> str:
+    act, user = request.POST.get("act", ""), request.user
     if act == "settle":
         key = whole_number(request.POST.get("request", ""))
         answer = request.POST.get("answer", "")
-        settled = request_settle(request_id=key or 0, answer=answer, **options)
+        settled = request_settle(request_id=key or 0, answer=answer, user=user, cohort=cohort)
         target = settled.target
         return f"Means {target.label}." if target else "Left out."
     if act == "close":
-        return f"{counted(requests_match_close(**options), 'request')} matched."
+        return f"{counted(requests_match_close(user=user, cohort=cohort), 'request')} matched."
     if act == "leave-out":
-        return f"{counted(requests_leave_out(**options), 'request')} left out."
+        return f"{counted(requests_leave_out(user=user, cohort=cohort), 'request')} left out."
     if act == "split":
         group = whole_number(request.POST.get("group", ""))
         splits = splits_of(cohort)
@@ -101,31 +102,33 @@ def _act(request: HttpRequest, cohort: Cohort) -> str:
         pairs = [pair for split in chosen for pair in split.cut]
         if not pairs:
             raise HousingError("This group was settled meanwhile.")
-        requests_cut(pairs=pairs, **options)
+        requests_cut(pairs=pairs, user=user, cohort=cohort)
         return f"{counted(len(chosen), 'group')} split; {counted(len(pairs), 'request')} left out."
     if act == "circle":
         key = whole_number(request.POST.get("group", ""))
         circles = graph_of(cohort).circles
-        chosen = circles if key is None else circles[key : key + 1]
-        if not chosen:
+        closed = circles if key is None else circles[key : key + 1]
+        if not closed:
             raise HousingError("This circle was settled meanwhile.")
-        made = sum(requests_close_circle(circle=circle, **options) for circle in chosen)
+        made = sum(
+            requests_close_circle(circle=circle, user=user, cohort=cohort) for circle in closed
+        )
         return f"{counted(made, 'request')} counted as asked back."
     if act in ("cut", "keep"):
-        return _cut_or_keep(request, act, options)
+        return _cut_or_keep(request, act, {"user": user, "cohort": cohort})
     if act == "impossible":
         return _leave_out_impossible(request, cohort)
     if act == "count":
         return _count(request, cohort)
     if act == "themselves":
-        return f"{counted(requests_drop_selves(**options), 'request')} left out."
+        return f"{counted(requests_drop_selves(user=user, cohort=cohort), 'request')} left out."
     if act == "clear":
-        return f"{counted(requests_clear(**options), 'request')} removed."
-    raise HousingError("There is no such act.")
+        return f"{counted(requests_clear(user=user, cohort=cohort), 'request')} removed."
+    raise HousingError("There is no such action.")
 
 
-def _cut_or_keep(request: HttpRequest, act: str, options: dict[str, Any]) -> str:
-    """Leave out the requests that were chosen, each "asker-asked", or count some again, by key."""
+def _cut_or_keep(request: SignedInRequest, act: str, options: dict[str, Any]) -> str:
+    """Leave out the chosen requests, each "asker-asked", or count some again, by key."""
     if act == "keep":
         named = [whole_number(text) for text in request.POST.getlist("request")]
         keys = None if request.POST.get("all") else [key for key in named if key is not None]
@@ -141,8 +144,8 @@ def _cut_or_keep(request: HttpRequest, act: str, options: dict[str, Any]) -> str
     return f"{counted(cut, 'request')} left out."
 
 
-def _leave_out_impossible(request: HttpRequest, cohort: Cohort) -> str:
-    """Leave out the requests among people whom no room takes together: one set of them, or all."""
+def _leave_out_impossible(request: SignedInRequest, cohort: Cohort) -> str:
+    """Leave out the requests among people whom no room takes together: one set, or all sets."""
     wishes = impossible_of(cohort)
     members = request.POST.get("members", "")
     if members:
@@ -154,8 +157,8 @@ def _leave_out_impossible(request: HttpRequest, cohort: Cohort) -> str:
     return f"{counted(len(pairs), 'mutual request')} left out."
 
 
-def _count(request: HttpRequest, cohort: Cohort) -> str:
-    """Let requests count otherwise: in the placement of now, or in a scenario beside it."""
+def _count(request: SignedInRequest, cohort: Cohort) -> str:
+    """Change how requests count, in the current placement or in a scenario beside it."""
     found = get_owned_or_404(Placement, request.user, request.POST.get("placement", ""))
     if found.cohort_id != cohort.pk:
         raise HousingError("This placement is of another cohort.")
@@ -169,19 +172,3 @@ def _count(request: HttpRequest, cohort: Cohort) -> str:
         return f"{found.name} is placed again with requests counted so."
     made = placement_copy(user=request.user, placement=found, rules=rules)
     return f"{made.name} is being worked out; what it costs shows here once it is."
-
-
-def _import(request: HttpRequest, act: str, options: dict[str, Any]) -> str:
-    file = request.FILES.get("file")
-    if file is None:
-        raise HousingError("Choose a CSV or XLSX file first.")
-    sent = {"filename": file.name, "size": file.size, "read": file.read}
-    if act == "import":
-        return requests_import(**sent, **options).sentence
-    is_needs = act == "needs"
-    kept, strangers = (needs_import if is_needs else preferences_import)(**sent, **options)
-    rest = f"; {counted(strangers, 'row')} of nobody in this cohort left out" if strangers else ""
-    if is_needs:
-        words = counted(kept, "student has a need", "students have needs")
-        return f"{words} now{rest}. Rules of placements made before do not count them yet."
-    return f"{counted(kept, 'choice')} imported{rest}."

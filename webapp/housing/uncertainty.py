@@ -1,4 +1,4 @@
-"""How sure the model is of each student's roommates: the share of those as good as likely."""
+"""Uncertainty about each student: the share of possible roommates who are about equally likely."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,11 +7,11 @@ from engine.rooms.explanation import doubt_of_scores
 from webapp.housing.problem import PlacementProblem
 
 
-def doubt_shares(problem: PlacementProblem) -> dict[int, float | None]:
-    """Return each student's doubt by key: likely roommates over those whom the rules allow.
+def uncertainty_shares(problem: PlacementProblem) -> dict[int, float | None]:
+    """Return each student's uncertainty by key: likely roommates over allowed roommates.
 
-    Near 0 a few stand out, near 1 everybody is as good; None where the rules allow at most one.
-    It is about people, not about rooms: it stays when somebody moves.
+    Near 0, a few stand out; near 1, all are as good. None if the rules allow at most one. It does
+    not depend on rooms: moving a student does not change it.
     """
     scores = problem.scores.model.scores(problem.survey)
     allowed = _allowed(problem)
@@ -29,7 +29,7 @@ def doubt_shares(problem: PlacementProblem) -> dict[int, float | None]:
 
 
 def _allowed(problem: PlacementProblem) -> NDArray[np.bool_]:
-    """Return who may live with whom by the rules about pairs, shape (n, n)."""
+    """Return which pairs may live together by the rules about pairs, shape (n, n)."""
     n = problem.survey.n_students
     allowed = ~np.eye(n, dtype=bool)
     for column in problem.rules.same:

@@ -1,17 +1,17 @@
-"""What other programs are told of placements: ids on screen and keys, no names."""
+"""Webhook reports of placements to other programs: ids on screen and keys, no names."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from webapp.common.events import tell
+from webapp.common.events import send_event
 from webapp.housing.models import Placement, Room
 
-MOST_NAMED = 5000
+MAX_NAMED_STUDENTS = 5000
 
 
-def tell_finished(placement: Placement, *, placed: int, students: int) -> None:
-    """Tell that a placement's rooms are worked out."""
-    tell(
+def report_finished(placement: Placement, *, placed: int, students: int) -> None:
+    """Report that a placement's rooms are computed."""
+    send_event(
         placement.organisation_id,
         "placement.finished",
         placement=str(placement.pk),
@@ -21,9 +21,9 @@ def tell_finished(placement: Placement, *, placed: int, students: int) -> None:
     )
 
 
-def tell_published(placement: Placement, *, placed: int) -> None:
-    """Tell that a placement is the one that students get."""
-    tell(
+def report_published(placement: Placement, *, placed: int) -> None:
+    """Report that a placement was published."""
+    send_event(
         placement.organisation_id,
         "placement.published",
         placement=str(placement.pk),
@@ -33,13 +33,13 @@ def tell_published(placement: Placement, *, placed: int) -> None:
     )
 
 
-def tell_moved(
+def report_moved(
     placement: Placement, before: Sequence[Sequence[Any]], after: Sequence[Sequence[Any]]
 ) -> None:
-    """Tell who of a published placement has another room or bed.
+    """Report the students of a published placement who got another room or bed.
 
     ``before`` and ``after`` are rows of a :class:`webapp.housing.models.PlacementEvent`: number,
-    room, bed, ... A placement that is still being decided tells nothing.
+    room, bed, ... An unpublished placement reports nothing.
     """
     if not placement.is_published:
         return
@@ -50,11 +50,11 @@ def tell_moved(
         return
     rooms = {place[0] for number in moved for place in (old.get(number), now[number]) if place}
     labels = {room.pk: room.label for room in Room.objects.filter(pk__in=rooms - {None})}
-    tell(
+    send_event(
         placement.organisation_id,
         "student.moved",
         placement=str(placement.pk),
-        version=placement.version + 1,
+        version=placement.version,
         total=len(moved),
         students=[
             {
@@ -62,7 +62,7 @@ def tell_moved(
                 "before": _place(old.get(number), labels),
                 "after": _place(now[number], labels),
             }
-            for number in moved[:MOST_NAMED]
+            for number in moved[:MAX_NAMED_STUDENTS]
         ],
     )
 

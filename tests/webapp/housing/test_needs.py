@@ -1,0 +1,139 @@
+"""Needs of a cohort's file count in every placement, and a placement without them says so."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.webapp.api.conftest import Program, program_of  # noqa: F401
+from tests.webapp.housing.conftest import RULES
+from tests.webapp.matching.conftest import run_waiting
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.housing.forms import default_rules
+from webapp.housing.models import BuildingList, Placement
+from webapp.housing.rules import PlacementRules
+from webapp.housing.selectors.needs import uncounted_needs
+from webapp.housing.services.placements import placement_create
+from webapp.matching.models import LearnedModel
+
+ClientOf = Callable[[User], Client]
+COLUMN = "Accessible room"
+BUTTON = "Count them and place again"
+
+
+@pytest.fixture
+def needy(first_years: Cohort, campus: BuildingList) -> Cohort:
+    """The first-years, of whom two have needs that one double of women and one of men meet."""
+    first_years.constraints = ["Gender", COLUMN]
+    first_years.needs = [COLUMN]
+    first_years.save()
+    for gender in ("F", "M"):
+        room = campus.rooms.filter(designation=gender).last()
+        room.meets = ["ground floor"]
+        room.save()
+        student = first_years.students.filter(attributes__Gender=gender).last()
+        student.attributes = {**student.attributes, COLUMN: "Ground floor"}
+        student.save()
+    return first_years
+
+
+@pytest.fixture
+def without_needs(
+    bob: User, needy: Cohort, campus: BuildingList, learned: LearnedModel
+) -> Placement:
+    """A placement under rules that name no column of needs."""
+    made = placement_create(
+        user=bob, name="P", cohort=needy, buildings=campus, model=learned, rules=RULES
+    )
+    run_waiting()
+    return Placement.objects.get(pk=made.pk)
+
+
+def test_they_are_ticked_on_place_a_cohort(
+    bob: User,
+    needy: Cohort,
+    campus: BuildingList,
+    learned: LearnedModel,
+    client_of: ClientOf,
+) -> None:
+    assert default_rules(needy).needs == (COLUMN,)
+    page = client_of(bob).get(f"/placements/new/?cohort={needy.pk}").content.decode()
+    box = page.split(f'name="needs" value="{COLUMN}"')[1].split(">")[0]
+    assert "checked" in box
+    assert f'name="same" value="{COLUMN}"' not in page, "roommates need not agree in a need"
+
+
+def test_the_page_says_which_needs_do_not_count_and_counts_them(
+    bob: User, without_needs: Placement, client_of: ClientOf
+) -> None:
+    client = client_of(bob)
+    address = f"/placements/{without_needs.pk}/"
+    page = client.get(address).content.decode()
+    assert "2 students have needs that this placement does not count" in page
+    assert BUTTON in page
+    client.post(f"{address}count-needs/")
+    assert BUTTON not in client.get(address).content.decode(), "it is being computed"
+    (job,) = run_waiting()
+    assert job.state == "succeeded", job.error
+    placement = Placement.objects.get(pk=without_needs.pk)
+    version = placement.versions.order_by("-number").first()
+    assert version is not None
+    assert version.outcome["needs"] == [2, 2]
+    assert BUTTON not in client.get(address).content.decode(), "a version that counts them waits"
+    client.post(f"{address}versions/{version.number}/discard/")
+    assert BUTTON in client.get(address).content.decode(), "the rooms of now do not count them"
+
+
+def test_only_staff_of_the_organisation_count_them(
+    alice: User, mallory: User, without_needs: Placement, client_of: ClientOf
+) -> None:
+    address = f"/placements/{without_needs.pk}/"
+    page = client_of(alice).get(address).content.decode()
+    assert "does not count" in page
+    assert BUTTON not in page
+    assert client_of(alice).post(f"{address}count-needs/").status_code == 403
+    assert client_of(mallory).post(f"{address}count-needs/").status_code == 404
+
+
+def test_programs_are_told_and_count_them(
+    bob: User,
+    without_needs: Placement,
+    program_of: Callable[..., Program],  # noqa: F811
+) -> None:
+    program = program_of(bob)
+    path = f"/placements/{without_needs.pk}"
+    said: Any = program.get(path).json()
+    assert said["uncounted_needs"] == {"columns": [COLUMN], "students": 2}
+    answer = program.post(f"{path}/compute", {"count_needs": True})
+    assert answer.status_code == 202
+    assert answer.json()["uncounted_needs"] is None
+    run_waiting()
+    version = without_needs.versions.order_by("-number").first()
+    assert version is not None
+    assert PlacementRules.from_json(version.rules).needs == (COLUMN,)
+
+
+def test_programs_that_send_rules_without_needs_count_them(
+    bob: User,
+    needy: Cohort,
+    campus: BuildingList,
+    learned: LearnedModel,
+    program_of: Callable[..., Program],  # noqa: F811
+) -> None:
+    body = {"cohort": str(needy.pk), "buildings": str(campus.pk), "model": str(learned.pk)}
+    sent = {"designation": "Gender", "same": ["Gender"]}
+    made = program_of(bob).post("/placements", {**body, "rules": sent}).json()
+    assert made["rules"]["needs"] == [COLUMN]
+    left_out = program_of(bob).post("/placements", {**body, "rules": {**sent, "needs": []}}).json()
+    assert left_out["rules"]["needs"] == []
+
+
+def test_needs_that_nobody_has_are_not_spoken_of(without_needs: Placement) -> None:
+    cohort = without_needs.cohort
+    assert uncounted_needs(without_needs) is not None
+    for student in cohort.students.all():
+        student.attributes = {**student.attributes, COLUMN: "no"}
+        student.save()
+    assert uncounted_needs(without_needs) is None

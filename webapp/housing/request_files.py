@@ -1,0 +1,246 @@
+"""Reading requests, choices and needs from their own files or from the survey itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.tabular.needs import parse_needs
+from engine.tabular.student_files import (
+    SEVERAL,
+    choice_columns,
+    is_wanted_title,
+    need_columns,
+    ranked_choices,
+    wanted_columns,
+    who_columns,
+)
+from engine.tabular.table import Table
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.student_files import (
+    IGNORE,
+    WHO,
+    FileChoices,
+    RowStudents,
+    StudentFile,
+)
+from webapp.cohorts.student_finder import StudentFinder
+from webapp.common.formats import counted
+from webapp.housing.models import RoommateRequest
+
+WANTED, CHOICE, NEED = "wanted", "choice", "need"
+_SHOWN = 8
+_MOST_LETTERS = 80  # of a choice
+
+_WHO_LABEL = "The student"
+REQUEST_USES = {WHO: _WHO_LABEL, WANTED: "The requested roommate", IGNORE: "Leave out"}
+CHOICE_USES = {WHO: _WHO_LABEL, CHOICE: "A choice, ranked by the order of the columns"} | {
+    IGNORE: "Leave out"
+}
+NEED_USES = {WHO: _WHO_LABEL, NEED: "A need (in words, or yes and no)", IGNORE: "Leave out"}
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFor:
+    """The requests in a file.
+
+    ``new`` holds (asker, target or None, text written if the target is unsure) of requests not
+    stored yet; ``twice`` counts those stored already, ``strangers`` those of rows that match no
+    student.
+    """
+
+    new: tuple[tuple[int, int | None, str], ...]
+    twice: int
+    strangers: int
+
+    @property
+    def themselves(self) -> int:
+        """Requests in which students request themselves."""
+        return sum(target == student for student, target, _ in self.new)
+
+    @property
+    def unknown(self) -> int:
+        """Requests that name no certain student."""
+        return sum(target is None for _, target, _ in self.new)
+
+
+def _uses(table: Table, use: str, who: tuple[int, ...], columns: tuple[int, ...]) -> list[str]:
+    return [WHO if k in who else use if k in columns else IGNORE for k in range(table.n_columns)]
+
+
+def guess_requests(cohort: Cohort, finder: StudentFinder, table: Table) -> list[str]:
+    """Return a use for every column of a file of requests."""
+    wanted = wanted_columns(table, finder.all_of)
+    return _uses(table, WANTED, who_columns(table, finder.all_of, wanted), wanted)
+
+
+def read_requests(
+    cohort: Cohort, finder: StudentFinder, table: Table, choices: FileChoices
+) -> StudentFile:
+    """Return the requests of a file; several people in one cell are parted by commas and the like.
+
+    A target need not be certain: staff decide it on the page of requests.
+    """
+    rows = RowStudents(finder, table, choices)
+    columns = choices.columns(WANTED)
+    known = RoommateRequest.objects.filter(cohort=cohort)
+    seen: set[tuple[int, int | None, str]] = {
+        *known.values_list("student_id", "target_id", "written")
+    }
+    new: list[tuple[int, int | None, str]] = []
+    sample: list[tuple[str, ...]] = []
+    twice = strangers = 0
+    for position, row in enumerate(table.rows):
+        names = [name for k in columns for name in _named_in(row[k], finder)]
+        if not names:
+            continue
+        student = rows.of(position)
+        if student is None:
+            strangers += len(names)
+            continue
+        for name in names:
+            target = finder.find(name)
+            key = (student.pk, target and target.pk, "" if target else name[:120])
+            if key in seen:
+                twice += 1
+                continue
+            seen.add(key)
+            new.append(key)
+            if len(sample) < _SHOWN:
+                means = target.label if target else "to be chosen on the page of requests"
+                sample.append((student.label, name[:40], means))
+    asked = AskedFor(tuple(new), twice, strangers)
+    n_kept = len(new) - asked.themselves
+    facts = [
+        f"{counted(count, 'request')} {words}"
+        for count, words in (
+            (asked.unknown, "with an uncertain name: choose the student on the page of requests."),
+            (asked.themselves, "in which students request themselves."),
+            (twice, "left out, because the file or the cohort already has them."),
+        )
+        if count
+    ]
+    problems = [] if columns else ["No column names the requested roommates. Choose one."]
+    if new and asked.themselves == len(new) and not twice:
+        problems.append(
+            "In every row, students request themselves. Choose the column of the requested "
+            "roommates, or another file."
+        )
+    found = StudentFile(
+        content=asked,
+        n_kept=len(new),
+        words=counted(n_kept, "request"),
+        facts=facts,
+        problems=problems,
+        sample_header=("Student", "Requested name", "Requested student"),
+        sample=sample,
+    )
+    return rows.finish(found)
+
+
+def _named_in(cell: str, finder: StudentFinder) -> list[str]:
+    """Return the names in one cell; "Ash, Ada" is one name if a student has that name."""
+    if finder.all_of(cell):
+        return [cell.strip()]
+    return [part.strip() for part in SEVERAL.split(cell) if part.strip()]
+
+
+def guess_choices(cohort: Cohort, finder: StudentFinder, table: Table) -> list[str]:
+    """Return a use for every column of a file of choices."""
+    who = who_columns(table, finder.all_of, wanted_in_survey(table, finder))
+    return _uses(table, CHOICE, who, choice_columns(table, who))
+
+
+def wanted_in_survey(table: Table, finder: StudentFinder) -> tuple[int, ...]:
+    """Return the survey's columns of requested roommates. The rows belong to the askers."""
+    return tuple(k for k in wanted_columns(table, finder.all_of) if is_wanted_title(table, k))
+
+
+def read_choices(
+    cohort: Cohort, finder: StudentFinder, table: Table, choices: FileChoices
+) -> StudentFile:
+    """Return the choices of every student in order; "No preference" is not a choice."""
+    rows = RowStudents(finder, table, choices)
+    columns = choices.columns(CHOICE)
+    ranked: dict[int, list[str]] = {}
+    sample: list[tuple[str, ...]] = []
+    problems = _problems_of_columns(table, columns, finder, "choices")
+    for position, row in enumerate(table.rows):
+        wanted = [choice[:_MOST_LETTERS] for choice in ranked_choices([row[k] for k in columns])]
+        student = rows.of(position)
+        if student is None:
+            continue
+        if student.pk in ranked:
+            number = table.row_numbers[position]
+            problems.append(
+                f"Row {number:,}: {student.original_id[:30]} appears twice. Leave one out."
+            )
+            continue
+        ranked[student.pk] = wanted
+        if wanted and len(sample) < _SHOWN:
+            sample.append((student.label, ", then ".join(wanted)))
+    n_kept = sum(map(len, ranked.values()))
+    found = StudentFile(
+        content=ranked,
+        n_kept=n_kept,
+        words=counted(n_kept, "choice"),
+        facts=["These choices replace all earlier choices of this cohort."] if n_kept else [],
+        problems=problems,
+        sample_header=("Student", "Choices"),
+        sample=sample,
+    )
+    return rows.finish(found)
+
+
+def _problems_of_columns(
+    table: Table, columns: Sequence[int], finder: StudentFinder, what: str
+) -> list[str]:
+    """Return a sentence if no column is chosen, and one on every column that names students."""
+    if not columns:
+        return [f"No column contains {what}. Choose the columns that do."]
+    return [
+        f"“{table.header[k][:60]}” contains students, not {what}. Choose another use for it."
+        for k in columns
+        if _is_of_students(table, k, finder)
+    ]
+
+
+def _is_of_students(table: Table, column: int, finder: StudentFinder) -> bool:
+    cells = [cell for cell in table.answers(column) if cell.strip()]
+    return 2 * sum(bool(finder.all_of(cell)) for cell in cells) > len(cells)
+
+
+def guess_needs(cohort: Cohort, finder: StudentFinder, table: Table) -> list[str]:
+    """Return a use for every column of a file of needs."""
+    who = who_columns(table, finder.all_of, wanted_in_survey(table, finder))
+    return _uses(table, NEED, who, need_columns(table, who))
+
+
+def read_needs(
+    cohort: Cohort, finder: StudentFinder, table: Table, choices: FileChoices
+) -> StudentFile:
+    """Return each student's needs: the words of a cell, or the column's title for a yes."""
+    rows = RowStudents(finder, table, choices)
+    columns = choices.columns(NEED)
+    needs: dict[int, dict[str, None]] = {}
+    labels: dict[int, str] = {}
+    for position, row in enumerate(table.rows):
+        student = rows.of(position)
+        if student is None:
+            continue
+        found = needs.setdefault(student.pk, {})
+        labels[student.pk] = student.label
+        for k in columns:
+            found |= dict.fromkeys(parse_needs(table.header[k], row[k]))
+    n_kept = sum(bool(words) for words in needs.values())
+    sample: list[tuple[str, ...]] = [
+        (labels[key], ", ".join(words)) for key, words in needs.items() if words
+    ]
+    result = StudentFile(
+        content=needs,
+        n_kept=n_kept,
+        words=f"the needs of {counted(n_kept, 'student')}",
+        facts=["These needs replace those of earlier files."] if n_kept else [],
+        problems=_problems_of_columns(table, columns, finder, "needs"),
+        sample_header=("Student", "Needs"),
+        sample=sample[:_SHOWN],
+    )
+    return rows.finish(result)

@@ -1,0 +1,101 @@
+"""Effects of a change of the building list on the students who live there.
+
+A draft never prevents closing a room: its students then need another room, and its history records
+that. A published bed does: no student loses it without a late change.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from webapp.accounts.models import User
+from webapp.common.formats import counted
+from webapp.housing.errors import HousingError
+from webapp.housing.models import ActKind, BuildingList, Place, Placement, Room, RoomState
+from webapp.housing.rules import PlacementRules, misfits
+from webapp.housing.services.checks import forbidden_numbers
+from webapp.housing.services.history import event_record
+from webapp.housing.services.locking import lock_placement
+from webapp.housing.services.seats import Seat, seats_put
+
+_CLOSED = {RoomState.KEPT: "held back", RoomState.OFFLINE: "taken offline"}
+
+
+def rooms_in_words(rooms: Sequence[Room]) -> str:
+    """Return the only room of a list, or how many there are, in words."""
+    return str(rooms[0]) if len(rooms) == 1 else counted(len(rooms), "room")
+
+
+def students_to_move_out(rooms: Sequence[Room]) -> dict[Placement, dict[int, str]]:
+    """Return students who must leave changed rooms, with reasons by placement and number.
+
+    ``rooms`` hold the new values; they need not be saved yet.
+    """
+    by_key = {room.pk: room for room in rooms}
+    places = Place.objects.filter(room__in=list(by_key)).order_by("number")
+    members: dict[Placement, dict[int, list[Place]]] = defaultdict(lambda: defaultdict(list))
+    read = places.select_related("placement", "student").defer("student__answers")
+    for place in read:
+        if place.room_id is not None:
+            members[place.placement][place.room_id].append(place)
+    found: dict[Placement, dict[int, str]] = {}
+    for placement, by_room in members.items():
+        rules, forbidden = PlacementRules.from_json(placement.rules), forbidden_numbers(placement)
+        leaving: dict[int, str] = {}
+        for key, people in by_room.items():
+            students = [place.student for place in people]
+            leaving |= misfits(by_key[key], students, rules, forbidden)
+        if leaving:
+            found[placement] = leaving
+    return found
+
+
+def check_no_published_bed(leaving: dict[Placement, dict[int, str]], rooms: Sequence[Room]) -> None:
+    """Raise HousingError if a student would lose a published bed."""
+    for placement, students in leaving.items():
+        if placement.is_published:
+            who = counted(len(students), "student has a bed", "students have beds")
+            first = next(iter(students))
+            named = f"S-{first}" if len(students) == 1 else f"S-{first} and others"
+            raise HousingError(
+                f"{who} in {rooms_in_words(rooms)} by {placement}, which is published: {named}. "
+                "Move them by late changes first. Nothing was changed."
+            )
+
+
+def drafts_leave(
+    *, user: User, leaving: dict[Placement, dict[int, str]], why: str, skip: Placement | None = None
+) -> str:
+    """Move students of drafts out of rooms that close, and return a sentence on it, or "".
+
+    Call it once the rooms are saved, with the building list locked. ``skip`` is the placement whose
+    own act closes them.
+    """
+    words = []
+    for found, students in leaving.items():
+        if skip is not None and found.pk == skip.pk:
+            continue
+        placement = lock_placement(found)
+        seating = seats_put(placement, {number: Seat(None) for number in students})
+        count = counted(len(students), "student needs", "students need")
+        event_record(
+            user=user,
+            placement=placement,
+            kind=ActKind.CLOSED,
+            verb="closed rooms",
+            sentence=f"{why} {count} another room.",
+            before=seating.before,
+            after=seating.after,
+        )
+        words.append(f"{count} another room in the draft {placement.name}.")
+    return " ".join(words)
+
+
+def closed_words(rooms: Sequence[Room], state: str) -> str:
+    """Return a sentence on the new state of rooms, such as "Alder 312 was held back"."""
+    verb = "was" if len(rooms) == 1 else "were"
+    return f"{rooms_in_words(rooms)} {verb} {_CLOSED.get(RoomState(state), 'opened')}."
+
+
+def lock_buildings(buildings: BuildingList) -> None:
+    """Lock a building list until the transaction ends; every act does this first."""
+    BuildingList.objects.select_for_update().get(pk=buildings.pk)

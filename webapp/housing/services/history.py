@@ -1,0 +1,91 @@
+"""Writing the history of a placement: one entry for each act."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.housing.models import ActKind, Placement, PlacementEvent
+from webapp.housing.services.seats import Row
+from webapp.housing.webhook_reports import report_moved
+
+NAMED = 50  # students named by an audit line
+
+
+def event_record(
+    *,
+    user: User | None,
+    placement: Placement,
+    kind: ActKind,
+    verb: str,
+    sentence: str,
+    before: Sequence[Row] = (),
+    after: Sequence[Row] = (),
+    rooms: Sequence[Sequence[Any]] = (),
+    details: Mapping[str, Any] | None = None,
+    undoes: PlacementEvent | None = None,
+    is_by_hand: bool = True,
+    **facts: Any,
+) -> PlacementEvent:
+    """Record an act on a locked placement: history, count of acts, webhook, audit line.
+
+    Parameters
+    ----------
+    verb : str, verb of the audit line, in the past tense.
+    before, after : rows of the students concerned.
+    rooms : [[room key, side before, side after], ...] of rooms that were accepted or held back.
+    is_by_hand : whether moves make the certificate out of date; an act that brings a
+        certificate, or reverses moves, sets the count of changes itself.
+    facts : other facts of the audit line, beside the students.
+    """
+    placement.version += 1
+    placement.changes += int(is_by_hand and is_move(before, after))
+    placement.updated_at = timezone.now()
+    placement.save(update_fields=["version", "changes", "updated_at"])
+    event = PlacementEvent.objects.create(
+        placement=placement,
+        version=placement.version,
+        kind=kind,
+        user=user,
+        sentence=sentence[:300],
+        before=list(before),
+        after=list(after),
+        rooms=list(rooms),
+        details=dict(details or {}),
+        undoes=undoes,
+    )
+    report_moved(placement, before, after)
+    if after:
+        facts["students"] = [f"S-{row[0]}" for row in after][:NAMED]
+    audit(user, verb, placement, organisation=placement.organisation, what=sentence[:300], **facts)
+    return event
+
+
+def is_move(before: Sequence[Row], after: Sequence[Row]) -> bool:
+    """Return True if an act moved any student, which makes the certificate out of date."""
+    return {row[0]: row[1] for row in before} != {row[0]: row[1] for row in after}
+
+
+def state_of(placement: Placement) -> dict[str, Any]:
+    """Return the state that says which version is in force, as the history stores it."""
+    return {
+        "version": placement.current_id,
+        "rules": placement.rules,
+        "figures": placement.figures,
+        "best_at": placement.best_at.isoformat() if placement.best_at else None,
+        "changes": placement.changes,
+        "clashes": placement.clashes,
+    }
+
+
+def state_put(placement: Placement, state: Mapping[str, Any]) -> None:
+    """Restore the state that :func:`state_of` returned."""
+    known = placement.versions.filter(pk=state["version"] or 0)
+    placement.current = known.only("pk").first()
+    placement.rules, placement.figures = state["rules"], state["figures"]
+    placement.best_at = parse_datetime(state["best_at"]) if state["best_at"] else None
+    placement.changes, placement.clashes = state["changes"], state["clashes"]
+    placement.save(update_fields=["current", "rules", "figures", "best_at", "changes", "clashes"])

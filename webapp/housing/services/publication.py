@@ -1,0 +1,99 @@
+"""Publishing a placement and withdrawing a publication, each confirmed and in the history."""
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.common.formats import counted
+from webapp.housing.errors import HousingError, PlacesChangedError
+from webapp.housing.models import ActKind, Placement
+from webapp.housing.services.checks import check_free_elsewhere
+from webapp.housing.services.conflicts import check_nobody_moved
+from webapp.housing.services.history import event_record
+from webapp.housing.services.locking import lock_placement
+from webapp.housing.webhook_reports import report_published
+
+
+@transaction.atomic
+def placement_publish(*, user: User, placement: Placement, version: int) -> Placement:
+    """Publish a placement to the students; the cohort's other publication ends.
+
+    Raises
+    ------
+    PlacesChangedError
+        If any student got another bed since ``version``: only what was reviewed is published.
+    HousingError
+        If it has no rooms, is published already, or shares a room with another published cohort.
+    """
+    placement = lock_placement(placement)
+    if not placement.is_computed:
+        raise HousingError(f"{placement.name} has no rooms yet.")
+    if placement.is_published:
+        raise HousingError(f"{placement.name} is published already.")
+    check_nobody_moved(placement, version)
+    check_free_elsewhere(placement)
+    for other in Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False):
+        _withdraw(user, lock_placement(other), f"{placement.name} is published instead.")
+    placement.published_at = timezone.now()
+    placement.published_by = user.get_username()
+    try:
+        with transaction.atomic():
+            placement.save(update_fields=["published_at", "published_by"])
+    except IntegrityError as error:
+        raise HousingError("Somebody published another placement meanwhile.") from error
+    placed = published_people(placement)
+    event_record(
+        user=user,
+        placement=placement,
+        kind=ActKind.PUBLISHED,
+        verb="published",
+        sentence=f"Published: {counted(placed, 'student has a bed', 'students have a bed')}.",
+        people=placed,
+    )
+    report_published(placement, placed=placed)
+    return placement
+
+
+@transaction.atomic
+def placement_unpublish(*, user: User, placement: Placement, people: int) -> None:
+    """Withdraw a publication; the rooms stay as they are, as a draft.
+
+    Parameters
+    ----------
+    people : number of published beds in the question that was confirmed.
+
+    Raises
+    ------
+    PlacesChangedError
+        If the number of students with a published bed differs from it.
+    """
+    placement = lock_placement(placement)
+    if not placement.is_published:
+        raise HousingError(f"{placement.name} is not published.")
+    placed = published_people(placement)
+    if people != placed:
+        raise PlacesChangedError(
+            f"{counted(placed, 'student has', 'students have')} a published bed in "
+            f"{placement.name}. Nothing was withdrawn; confirm that number."
+        )
+    _withdraw(user, placement, "")
+
+
+def published_people(placement: Placement) -> int:
+    """Return how many students have a bed in a placement."""
+    return placement.places.filter(room__isnull=False).count()
+
+
+def _withdraw(user: User, placement: Placement, why: str) -> None:
+    placement.published_at, placement.published_by = None, ""
+    placement.save(update_fields=["published_at", "published_by"])
+    placed = published_people(placement)
+    beds = counted(placed, "bed was", "beds were")
+    event_record(
+        user=user,
+        placement=placement,
+        kind=ActKind.UNPUBLISHED,
+        verb="withdrew publication",
+        sentence=f"Publication withdrawn: {beds} published. {why}".strip(),
+        people=placed,
+    )

@@ -1,0 +1,199 @@
+"""Putting students into beds: the only module that writes where a placement's students live.
+
+A row is a student's entry in the history: [number, key of the room or None, bed, locked, left].
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webapp.housing.errors import HousingError
+from webapp.housing.models import Place, Placement, Room
+from webapp.housing.scores import Scores
+from webapp.housing.services.checks import check_musts, check_rooms
+
+Row = list[Any]  # number, room, bed, is_locked, has_left: as the history keeps it in JSON
+GONE = "This room is not in the building list any more."
+BATCH = 400  # rows for each statement
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The future place of one student.
+
+    Parameters
+    ----------
+    room : int or None, key of the room.
+    bed : int or None
+        None: the student's bed of that room, or the first one that is free.
+    is_locked, has_left : bool or None
+        None: as it is now; a student who changes rooms is not locked.
+    """
+
+    room: int | None
+    bed: int | None = None
+    is_locked: bool | None = None
+    has_left: bool | None = None
+
+
+def row_of(place: Place) -> Row:
+    """Return a place as a row of the history: number, room, bed, locked, left."""
+    return [place.number, place.room_id, place.bed, place.is_locked, place.has_left]
+
+
+def places_of(placement: Placement, numbers: Iterable[int]) -> dict[int, Place]:
+    """Return the places of some students by number, with room and student."""
+    wanted = placement.places.filter(number__in=list(numbers))
+    found = wanted.select_related("room", "student").defer("student__answers")
+    return {place.number: place for place in found}
+
+
+class Seating:
+    """Seats to be assigned, checked as a whole.
+
+    Make it with the placement locked. ``before`` and ``after`` are the rows of the students
+    concerned, in the order of ``seats``.
+
+    Raises
+    ------
+    HousingError
+        If a student or room is unknown or a bed is taken.
+    """
+
+    def __init__(self, placement: Placement, seats: Mapping[int, Seat]) -> None:
+        self.placement, self.seats = placement, seats
+        self._places = places_of(placement, seats)
+        for number in seats:
+            if number not in self._places:
+                raise HousingError(f"S-{number} is not in this placement.")
+        self._old_room = {number: place.room_id for number, place in self._places.items()}
+        touched = {*self._old_room.values(), *(seat.room for seat in seats.values())} - {None}
+        self._rooms = self._lock_rooms(touched)
+        self._members = self._members_after()
+        self.before = [row_of(self._places[number]) for number in seats]
+        self.after = self._rows_after()
+
+    def _lock_rooms(self, keys: Collection[int | None]) -> dict[int, Room]:
+        rooms = Room.objects.select_for_update().filter(
+            buildings=self.placement.buildings_id, pk__in=list(keys)
+        )
+        found = {room.pk: room for room in rooms}
+        if any(seat.room is not None and seat.room not in found for seat in self.seats.values()):
+            raise HousingError(GONE)
+        return found
+
+    def _members_after(self) -> dict[int, list[Place]]:
+        """Return the future members of each changed room."""
+        people = self.placement.places.select_related("student").defer("student__answers")
+        members: dict[int, list[Place]] = {key: [] for key in self._rooms}
+        for place in people.filter(room__in=self._rooms):
+            if place.room_id is not None and place.number not in self.seats:
+                members[place.room_id].append(place)
+        for number, seat in self.seats.items():
+            if seat.room is not None:
+                members[seat.room].append(self._places[number])
+        return members
+
+    def _rows_after(self) -> list[Row]:
+        taken: dict[int, set[int]] = defaultdict(set)
+        for key, people in self._members.items():
+            others = (p.bed for p in people if p.number not in self.seats)
+            taken[key] = {bed for bed in others if bed is not None}
+        beds: dict[int, int | None] = {}
+        for number, seat in self.seats.items():
+            place = self._places[number]
+            bed = seat.bed
+            if bed is None and seat.room is not None and seat.room == place.room_id:
+                bed = place.bed
+            if seat.room is None or bed is None:
+                continue
+            if bed in taken[seat.room]:
+                raise HousingError(f"Bed {bed} of {self._rooms[seat.room]} is taken by now.")
+            taken[seat.room].add(bed)
+            beds[number] = bed
+        for number, seat in self.seats.items():
+            if seat.room is not None and number not in beds:
+                used = taken[seat.room]
+                beds[number] = next(k for k in range(1, len(used) + 2) if k not in used)
+                used.add(beds[number] or 0)
+        return [self._row(number, seat, beds.get(number)) for number, seat in self.seats.items()]
+
+    def _row(self, number: int, seat: Seat, bed: int | None) -> Row:
+        place = self._places[number]
+        stays = seat.room is not None and seat.room == place.room_id
+        is_locked = place.is_locked and stays if seat.is_locked is None else seat.is_locked
+        has_left = place.has_left if seat.has_left is None else seat.has_left
+        return [number, seat.room, bed, is_locked and seat.room is not None, has_left]
+
+    @property
+    def is_move(self) -> bool:
+        """Return True if any student gets another room or bed, leaves or comes back."""
+        return [(r[1], r[2], r[4]) for r in self.before] != [(r[1], r[2], r[4]) for r in self.after]
+
+    @property
+    def rooms(self) -> set[int]:
+        """The keys of the rooms that somebody leaves, enters or stays in."""
+        return set(self._rooms)
+
+    def check(self) -> None:
+        """Raise HousingError with one sentence if a rule would break.
+
+        Rooms that no new student enters are not checked: leaving a room breaks none of its rules.
+        """
+        entered = {
+            seat.room for number, seat in self.seats.items() if seat.room != self._old_room[number]
+        }
+        checked = {
+            room: [place.student for place in self._members[key]]
+            for key, room in self._rooms.items()
+            if key in entered
+        }
+        check_rooms(self.placement, checked)
+        moved = {row[0]: row[1] for row in self.after if row[1] != self._old_room[row[0]]}
+        if moved:
+            check_musts(self.placement, moved)
+
+    def write(self) -> None:
+        """Write beds and scores: old beds are freed before new ones are taken."""
+        changed = []
+        for old, row in zip(self.before, self.after, strict=True):
+            if old == row:
+                continue
+            place = self._places[row[0]]
+            place.room = None if row[1] is None else self._rooms[row[1]]
+            place.bed, place.is_locked, place.has_left = row[2], row[3], row[4]
+            changed.append(place)
+        freed = [place.pk for place in changed]
+        self.placement.places.filter(pk__in=freed).update(room=None, bed=None)
+        fields = ["room", "bed", "is_locked", "has_left"]
+        Place.objects.bulk_update(changed, fields, batch_size=BATCH)
+        if self.is_move:
+            self._write_scores()
+
+    def _write_scores(self) -> None:
+        """Write each student's score in the rooms that changed."""
+        scores = Scores(self.placement).of_rooms(
+            [[place.number for place in people] for people in self._members.values() if people]
+        )
+        people = {p.number: p for members in self._members.values() for p in members}
+        people |= {number: self._places[number] for number in self.seats}
+        changed = []
+        for number, place in people.items():
+            score = scores.get(number)
+            if place.score != score:
+                place.score = score
+                changed.append(place)
+        Place.objects.bulk_update(changed, ["score"], batch_size=BATCH)
+
+
+def seats_put(placement: Placement, seats: Mapping[int, Seat]) -> Seating:
+    """Put students into rooms, all or none; return the change.
+
+    Call it in the transaction of an act, with the placement locked. Raises HousingError with one
+    sentence if a student or room is unknown, a bed is taken or a rule would break.
+    """
+    seating = Seating(placement, seats)
+    seating.check()
+    seating.write()
+    return seating
