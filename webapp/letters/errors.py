@@ -1,7 +1,7 @@
-"""What goes wrong with letters, in one sentence."""
+"""Errors of letters, each in one sentence."""
 
 from webapp.common.errors import Refusal
 
 
 class LetterError(Refusal):
-    """A letter cannot be written or sent so."""
+    """Refusal of a letter that cannot be written or sent in this form."""

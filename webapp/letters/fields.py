@@ -1,4 +1,4 @@
-"""The named fields of a letter, and what becomes of them."""
+"""Named fields of a letter, and their replacement by values."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -21,16 +21,16 @@ FIELDS = {
 MAY_BE_EMPTY = ("floor", "contacts")
 _FIELD = re.compile(r"\[([A-Za-z][A-Za-z _-]{0,39})\]")
 _ONLY_FIELDS = re.compile(r"(?:\s*\[[A-Za-z][A-Za-z _-]{0,39}\]\s*)+")
-_ALIKE = 60.0  # of 100: below, the nearest field is no help
+_ALIKE = 60.0  # of 100; below, the nearest field is not suggested
 
 
 def fields_in(text: str) -> list[str]:
-    """Return the fields that a text names, each once, whether they exist or not."""
+    """Return the fields in a text, each once, including unknown fields."""
     return list(dict.fromkeys(found.strip().casefold() for found in _FIELD.findall(text)))
 
 
 def unknown_fields(text: str, known: Collection[str] = tuple(FIELDS)) -> list[str]:
-    """Return a sentence for every field that there is not, with the nearest that there is."""
+    """Return a sentence for every unknown field, with the nearest known field."""
     sentences = []
     for name in fields_in(text):
         if name not in known:
@@ -41,7 +41,7 @@ def unknown_fields(text: str, known: Collection[str] = tuple(FIELDS)) -> list[st
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Return a text with its fields filled in; a line of nothing but empty fields goes."""
+    """Return a text with its fields filled in; a line with only empty fields is removed."""
     lines = []
     for line in text.splitlines():
         filled = _FIELD.sub(lambda found: values.get(found[1].strip().casefold(), found[0]), line)

@@ -1,4 +1,4 @@
-"""Templates of letters, the letters that went to students, and questions about requests."""
+"""Templates of letters, letters sent to students, and questions about requests."""
 
 import uuid
 from typing import Any
@@ -12,7 +12,7 @@ from webapp.common.outgoing import OutgoingMail
 
 
 class Contact(models.TextChoices):
-    """Whose e-mail roommates read in a letter."""
+    """The contact whose e-mail a letter gives to roommates."""
 
     NOBODY = "", "Nobody's"
     WHO_AGREED = "agreed", "Theirs who said yes in a column"
@@ -22,8 +22,8 @@ class Contact(models.TextChoices):
 class LetterTemplate(OrganisationOwned):
     """A letter with named fields, such as [hall], for every student of a placement.
 
-    ``contact`` says whose e-mail takes the place of [contacts]; ``consent_column`` is the column of
-    the cohort in which who agrees said yes.
+    ``contact`` decides whose e-mails replace [contacts]; ``consent_column`` is the column of the
+    cohort with a yes of the students who agree.
     """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -48,10 +48,10 @@ class LetterTemplate(OrganisationOwned):
 
 
 class Letter(OutgoingMail):
-    """One letter to one student, as it was written, to the address of then.
+    """One letter to one student, as it was written, with the address at that time.
 
-    ``place`` is what it told: [key of the room, bed, numbers of the roommates]. A student gets
-    another one of the same template only when that changed; ``number`` counts them.
+    ``place`` is the reported place: [key of the room, bed, numbers of the roommates]. A student
+    gets another letter of the same template only if that changed; ``number`` counts them.
     """
 
     BOUNCED, STOPPED = "bounced", "stopped"
@@ -83,10 +83,10 @@ class Letter(OutgoingMail):
 
 
 class RequestQuestion(OutgoingMail):
-    """A mail that asks a student whom their request means; one a request, asked again on purpose.
+    """A mail that asks a student for the target of a request; at most one for each request.
 
-    ``subject`` and ``text`` keep their fields: what the student had typed is filled in as the mail
-    leaves, so that it is nowhere once the request is settled. ``times`` counts how often it went.
+    ``subject`` and ``text`` keep their fields: the typed name is filled in when the mail is sent,
+    so that it is not stored once the request is resolved. ``times`` counts its sends.
     """
 
     request = models.OneToOneField(

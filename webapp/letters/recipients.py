@@ -1,4 +1,4 @@
-"""Who gets a letter of a placement, what it says to each, and what stands in the way."""
+"""Recipients of a placement's letters, their texts, and the problems that prevent sending."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from webapp.housing.rules import needs_of_student
 from webapp.letters.fields import FIELDS, MAY_BE_EMPTY, fields_in, fill, unknown_fields
 from webapp.letters.models import Contact, LetterTemplate
 
-SHOWN = 12  # students whom a problem names
+SHOWN = 12  # students named by a problem
 NO_NAME = "a student whose name we do not have"
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """One student with a room: the values of the fields, and the place that a letter tells.
+    """A student with a room: the values of the fields, and the place reported by a letter.
 
-    ``address`` is the e-mail, or "" where there is none that can be.
+    ``address`` is the e-mail, or "" if there is no valid one.
     """
 
     student: Student
@@ -40,9 +40,9 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What stands in the way, with its fix, and the students whom it is about.
+    """A problem that affects sending, with its fix and the students concerned.
 
-    ``blocks`` tells that nothing can be sent until it is solved.
+    ``blocks`` means that nothing can be sent until it is solved.
     """
 
     sentence: str
@@ -52,14 +52,14 @@ class Problem:
 
     @property
     def named(self) -> str:
-        """The students in words, not more than fit."""
+        """The students in words, as many as fit."""
         shown = ", ".join(f"S-{number}" for number in self.students[:SHOWN])
         more = len(self.students) - SHOWN
         return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipient]:
-    """Return everybody of a placement who has a room, by number on screen."""
+    """Return the students of a placement who have a room, by number on screen."""
     students = placement.cohort.students.defer("answers").in_bulk()
     rooms = {room.pk: room for room in placement.buildings.rooms.all()}
     places = placement.places.filter(room__isnull=False).order_by("number")
@@ -77,7 +77,7 @@ def _recipient(
     placement: Placement,
     template: LetterTemplate,
     student: Student,
-    place: tuple[Room, int],
+    place: tuple[Room, int | None],
     together: Sequence[Student],
 ) -> Recipient:
     room, bed = place
@@ -103,7 +103,7 @@ def _recipient(
 
 
 def address_of(student: Student) -> str:
-    """Return the e-mail of a student, or "" where there is none that can be."""
+    """Return the e-mail of a student, or "" if there is no valid one."""
     text = student.email.strip()
     try:
         validate_email(text)
@@ -113,7 +113,7 @@ def address_of(student: Student) -> str:
 
 
 def _may_be_named(student: Student, template: LetterTemplate) -> bool:
-    """Whether roommates may read somebody's e-mail: what is no clear yes is a no."""
+    """Return True if roommates may read a student's e-mail; anything but a clear yes is a no."""
     if template.contact == Contact.EVERYBODY:
         return True
     column = template.consent_column
@@ -130,7 +130,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def place_now(letter_place: list[Any], placement: Placement, student_id: int) -> bool:
-    """Whether a student of a placement still has the room, bed and roommates that a letter says."""
+    """Return True if a student still has the room, bed and roommates given in a letter."""
     own = placement.places.filter(student_id=student_id, room__isnull=False).first()
     if own is None:
         return False
@@ -152,7 +152,7 @@ def text_for(template: LetterTemplate, recipient: Recipient) -> str:
 def problems_of(
     template: LetterTemplate, placement: Placement, recipients: Sequence[Recipient]
 ) -> list[Problem]:
-    """Return what stands in the way of sending, worst first."""
+    """Return the problems of sending a template's letters, worst first."""
     words = f"{template.subject}\n{template.text}"
     used = fields_in(words)
     found = [Problem(sentence, blocks=True) for sentence in unknown_fields(words)]
@@ -190,8 +190,8 @@ def problems_of(
 
 def _consent_problems(template: LetterTemplate, placement: Placement) -> list[Problem]:
     if template.contact == Contact.NOBODY:
-        fix = "Say in the letter's settings whose e-mail may be told, or remove the field."
-        return [Problem("[contacts] tells nobody's e-mail.", fix)]
+        fix = "Choose in the letter's settings whose e-mail it may show, or remove the field."
+        return [Problem("The letter has [contacts], but its settings show nobody's e-mail.", fix)]
     column = template.consent_column
     if template.contact == Contact.WHO_AGREED and column not in placement.cohort.constraints:
         fix = "Name the column in which students agreed, as the cohort calls it."

@@ -1,4 +1,4 @@
-"""Everything that the page of a placement's letters shows."""
+"""Context of the page of a placement's letters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ STATES = (
 def letters_context(
     user: User, placement: Placement, parameters: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the context of the page under the parameters of its address."""
+    """Return the context of the page for the parameters of its address."""
     templates = list(owned_by(LetterTemplate, user))
     wanted = parameters.get("letter", "")
     template = next((one for one in templates if str(one.pk) == wanted), None)
@@ -75,7 +75,7 @@ def letters_context(
 
 
 def _preview(template: LetterTemplate, recipients: Any, wanted: str) -> dict[str, Any]:
-    """Return the letter of the student whom the address names, or of the first."""
+    """Return the letter of the student in the address, or of the first student."""
     if not recipients:
         return {}
     number = whole_number(digits_of(wanted))

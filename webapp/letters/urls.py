@@ -1,4 +1,4 @@
-"""Addresses of letters."""
+"""URL patterns of letters."""
 
 from django.urls import path
 

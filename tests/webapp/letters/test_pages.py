@@ -64,7 +64,10 @@ def test_a_file_of_addresses_by_the_page(
 ) -> None:
     file = SimpleUploadedFile("a.csv", b"id,email\n+470,ann@uni.example\n")
     fields = {"letter": str(template.pk), "act": "addresses", "file": file}
-    page = client_of(bob).post(at(placement, "placement-act"), fields, follow=True)
+    client = client_of(bob)
+    preview = client.post(at(placement, "placement-act"), fields).url
+    assert "Import e-mails of 1 student" in client.get(preview).content.decode()
+    page = client.post(f"{preview}confirm/", {"version": 1}, follow=True)
     assert "1 student found." in page.content.decode()
     assert placement.cohort.students.get(number=1001).email == "ann@uni.example"
 

@@ -1,1 +1,1 @@
-"""What changes templates, letters and addresses; views and programs call these."""
+"""Services that change templates, letters and addresses, for views and programs."""

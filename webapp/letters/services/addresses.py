@@ -1,90 +1,147 @@
-"""E-mails and names of a cohort from a file: what letters need and a survey may not have."""
+"""E-mails and names of a cohort from a file, for letters when the survey has none."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 
+from engine.tabular.student_files import (
+    e_mail_column,
+    in_name_order,
+    name_columns,
+    who_columns,
+)
+from engine.tabular.table import Table
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
-from webapp.cohorts.tables.reading import check_file_size, read_table
+from webapp.cohorts.student_files import (
+    IGNORE,
+    WHO,
+    FileChoices,
+    RowStudents,
+    StudentFile,
+    StudentFileKind,
+    left_out_words,
+    read_student_file,
+)
+from webapp.cohorts.student_finder import StudentFinder
+from webapp.common.formats import counted
 from webapp.letters.errors import LetterError
 
-_NAME_WORDS = ("name", "nombre", "first", "last", "preferred")
+EMAIL, NAME = "email", "name"
+USES = {
+    WHO: "The student",
+    EMAIL: "E-mail",
+    NAME: "Name, or a part of it",
+    IGNORE: "Leave out",
+}
+_SHOWN = 8
 
 
 def addresses_import(
     *, user: User, cohort: Cohort, filename: str, size: int, read: Callable[[], bytes]
 ) -> tuple[int, int]:
-    """Take e-mails, and names if there are any, from a file with ids.
+    """Import e-mails, and names if there are any, from a file whose rows identify students.
 
-    The column of ids is the one that names most students by id or id on screen, the e-mails the one
-    with most of them; names are every column whose heading says so, in the file's order. A blank
-    cell changes nothing.
+    Students are found by id, by the id on screen, by e-mail or by name; ids may be the e-mails
+    themselves. Columns with a title for names make up the name, the family name last. A blank cell
+    changes nothing.
 
     Returns
     -------
-    (int, int) : students who were found, rows of nobody.
+    (int, int) : students found, rows without a student.
 
     Raises
     ------
-    LetterError, TableError
+    LetterError, TableRefusal, StudentFileError
         One sentence; nothing was changed.
     """
-    check_file_size(size)
-    table = read_table(read())
-    by_id = _students(cohort)
-    columns = [[row[k].strip() for row in table.rows] for k in range(table.n_columns)]
-    ids = max(columns, key=lambda cells: sum(cell.casefold() in by_id for cell in cells))
-    if not any(cell.casefold() in by_id for cell in ids):
-        raise LetterError("No column holds ids of this cohort. Nothing was changed.")
-    mails = max(columns, key=lambda cells: sum("@" in cell for cell in cells))
-    if mails is ids or not any("@" in cell for cell in mails):
-        raise LetterError("No column beside the ids holds e-mails. Nothing was changed.")
-    names = [
-        cells
-        for heading, cells in zip(table.header, columns, strict=True)
-        if cells is not ids
-        and cells is not mails
-        and any(word in heading.casefold() for word in _NAME_WORDS)
-    ]
-    before = {student.pk: (student.email, student.name) for student in by_id.values()}
-    found, strangers = _matched(by_id, ids, mails, names, table.row_numbers)
-    changed = [s for s in found.values() if (s.email, s.name) != before[s.pk]]
     with transaction.atomic():
-        Student.objects.bulk_update(changed, ["email", "name"], batch_size=400)
-        audit(user, "imported addresses", cohort, students=len(found), file=filename[:200])
-    return len(found), strangers
+        found = read_student_file(ADDRESSES, cohort, size, read)
+        if not found.n_kept:
+            raise LetterError("No column holds ids of this cohort. Nothing was changed.")
+        _save(user, cohort, found, filename)
+    return found.n_kept, found.n_unknown_rows
 
 
-def _students(cohort: Cohort) -> dict[str, Student]:
-    students = list(cohort.students.only("number", "original_id", "email", "name", "cohort"))
-    on_screen = {student.label.casefold(): student for student in students}
-    return on_screen | {student.original_id.strip().casefold(): student for student in students}
+def _guess(cohort: Cohort, finder: StudentFinder, table: Table) -> list[str]:
+    who = who_columns(table, finder.all_of)
+    mail = e_mail_column(table, who)
+    uses = [WHO if k in who else IGNORE for k in range(table.n_columns)]
+    for k in name_columns(table, who):
+        uses[k] = NAME
+    if mail is not None and mail not in who:
+        uses[mail] = EMAIL
+    return uses
 
 
-def _matched(
-    by_id: dict[str, Student], ids: list[str], mails: list[str], names: list[list[str]], rows: Any
-) -> tuple[dict[int, Student], int]:
-    changed: dict[int, Student] = {}
-    strangers = 0
-    for k, (key, mail) in enumerate(zip(ids, mails, strict=True)):
-        student = by_id.get(key.casefold())
+def _read(cohort: Cohort, finder: StudentFinder, table: Table, choices: FileChoices) -> StudentFile:
+    """Return the e-mail and name of every student with a row; blank if the row has none."""
+    rows = RowStudents(finder, table, choices)
+    mails = choices.columns(EMAIL) or [
+        k for k in choices.columns(WHO) if any("@" in cell for cell in table.column(k))
+    ]
+    names = in_name_order(table, choices.columns(NAME))
+    problems = []
+    if not mails:
+        problems.append("No column contains e-mail addresses. Choose the column that does.")
+    kept: dict[int, tuple[str, str]] = {}
+    sample: list[tuple[str, ...]] = []
+    for position, row in enumerate(table.rows):
+        student = rows.of(position)
         if student is None:
-            strangers += bool(key)
             continue
-        if mail:
-            try:
-                validate_email(mail)
-            except ValidationError as error:
-                raise LetterError(
-                    f"Row {rows[k]}: “{mail[:60]}” is no e-mail. Nothing was changed."
-                ) from error
-            student.email = mail[:254]
-        name = " ".join(cells[k] for cells in names if cells[k])[:200]
-        student.name = name or student.name
-        changed[student.pk] = student
-    return changed, strangers
+        mail = next((row[k].strip() for k in mails if row[k]), "")
+        if mail and not _is_e_mail(mail):
+            number = table.row_numbers[position]
+            problems.append(f"Row {number:,}: “{mail[:60]}” is not an e-mail address. Correct it.")
+            continue
+        name = " ".join(row[k] for k in names if row[k])
+        kept[student.pk] = (mail[:254], name[:200])
+        if len(sample) < _SHOWN:
+            sample.append((student.label, mail, name))
+    found = StudentFile(
+        content=kept,
+        n_kept=len(kept),
+        words=f"e-mails of {counted(len(kept), 'student')}",
+        facts=["Blank cells change nothing."],
+        problems=problems,
+        sample_header=("Student", "E-mail", "Name"),
+        sample=sample,
+    )
+    return rows.finish(found)
+
+
+def _is_e_mail(text: str) -> bool:
+    try:
+        validate_email(text)
+    except ValidationError:
+        return False
+    return True
+
+
+def _save(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
+    kept: Mapping[int, tuple[str, str]] = found.content
+    changed = []
+    for student in cohort.students.filter(pk__in=kept).only("pk", "email", "name"):
+        mail, name = kept[student.pk]
+        before = student.email, student.name
+        student.email, student.name = mail or student.email, name or student.name
+        if before != (student.email, student.name):
+            changed.append(student)
+    Student.objects.bulk_update(changed, ["email", "name"], batch_size=400)
+    audit(user, "imported addresses", cohort, students=len(kept), file=filename[:200])
+    return f"{counted(found.n_kept, 'student')} found{left_out_words(found.n_unknown_rows)}."
+
+
+ADDRESSES = StudentFileKind(
+    key="addresses",
+    title="Check the e-mails",
+    uses=lambda cohort: USES,
+    single=lambda use: use == EMAIL,
+    guess=_guess,
+    read=_read,
+    save=_save,
+)

@@ -1,13 +1,14 @@
-"""Sending letters: to oneself, to everybody of a published placement, and again where it changed.
+"""Sending letters: to oneself, to all students of a published placement, and after changes.
 
-Nobody gets the same letter twice: the placement's row is locked while letters are queued, every
-letter is numbered for its template and student by a constraint, and the last one decides whether
-there is anything new to tell.
+No student gets the same letter twice: the placement's row is locked while letters are queued, every
+letter is numbered for its template and student by a constraint, and a new letter is due only if the
+place differs from the last one.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -18,13 +19,14 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.events import tell
+from webapp.common.events import send_event
 from webapp.common.formats import counted
 from webapp.common.limits import TooManyError, count_up, seconds_left
 from webapp.common.outgoing import RefusedError, mails_send_due, sentence_of
 from webapp.common.tables_out import table_file
 from webapp.housing.models import Placement
-from webapp.housing.services.decisions import lock_placement
+from webapp.housing.services.conflicts import check_nobody_moved
+from webapp.housing.services.locking import lock_placement
 from webapp.letters.errors import LetterError
 from webapp.letters.models import Letter, LetterTemplate
 from webapp.letters.recipients import (
@@ -45,22 +47,22 @@ _GIVEN_UP = (Letter.FAILED, Letter.BOUNCED, Letter.STOPPED)
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Who would get a letter now: those who had none, and those whose place changed since."""
+    """Students due a letter: those without a letter, and those whose place changed since."""
 
     first: list[Recipient]
     again: list[Recipient]
 
     @property
     def everybody(self) -> list[Recipient]:
-        """Both."""
+        """All students due a letter."""
         return self.first + self.again
 
 
 def letters_due(template: LetterTemplate, recipients: Sequence[Recipient]) -> Due:
-    """Return who has an address and was not told of the present place yet.
+    """Return the recipients who have an address and no letter about their present place yet.
 
-    Whose letter of this place failed, bounced or was stopped is not among them: that is looked at
-    and sent again on purpose.
+    Students whose letter about this place failed, bounced or was stopped are not included: staff
+    check such letters and send them again on purpose.
     """
     told = _last_letters(template, recipients)
     due = Due([], [])
@@ -85,18 +87,19 @@ def _last_letters(template: LetterTemplate, recipients: Sequence[Recipient]) -> 
 def letters_queue(
     *, user: User, placement: Placement, template: LetterTemplate, version: int
 ) -> int:
-    """Queue a letter to everybody who is due, and return how many.
+    """Queue a letter to every student who is due, and return how many.
 
-    What still waits of an older place is stopped: it would tell what is no longer so.
+    Waiting letters about an older place are stopped: their content is out of date.
 
     Raises
     ------
     LetterError
-        If the placement is not published, the template has a problem, or nobody is due.
+        If the placement is not published, the template has a problem, or no letter is due.
     PlacesChangedError
-        If the placement changed since ``version`` was looked at.
+        If any student got another bed since ``version``.
     """
-    placement = lock_placement(placement, version)
+    placement = lock_placement(placement)
+    check_nobody_moved(placement, version)
     recipients = recipients_of(placement, template)
     blocking = [p for p in problems_of(template, placement, recipients) if p.blocks]
     if blocking:
@@ -142,10 +145,10 @@ def letters_queue(
 def letter_test(
     *, user: User, template: LetterTemplate, recipient: Recipient, address: str
 ) -> None:
-    """Send the letter of one student to oneself, at once; the subject says that it is a test.
+    """Send one student's letter to oneself, at once; the subject marks it as a test.
 
-    Raises LetterError when the address is none or the mail server does not take it, TooManyError
-    after ten in a minute.
+    Raises LetterError if the address is invalid or the mail server refuses it, TooManyError after
+    ten in a minute.
     """
     address = address.strip()
     try:
@@ -177,7 +180,7 @@ def _message(template: LetterTemplate, to: list[str], subject: str, text: str) -
 
 
 def letters_send() -> int:
-    """Send the letters that are due and return how many went out; the sweep calls it."""
+    """Send the due letters and return how many were sent; the sweep calls it."""
     letters = Letter.objects.select_related("template", "placement__organisation")
     before = _batches()
     sent = mails_send_due(letters, _compose, lost=LOST)
@@ -186,18 +189,18 @@ def letters_send() -> int:
     return sent
 
 
-def _batches() -> set[tuple[object, object]]:
-    """Return (template, placement) of all letters that are on their way."""
+def _batches() -> set[tuple[UUID | None, UUID | None]]:
+    """Return (template, placement) of all letters that are queued or being sent."""
     underway = Letter.objects.filter(state__in=_UNDERWAY, placement__isnull=False).order_by()
     return set(underway.values_list("template_id", "placement_id").distinct())
 
 
-def _tell_sent(template_id: object, placement_id: object) -> None:
+def _tell_sent(template_id: UUID | None, placement_id: UUID | None) -> None:
     letters = Letter.objects.filter(template=template_id, placement=placement_id)
     counts = Counter(letters.values_list("state", flat=True))
-    placement = Placement.objects.filter(pk=placement_id).first()
+    placement = Placement.objects.filter(pk=placement_id).first() if placement_id else None
     if placement is not None:
-        tell(
+        send_event(
             placement.organisation_id,
             "letters.sent",
             placement=str(placement_id),
@@ -219,7 +222,7 @@ def _compose(letter: Letter) -> EmailMessage:
 
 
 def letters_stop(*, user: User, placement: Placement, template: LetterTemplate) -> int:
-    """Stop what still waits, and return how many; what is gone is gone."""
+    """Stop waiting letters, and return how many; sent letters are not affected."""
     with transaction.atomic():
         waiting = template.letters.filter(placement=placement, state=Letter.WAITING)
         count = waiting.update(state=Letter.STOPPED, error=f"Stopped by {user.get_username()}.")
@@ -230,9 +233,9 @@ def letters_stop(*, user: User, placement: Placement, template: LetterTemplate) 
 
 
 def letters_retry(*, user: User, placement: Placement, template: LetterTemplate) -> int:
-    """Send again what failed, bounced or was stopped, to the addresses of now.
+    """Send failed, bounced or stopped letters again, to the present addresses.
 
-    Only the last letter of a student counts, and only while its place is still so.
+    Only the last letter of a student counts, and only if its place is still correct.
     """
     with transaction.atomic():
         placement = lock_placement(placement)
@@ -264,7 +267,7 @@ def letters_retry(*, user: User, placement: Placement, template: LetterTemplate)
 def letters_bounced(
     *, user: User, placement: Placement, template: LetterTemplate, addresses: Iterable[str]
 ) -> int:
-    """Mark sent letters whose addresses came back, and return how many."""
+    """Mark sent letters to returned addresses as bounced, and return how many."""
     wanted = {address.strip().strip("<>").casefold() for address in addresses} - {""}
     with transaction.atomic():
         sent = template.letters.filter(placement=placement, state=Letter.SENT).defer("text")
@@ -289,15 +292,15 @@ def letters_file(
 ) -> tuple[bytes, str, str]:
     """Return a mail-merge file, its content type and the ending of its name.
 
-    One row a student with a room. "csv" and "xlsx" hold the fields and the finished letter; "word"
-    is CSV whose headings Word takes as merge fields, each roommate in a column of its own.
+    One row for each student with a room. "csv" and "xlsx" hold the fields and the finished letter;
+    "word" is CSV whose headings Word reads as merge fields, each roommate in a column of its own.
     """
     recipients = recipients_of(placement, template)
     if not recipients:
         raise LetterError("Nobody has a room yet, so there is no letter to write.")
     rows = _word_rows(recipients) if shape == "word" else _rows(template, recipients)
     kind = "xlsx" if shape == "xlsx" else "csv"
-    data, media_type = table_file("Letters", rows, kind, exact=shape == "word")
+    data, media_type = table_file("Letters", rows, kind)
     audit(user, "exported", placement, what="Letters", letters=len(recipients), format=shape)
     return data, media_type, kind
 
@@ -324,7 +327,7 @@ def _word_rows(recipients: Sequence[Recipient]) -> list[list[str]]:
 
 
 def sent_in_words(count: int) -> str:
-    """Return '12 letters are on their way.'"""
+    """Return a sentence such as '12 letters are on their way.'"""
     return (
         f"{counted(count, 'letter is', 'letters are')} on {'its' if count == 1 else 'their'} way."
     )

@@ -1,7 +1,7 @@
-"""Asking students by e-mail whom their request means, where a name is nobody's for sure.
+"""Questions to students by e-mail about the target of a request with an uncertain name.
 
-Each mail goes to the student who asked and says what they typed, and nothing of anybody else: no
-name, id or address of those who may be meant.
+Each mail goes to the asker and quotes their text, without data of other people: no name, id or
+address of possible targets.
 """
 
 from collections.abc import Collection, Sequence
@@ -37,7 +37,7 @@ FIRST_TEXT = """Hello [name],
 you asked to live with “[written]”. We could not tell for sure who that is.
 
 Answer this mail with their student id or their university e-mail, or say that you have no wish.
-Nobody is told that you asked.
+Nobody learns that you asked.
 
 [organisation]"""
 LOST = "Its sending was cut off, and it may have arrived. Ask again if it did not."
@@ -47,14 +47,14 @@ _UNDERWAY = (RequestQuestion.WAITING, RequestQuestion.SENDING)
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What is asked, fields in square brackets, and where answers go ("": to the sender)."""
+    """Text of the question, with fields in square brackets, and reply address ("": the sender)."""
 
     subject: str = FIRST_SUBJECT
     text: str = FIRST_TEXT
     reply_to: str = ""
 
     def checked(self) -> "Wording":
-        """Return it cleaned; raise LetterError with one sentence for what cannot be sent."""
+        """Return the cleaned wording; raise LetterError with one sentence if it cannot be sent."""
         subject, text = " ".join(self.subject.split()), self.text.strip()
         reply_to = self.reply_to.strip()
         if not subject or not text:
@@ -89,7 +89,7 @@ def filled(wording: Wording | RequestQuestion, request: RoommateRequest) -> tupl
 
 
 def askable(cohort: Cohort) -> list[RoommateRequest]:
-    """Return the requests that name nobody for sure, with who asked and what was asked already."""
+    """Return the requests that name no certain student, with askers and earlier questions."""
     rows = RoommateRequest.objects.filter(cohort=cohort, target=None, is_ignored=False)
     found = rows.select_related("student", "question", "cohort__organisation")
     return list(found.defer("student__answers", "student__attributes"))
@@ -106,10 +106,10 @@ def questions_ask(
 ) -> int:
     """Queue a mail about each of these unknown requests, by key, and return how many.
 
-    ``seen`` is how often the page said that they were asked: who was asked oftener by now is left
-    alone, so that of two who press the button one sends. Who is on the way is not asked again.
+    ``seen`` is how often the page showed that they were asked. Students asked more often since are
+    skipped, so that two people who press the button send one mail; so are queued mails.
 
-    Raises LetterError with one sentence when nobody is left to ask, or the mail cannot be sent so.
+    Raises LetterError with one sentence if nobody is left to ask, or the mail cannot be sent.
     """
     wording = wording.checked()
     Cohort.objects.select_for_update().get(pk=cohort.pk)
@@ -168,7 +168,7 @@ def _is_due(request: RoommateRequest, seen: int) -> bool:
 
 
 def questions_send() -> int:
-    """Send the questions that are due and return how many went out; the sweep calls it."""
+    """Send the due questions and return how many were sent; the sweep calls it."""
     rows = RequestQuestion.objects.select_related(
         "request__student", "request__cohort__organisation"
     )
@@ -191,10 +191,10 @@ def _compose(question: RequestQuestion) -> EmailMessage:
 
 
 def asked_in_words(count: int) -> str:
-    """Return '2 students are asked by e-mail.'"""
+    """Return a sentence such as '2 students are asked by e-mail.'"""
     return f"{counted(count, 'student is', 'students are')} asked by e-mail."
 
 
 def without_address(requests: Sequence[RoommateRequest]) -> list[str]:
-    """Return the ids on screen of those who asked and have no e-mail that can be."""
+    """Return the ids on screen of the askers without a valid e-mail."""
     return [request.student.label for request in requests if not address_of(request.student)]

@@ -1,8 +1,8 @@
-"""Letters that come back to the mailbox of bounces: each proves itself by the ticket it carried.
+"""Letters returned to the mailbox of bounces, each identified by its ticket.
 
-A ticket is the key of a letter, signed together with its address: whoever writes a mail that looks
-returned knows none, and what comes back from an address that staff have corrected since says
-nothing about the new one.
+A ticket is the key of a letter, signed together with its address: a faked returned mail has no
+valid ticket, and a return from an address that staff have corrected since does not affect the new
+address.
 """
 
 import re
@@ -21,16 +21,16 @@ _TICKET = re.compile(rf"{HEADER}:\s*(\d{{1,18}}~[\w-]{{20,60}})", re.I)
 
 
 def ticket_of(letter: Letter) -> str:
-    """Return what a letter carries, and what a returned one proves itself by."""
+    """Return the ticket of a letter, which identifies the letter if it is returned."""
     return _signer(letter.address).sign(str(letter.pk))
 
 
 def letters_returned(
     texts: Iterable[str], why: str, *, organisation: Organisation | None = None
 ) -> int:
-    """Mark the letters whose tickets stand in a returned mail, and return how many.
+    """Mark the letters whose tickets are in a returned mail, and return how many.
 
-    ``texts`` are the parts of the mail, ``why`` what the server said. With an organisation only its
+    ``texts`` are the parts of the mail, ``why`` the server's reason. With an organisation only its
     own letters count. A letter that was sent again since to the same address counts as well.
     """
     tickets = {ticket for text in texts for ticket in _TICKET.findall(text)}

@@ -37,10 +37,10 @@ def template_save(
     contact: str = Contact.NOBODY,
     consent_column: str = "",
 ) -> LetterTemplate:
-    """Write a template, or change one; letters that went out stay as they were.
+    """Create or change a template; sent letters stay as they were.
 
     Raises LetterError in one sentence: a name that is missing or taken, an unknown field, a text
-    that is empty or too long, an answer address that can be none.
+    that is empty or too long, an invalid reply address.
     """
     values = {
         "name": " ".join(name.split())[:120],
@@ -52,7 +52,7 @@ def template_save(
     }
     _check(values)
     is_new = template is None
-    template = template or LetterTemplate(organisation=user.organisation, created_by=user)
+    template = template or LetterTemplate(organisation=user.own_organisation, created_by=user)
     for field, value in values.items():
         setattr(template, field, value)
     template.updated_at = timezone.now()
@@ -84,12 +84,14 @@ def _check(values: dict[str, str]) -> None:
         try:
             validate_email(values["reply_to"])
         except ValidationError as error:
-            raise LetterError(f"“{values['reply_to'][:60]}” is no e-mail for answers.") from error
+            raise LetterError(
+                f"“{values['reply_to'][:60]}” is not an e-mail address for answers."
+            ) from error
 
 
 @transaction.atomic
 def template_remove(*, user: User, template: LetterTemplate, typed_name: str) -> None:
-    """Remove a template of which no letter went out, when its name was typed."""
+    """Remove a template without sent letters, if its name was typed."""
     if typed_name.strip() != template.name:
         raise LetterError("The name does not match. Nothing was removed.")
     if template.letters.exists():

@@ -1,14 +1,16 @@
-"""The letters of one placement: preview, problems, test, sending, what became of each."""
+"""The letters of one placement: preview, problems, test, sending and results."""
 
 import re
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
+from webapp.cohorts.views.student_files import checked_upload
 from webapp.common.decorators import administrator_required, staff_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
@@ -21,7 +23,7 @@ from webapp.letters.errors import LetterError
 from webapp.letters.models import LetterTemplate
 from webapp.letters.recipients import recipients_of
 from webapp.letters.selectors import letters_context
-from webapp.letters.services.addresses import addresses_import
+from webapp.letters.services.addresses import ADDRESSES
 from webapp.letters.services.letters import (
     letter_test,
     letters_bounced,
@@ -33,52 +35,46 @@ from webapp.letters.services.letters import (
 )
 
 
-@require_GET
+@require_safe
 @staff_required
-def letters(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show a letter with a real student, what stands in the way, and what became of those sent."""
+def letters(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show a real student's letter, the problems of sending, and the state of sent letters."""
     placement = find_placement(request, uuid)
     context = letters_context(request.user, placement, request.GET)
     return render(request, "letters/placement.html", context)
 
 
-def _back(request: HttpRequest, uuid: str) -> HttpResponse:
+def _address(request: SignedInRequest, uuid: str) -> str:
     kept = {name: request.POST[name] for name in ("letter", "student") if request.POST.get(name)}
     address = reverse("letters:placement", args=[uuid])
-    return redirect(f"{address}?{urlencode(kept)}" if kept else address)
+    return f"{address}?{urlencode(kept)}" if kept else address
 
 
-def _letter(request: HttpRequest, sent: Any) -> LetterTemplate:
+def _back(request: SignedInRequest, uuid: str) -> HttpResponse:
+    return redirect(_address(request, uuid))
+
+
+def _letter(request: SignedInRequest, sent: Any) -> LetterTemplate:
     return get_owned_or_404(LetterTemplate, request.user, sent.get("letter", ""))
 
 
 @require_POST
 @staff_required
-def act(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Send a test to oneself, take addresses, note bounces, or stop what waits."""
-    find_placement(request, uuid)
+def act(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Send a test to oneself, import addresses, note bounces, or stop waiting letters."""
+    placement = find_placement(request, uuid)
     try:
+        if request.POST.get("act") == ADDRESSES.key:
+            back = _address(request, uuid)
+            return redirect(checked_upload(request, placement.cohort, ADDRESSES.key, back))
         toast(request, _act(request, uuid))
     except Refusal as problem:
         toast(request, str(problem), error=True)
     return _back(request, uuid)
 
 
-def _act(request: HttpRequest, uuid: str) -> str:
+def _act(request: SignedInRequest, uuid: str) -> str:
     placement, wanted = find_placement(request, uuid), request.POST.get("act", "")
-    if wanted == "addresses":
-        file = request.FILES.get("file")
-        if file is None:
-            raise LetterError("Choose a CSV or XLSX file with ids and e-mails first.")
-        found, strangers = addresses_import(
-            user=request.user,
-            cohort=placement.cohort,
-            filename=file.name,
-            size=file.size,
-            read=file.read,
-        )
-        rest = f"; {counted(strangers, 'row')} of nobody left out" if strangers else ""
-        return f"{counted(found, 'student')} found{rest}."
     options: dict[str, Any] = {
         "user": request.user,
         "placement": placement,
@@ -92,10 +88,10 @@ def _act(request: HttpRequest, uuid: str) -> str:
         addresses = re.split(r"[,;\s]+", request.POST.get("addresses", ""))
         count = letters_bounced(addresses=addresses, **options)
         return f"{counted(count, 'letter is', 'letters are')} marked as come back."
-    raise LetterError("There is no such act.")
+    raise LetterError("There is no such action.")
 
 
-def _test(request: HttpRequest, options: dict[str, Any]) -> str:
+def _test(request: SignedInRequest, options: dict[str, Any]) -> str:
     recipients = recipients_of(options["placement"], options["template"])
     number = whole_number(digits_of(request.POST.get("student", "")))
     chosen = next((r for r in recipients if r.number == number), None)
@@ -108,8 +104,8 @@ def _test(request: HttpRequest, options: dict[str, Any]) -> str:
 
 @require_POST
 @administrator_required
-def send(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Send to everybody who is due, or again to whom it failed."""
+def send(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Send to all students who are due, or again where sending failed."""
     placement = find_placement(request, uuid)
     template = _letter(request, request.POST)
     options: dict[str, Any] = {
@@ -129,10 +125,10 @@ def send(request: HttpRequest, uuid: str) -> HttpResponse:
     return _back(request, uuid)
 
 
-@require_GET
+@require_safe
 @staff_required
-def file(request: HttpRequest, uuid: str) -> HttpResponseBase:
-    """Download the letters for a mail merge; an audit line says who did."""
+def file(request: SignedInRequest, uuid: str) -> HttpResponseBase:
+    """Download the letters for a mail merge; an audit line records who did."""
     placement = find_placement(request, uuid)
     template = _letter(request, request.GET)
     shape = request.GET.get("shape", "csv")

@@ -1,11 +1,12 @@
-"""Asking students whom their requests mean: wording, preview, sending."""
+"""Questions to students about the targets of their requests: wording, preview, sending."""
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
@@ -28,8 +29,8 @@ from webapp.letters.services.questions import (
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def ask(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show the mail about one request, or about all that name nobody for sure, and send it."""
+def ask(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the mail about one request, or about all uncertain requests, and send it."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     sent = request.POST or request.GET
     one, chosen = _chosen(cohort, sent.get("request", ""))
@@ -48,7 +49,7 @@ def ask(request: HttpRequest, uuid: str) -> HttpResponse:
 
 
 def _chosen(cohort: Cohort, key: str) -> tuple[RoommateRequest | None, list[RoommateRequest]]:
-    """Return the request of the address and it alone, or None and all that nobody asked about."""
+    """Return the request in the address and it alone, or None and all that were not asked about."""
     requests, wanted = askable(cohort), whole_number(key)
     one = next((r for r in requests if r.pk == wanted), None)
     if one is not None or key:
@@ -58,7 +59,7 @@ def _chosen(cohort: Cohort, key: str) -> tuple[RoommateRequest | None, list[Room
 
 
 def _send(
-    request: HttpRequest, cohort: Cohort, wording: Wording, chosen: list[RoommateRequest]
+    request: SignedInRequest, cohort: Cohort, wording: Wording, chosen: list[RoommateRequest]
 ) -> HttpResponse:
     seen = whole_number(request.POST.get("seen", "")) or 0
     keys = [one.pk for one in chosen]

@@ -1,10 +1,11 @@
-"""Templates of letters: the list, writing, changing, removing."""
+"""Templates of letters: listing, writing, changing, removing."""
 
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
 from webapp.common.listing import Tally, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
@@ -23,9 +24,9 @@ from webapp.letters.services.templates import (
 WRITTEN = ("name", "subject", "text", "reply_to", "contact", "consent_column")
 
 
-@require_GET
+@require_safe
 @staff_required
-def templates(request: HttpRequest) -> HttpResponse:
+def templates(request: SignedInRequest) -> HttpResponse:
     """List the organisation's letters, by name."""
     sent = Tally(Letter.objects.filter(state=Letter.SENT), "template", {"n_sent": Count("pk")})
     listing = list_page(owned_by(LetterTemplate, request.user), request.GET, sent)
@@ -34,22 +35,22 @@ def templates(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def template_new(request: HttpRequest) -> HttpResponse:
-    """Write a letter, beginning with one that says what every letter has to."""
+def template_new(request: SignedInRequest) -> HttpResponse:
+    """Write a letter, starting from a text with everything that a letter needs."""
     first = {"name": "Room assignment", "subject": FIRST_SUBJECT, "text": FIRST_TEXT}
     return _write(request, None, first)
 
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def template(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Change a letter; those that went out stay as they were."""
+def template(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Change a letter; sent ones stay as they were."""
     found = get_owned_or_404(LetterTemplate, request.user, uuid)
     return _write(request, found, {name: getattr(found, name) for name in WRITTEN})
 
 
 def _write(
-    request: HttpRequest, found: LetterTemplate | None, values: dict[str, str]
+    request: SignedInRequest, found: LetterTemplate | None, values: dict[str, str]
 ) -> HttpResponse:
     error = ""
     if request.method == "POST":
@@ -74,8 +75,8 @@ def _write(
 
 @require_POST
 @staff_required
-def template_delete(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Remove a letter that nobody got, when its name was typed."""
+def template_delete(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Remove a letter that was not sent to anybody, if its name was typed."""
     found, name = get_owned_or_404(LetterTemplate, request.user, uuid), request.POST.get("name", "")
     is_removed = attempt(
         request,
