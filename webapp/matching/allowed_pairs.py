@@ -1,4 +1,4 @@
-"""What the proposed pairs are compared with: the scores of all pairs that the rules allow."""
+"""Scores of all pairs that the rules allow, for comparison with the proposed pairs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from engine import Survey
 from engine.learning.roommates.model import RoommateModel
 
-SAMPLED_PAIRS = 20_000  # as many as a picture can tell from all of them
+SAMPLED_PAIRS = 20_000  # enough for the shape of the distribution in a chart
 
 
 def allowed_scores(
@@ -16,10 +16,10 @@ def allowed_scores(
 
     A pair is allowed if the computation gave it any probability.
     """
-    n = len(marginals)  # who came to the cohort later is in no pair yet
+    n = len(marginals)  # students who came to the cohort later are in no pair yet
     if n * (n - 1) // 2 <= SAMPLED_PAIRS:
         first, second = np.triu_indices(n, 1)
-    else:  # i + 1 .. i + n - 1 modulo n: never the student, every other one as often
+    else:  # i + 1 .. i + n - 1 modulo n: never the student, all others equally often
         rng = np.random.default_rng(0)
         first = rng.integers(0, n, SAMPLED_PAIRS)
         second = (first + rng.integers(1, n, SAMPLED_PAIRS)) % n

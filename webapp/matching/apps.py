@@ -1,17 +1,17 @@
-"""The matching application."""
+"""Application configuration of matching."""
 
 from django.apps import AppConfig
 
 
 class MatchingConfig(AppConfig):
-    """Registers what the application adds to shared pages."""
+    """Application that adds models and proposals to shared pages."""
 
     name = "webapp.matching"
     label = "matching"
 
     def ready(self) -> None:
         """Register with the shared pages; models are ready only now."""
-        from webapp.files.left_files import register_needed
+        from webapp.files.orphaned_files import register_needed
         from webapp.matching import shared_pages, signals  # noqa: F401
         from webapp.matching.selectors import files
 

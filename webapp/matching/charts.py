@@ -1,4 +1,4 @@
-"""The pictures of models and proposals, each with the table of the same numbers."""
+"""Charts of models and proposals, each with a table of the same numbers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ HISTOGRAM_BINS = 24
 
 
 def model_charts(model: LearnedModel) -> dict[str, Chart]:
-    """Return weights always, ROC and reliability when the model was checked."""
+    """Return the charts of the weights and, for a checked model, of ROC and reliability."""
     charts = {
         "weights": diverging_bars(
             [Bar(row["question"], row["effect"]) for row in model.weights],
@@ -53,7 +53,7 @@ def _columns(points: list[list[float]]) -> tuple[list[float], list[float]]:
 
 
 def question_chart(row: dict[str, Any]) -> Chart:
-    """Return which answers go together: what each pair of answers adds to a score."""
+    """Return the chart of how much each combination of two answers adds to a score."""
     return heatmap(
         row["pair_scores"],
         title=f"{row['question']}: which answers go together",
@@ -64,9 +64,9 @@ def question_chart(row: dict[str, Any]) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class ScoreComparison:
-    """The scores of the proposed pairs beside those of all pairs that the rules allow.
+    """Scores of the proposed pairs beside those of all pairs that the rules allow.
 
-    ``better_than`` is the share of allowed pairs that score below the middle proposed pair.
+    ``better_than`` is the share of allowed pairs that score below the median proposed pair.
     """
 
     chart: Chart
@@ -74,7 +74,7 @@ class ScoreComparison:
 
 
 def compare_scores(numbers: ProposalNumbers) -> ScoreComparison:
-    """Return how the scores of the proposed pairs are spread, beside what could have been."""
+    """Return the distribution of the proposed pairs' scores beside that of all allowed pairs."""
     proposed = np.array(numbers.proposal.pairs.values_list("score", flat=True), dtype=np.float64)
     allowed = numbers.allowed_scores
     both = np.concatenate([proposed, allowed])
@@ -91,10 +91,10 @@ def compare_scores(numbers: ProposalNumbers) -> ScoreComparison:
 
 
 def probability_heatmap(numbers: ProposalNumbers) -> Chart:
-    """Return the probability of pairs between groups of like students, as multiples of even draw.
+    """Return the chart of pair probabilities between groups of like students.
 
-    Students are put in the order of the question that matters most, then of the next, and cut into
-    equal groups.
+    Values are multiples of an even draw. Students are sorted by the most important question, then
+    by the next ones, and cut into equal groups.
     """
     proposal: Proposal = numbers.proposal
     leading = leading_questions(proposal.model)[0]

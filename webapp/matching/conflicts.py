@@ -1,4 +1,4 @@
-"""Conflicts of a proposal's rules as people read them: who, which rules, one button per way out."""
+"""Conflicts of a proposal's rules for pages: the students, the rules, one button per way out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from webapp.matching.models import Proposal
 from webapp.matching.rules import number_of, proposal_rules
 
 MAX_BUTTONS = 3
-KEPT_CHECKS = 32  # a decision changes the rules, a look at the page does not
+KEPT_CHECKS = 32  # a decision changes the rules, viewing the page does not
 
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """One button: its label, the action of :mod:`webapp.matching.services.rules`, its students."""
+    """A button: its label, an action of :mod:`webapp.matching.services.rules`, and its students."""
 
     label: str
     action: str
@@ -29,7 +29,7 @@ class WayOut:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A conflict: its main clause, the rest of the sentence, students and ways out."""
+    """A conflict: its main clause, the rest of the sentence, its students and its ways out."""
 
     headline: str
     detail: str
@@ -45,9 +45,9 @@ ModelLoader = Callable[[], RoommateModel]
 def find_conflicts(
     proposal: Proposal, survey: Survey, load_model: ModelLoader | None = None
 ) -> list[Conflict]:
-    """Return what stands in the way of proposing; empty when nothing does.
+    """Return the conflicts that prevent a proposal; empty if there are none.
 
-    The model is loaded only when somebody must stay single, to suggest who.
+    The model is loaded only if a student must stay single, to suggest one.
     """
     found = _check(_Case(id(survey), survey, proposal_rules(proposal)))
     return [_present(conflict, survey, load_model) for conflict in found]
@@ -55,7 +55,7 @@ def find_conflicts(
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A survey under rules. The survey is the same only if it is the very one that is kept."""
+    """A survey under rules, as a cache key. Surveys are compared by identity."""
 
     identity: int
     survey: Survey = field(compare=False)
@@ -183,7 +183,7 @@ _WAYS: dict[str, Callable[[RuleConflict, Survey], list[WayOut]]] = {
 def _singles_to_suggest(
     model: RoommateModel, survey: Survey, students: Sequence[int]
 ) -> list[WayOut]:
-    """Suggest those whom the model finds hardest to pair: lowest mean score within the group."""
+    """Suggest the students who are hardest to pair: lowest mean score within the group."""
     group = np.array(students, dtype=np.int64)
     if len(group) == 1:
         hardest = group

@@ -4,12 +4,12 @@ from webapp.common.errors import ConflictError, Refusal
 
 
 class DecisionError(Refusal):
-    """A decision that cannot be taken. Nothing was changed."""
+    """Refusal of a decision. Nothing was changed."""
 
 
 class PairsChangedError(DecisionError, ConflictError):
-    """Somebody else decided since the page was loaded. Nothing was changed."""
+    """Refusal because somebody else has decided since the page was loaded. Nothing was changed."""
 
 
 class MatchingError(Refusal):
-    """Learning or proposing cannot start. Nothing was changed."""
+    """Refusal to start learning or proposing. Nothing was changed."""

@@ -1,4 +1,4 @@
-"""The long computations of matching: learn, check, propose. Thin: rows, engine, rows."""
+"""Jobs of matching: learn, check, propose. They read rows, call the engine and store rows."""
 
 import contextlib
 import math
@@ -50,7 +50,7 @@ from webapp.matching.stopping import stop_asked
 
 TOO_SHORT = "A minute did not suffice to tell how sure each weight is."
 Save = Callable[[], dict[str, Any]]
-SAMPLING_SECONDS = 25.0  # at most, for the standard error of pair probabilities
+SAMPLING_SECONDS = 25.0  # time limit for sampling the standard errors of pair probabilities
 MODEL = Subject("model", LearnedModel, "matching:model", "model")
 PROPOSAL = Subject("proposal", Proposal, "matching:proposal", "proposal")
 
@@ -73,9 +73,9 @@ def _find(model: Any, key: UUID | str, words: str) -> Any:
     axis_label="Log-likelihood of the past choices (nats)",
 )
 def learn(context: JobContext) -> Save:
-    """Learn a model from its cohorts; its check and its intervals are jobs of their own.
+    """Learn a model from its cohorts.
 
-    Whoever cancels those loses no weights.
+    Its check and its intervals are separate jobs: cancelling those loses no weights.
     """
     model = _find(LearnedModel, context.parameters["model"], "model")
     data, options = _read_cohorts(model), model.options
@@ -117,7 +117,7 @@ def learn(context: JobContext) -> Save:
 
 
 def _read_cohorts(model: LearnedModel) -> list[tuple[Survey, Any]]:
-    """Return survey and choices of every year that a model learns from, in order."""
+    """Return the survey and choices of every year that a model learns from, in order."""
     questionnaire = questionnaire_of(model.questions)
     cohorts = list(model.cohorts.order_by("created_at", "pk"))
     if len(cohorts) != len(model.sources):
@@ -126,7 +126,7 @@ def _read_cohorts(model: LearnedModel) -> list[tuple[Survey, Any]]:
 
 
 def _queue_intervals(context: JobContext, model: LearnedModel) -> None:
-    """Start the intervals once the weights are kept; where too many jobs wait, staff may later."""
+    """Queue the intervals once the weights are stored; if the queue is full, staff may later."""
     if context.job.created_by is None:
         return
     with contextlib.suppress(TooManyError):
@@ -136,14 +136,16 @@ def _queue_intervals(context: JobContext, model: LearnedModel) -> None:
 @job_kind(
     "roommates.intervals",
     verb="Work out intervals",
-    queue=Queue.LONG,  # it fits many years anew, and nobody waits for it
+    queue=Queue.LONG,  # it fits many years again, and nobody waits for it
     subject=MODEL,
 )
 def estimate_intervals(context: JobContext) -> Save:
-    """Work out how sure each weight of a learned model is, and whether it drifts."""
+    """Estimate the confidence interval of each weight of a learned model, and its drift."""
     model = _find(LearnedModel, context.parameters["model"], "model")
     context.report("Working out how sure each weight is")
-    known = weight_intervals(_read_cohorts(model), model.options["rho"], context.should_stop)
+    known = weight_intervals(
+        _read_cohorts(model), model.options["rho"], context.should_stop, context.checkpoint
+    )
     context.raise_if_stopped()
 
     def save() -> dict[str, Any]:
@@ -158,7 +160,7 @@ def estimate_intervals(context: JobContext) -> Save:
 
 
 def _queue_check(context: JobContext, model: LearnedModel) -> str:
-    """Start the check where a later year was chosen; return a sentence where that is impossible."""
+    """Queue the check if a later year was chosen; return a sentence if that is impossible."""
     if model.checked_on_id is None or context.job.created_by is None:
         return ""
     try:
@@ -186,7 +188,7 @@ def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, dict
     """Return the fields ``findings`` and ``curves`` of a check."""
     survey, pairs = cohort_survey(cohort, model.questionnaire), cohort_choices(cohort)
     found = evaluate_roommates(model, survey, pairs, should_stop=context.should_stop)
-    # Kept beside the figures: the cohort may be purged, or get other pairs.
+    # Stored with the figures: the cohort may be purged, or get other pairs.
     return {
         "findings": {**evaluation_figures(found), "is_simulated": cohort.is_simulated},
         "curves": evaluation_curves(found),
@@ -195,7 +197,7 @@ def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, dict
 
 @job_kind("roommates.check", verb="Check", subject=MODEL)
 def check(context: JobContext) -> Save:
-    """Compare a model with the pairs of a year that it was not learned from."""
+    """Compare a model with the pairs of a year that it was not trained on."""
     model = _find(LearnedModel, context.parameters["model"], "model")
     cohort = _find(Cohort, context.parameters["cohort"], "cohort")
     context.report("Comparing with pairs that were not learned from")
@@ -258,10 +260,10 @@ def propose(context: JobContext) -> Save:
 def _propose(
     context: JobContext, proposal: Proposal, model: RoommateModel, survey: Survey
 ) -> EngineProposal:
-    """Return the best pairs around those that are held, with numbers as if none were.
+    """Return the best pairs around those decided, with numbers as if none were decided.
 
-    A held pair is certain and leaves nobody else a chance: decisions, not what the model expects.
-    Without locks the rules allow the very same pairs, so that the second run is always feasible.
+    An accepted, locked or swapped pair has probability 1, which is a decision, not an estimate of
+    the model. Without these locks the rules allow the same pairs, so the second run is feasible.
     """
     rules = proposal_rules(proposal)
     n_runs = 2 if rules.locks else 1
@@ -297,13 +299,13 @@ def _propose(
 
 
 def _error_of(result: EngineProposal) -> float | None:
-    """Return the largest standard error of a probability, None where one is unknown."""
+    """Return the largest standard error of a probability; None if any is unknown."""
     error = float(result.probability_error.max(initial=0.0))
     return error if math.isfinite(error) else None
 
 
 def _part_of(context: JobContext, run: int, n_runs: int) -> ProgressCallback:
-    """Return a callback for one of several runs, so that the bar never goes back."""
+    """Return a progress callback for one of several runs, so that the bar never goes back."""
 
     def on_progress(progress: Progress) -> None:
         done = None if progress.fraction is None else (run + progress.fraction) / n_runs
@@ -315,7 +317,7 @@ def _part_of(context: JobContext, run: int, n_runs: int) -> ProgressCallback:
 def _pair_values(
     proposal: Proposal, model: RoommateModel, survey: Survey, result: EngineProposal
 ) -> list[dict[str, Any]]:
-    """Return the row of every pair; reasons for all of them come from one pass over the cohort."""
+    """Return the row of every pair; one pass over the cohort gives the reasons for all."""
     rules = proposal_rules(proposal, with_locks=False)
     parts = model.features.pair_scores(survey, model.theta, result.pairs)
     amounts = parts - compute_partner_means(model, survey, rules).of_pairs(result.pairs)

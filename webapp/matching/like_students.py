@@ -1,4 +1,4 @@
-"""Students in groups of like answers, and how likely pairs between two groups are."""
+"""Groups of students with like answers, and the probability of pairs between two groups."""
 
 from typing import Any
 
@@ -13,19 +13,19 @@ LEADING_QUESTIONS = 3
 
 
 def leading_questions(model: LearnedModel) -> list[dict[str, Any]]:
-    """Return the weights of the questions that matter most, the first one most."""
+    """Return the weights of the most important questions, most important first."""
     return sorted(model.weights, key=lambda row: -row["importance"])[:LEADING_QUESTIONS]
 
 
 def order_of_likeness(survey: Survey, model: LearnedModel) -> NDArray[np.int64]:
-    """Return the students in the order of their answers, the first question weighing most."""
+    """Return the students sorted by their answers to the leading questions, the first one first."""
     names = list(survey.questionnaire.names)
     keys = [survey.answers[:, names.index(row["question"])] for row in leading_questions(model)]
     return np.lexsort(keys[::-1])
 
 
 def first_of_groups(n_students: int, n_groups: int = GROUPS) -> NDArray[np.int64]:
-    """Return where each of the equal groups begins in the order; fewer with few students."""
+    """Return the start of each equal group in the order; fewer groups for few students."""
     return np.linspace(0, n_students, min(n_groups, n_students) + 1).round().astype(np.int64)[:-1]
 
 
@@ -35,10 +35,10 @@ def multiples_of_even_draw(
     order: NDArray[np.int64],
     starts: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return, group by group, the probability of all allowed pairs over that of an even draw.
+    """Return the ratio of all allowed pairs' probability to that of an even draw, by group pair.
 
-    An even draw is that of a pair's own figure: one over the mean number of the two students'
-    allowed partners. Pairs that are not allowed count in neither; nan where none is allowed.
+    The even draw of a pair is one over the mean number of the two students' allowed partners, as in
+    the pair's own figure. Pairs that are not allowed count in neither; nan if none is allowed.
     """
     allowed = np.maximum(n_allowed[order], 1).astype(np.float64)
     relative = np.full((len(starts), len(starts)), np.nan)

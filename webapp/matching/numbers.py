@@ -1,4 +1,4 @@
-"""The numbers of one proposal: scores, probabilities, doubt and reasons of any two students."""
+"""Numbers of one proposal: score, probability, uncertainty and reasons of any two students."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ from webapp.matching.models import Proposal
 from webapp.matching.rules import proposal_rules
 
 NEXT_BEST = 3
-KEPT_MODELS = 32  # some 100 kB each
+KEPT_MODELS = 32  # about 100 kB each
 MAX_CHIPS = 3
-SMALL_REASON = 0.05  # nats: reasons below this are not worth a chip
-WEAK_REASON = 0.1  # nats: what counts as speaking against a pair in the filter
+SMALL_REASON = 0.05  # nats: smaller reasons get no chip
+WEAK_REASON = 0.1  # nats: the filter counts larger negative reasons as speaking against a pair
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A next-best partner: who, with which score and probability."""
+    """A next-best partner: the student, the score and the probability."""
 
     number: int
     score: float
@@ -41,14 +41,14 @@ class Candidate:
 
 
 def kept_model(path: Path) -> RoommateModel:
-    """Return the model of a file; a process keeps those that it read last.
+    """Return the model of a file; a process caches the models that it read last.
 
-    A file is replaced, never changed: the same time and size are the same content.
+    A file is replaced, never changed: equal time and size mean equal content.
     """
     try:
         stat = store.get(path).stat()
     except FileNotFoundError:
-        return load_roommate_model(path)  # says so in its own words
+        return load_roommate_model(path)  # raises its own error about a missing file
     return _read_model(path, stat.st_ino, stat.st_mtime_ns, stat.st_size)
 
 
@@ -58,19 +58,19 @@ def _read_model(path: Path, *_: int) -> RoommateModel:
 
 
 class ProposalNumbers:
-    """Reads what a proposal's computation stored; loads each part when it is first asked for."""
+    """Reader of a proposal's stored results, which loads each part on first use."""
 
     def __init__(self, proposal: Proposal) -> None:
         self.proposal = proposal
 
     @cached_property
     def model(self) -> RoommateModel:
-        """The weights."""
+        """Model with the weights."""
         return kept_model(self.proposal.model.path)
 
     @cached_property
     def survey(self) -> Survey:
-        """The cohort's answers, read by the model's questions."""
+        """Answers of the cohort to the model's questions."""
         return cohort_survey(self.proposal.cohort, questionnaire_of(self.proposal.model.questions))
 
     @cached_property
@@ -80,41 +80,43 @@ class ProposalNumbers:
 
     @cached_property
     def rules(self) -> Rules:
-        """With whom anybody might live: what pairs are compared with."""
+        """Rules without locks, for comparing a pair with all possible ones."""
         return proposal_rules(self.proposal, with_locks=False)
 
     @property
     def _files(self) -> tuple[Path, Path]:
+        if self.proposal.arrays is None:
+            raise ValueError("The proposal is not computed yet.")
         return self.proposal.files_of(self.proposal.arrays)
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Doubt and number of allowed partners of every student at the last computation."""
+        """Uncertainty and number of allowed partners of every student at the last computation."""
         return read_arrays(self._files[0])
 
     @cached_property
     def marginals(self) -> NDArray[np.float32]:
-        """Probabilities of all pairs, mapped from disk: only the rows that are read are loaded."""
+        """Probabilities of all pairs, memory-mapped: only rows that are read are loaded."""
         return np.load(store.get(self._files[1]), mmap_mode="r", allow_pickle=False)
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """The students in the order of their answers; who came later is in no pair yet."""
+        """Students in the order of their answers, without those added after the computation."""
         order = order_of_likeness(self.survey, self.proposal.model)
         return order[order < len(self.arrays["n_allowed"])]
 
     @cached_property
     def between_groups(self) -> NDArray[np.float64]:
-        """How likely pairs between groups of like students are, as multiples of an even draw."""
+        """Probability of pairs between groups of like students, as multiples of an even draw."""
         kept = self.arrays.get("between_groups")
         if kept is not None:
             return kept
-        # A proposal of before this was kept: a walk over all pairs.
+        # Older proposals do not store it: compute it from all pairs.
         starts, n_allowed = first_of_groups(len(self.order)), self.arrays["n_allowed"]
         return multiples_of_even_draw(self.marginals, n_allowed, self.order, starts)
 
     def number(self, position: int) -> int:
-        """Return the number on screen of a position."""
+        """Return the number on screen of a survey position."""
         return int(self.survey.ids[position].removeprefix("S-"))
 
     @cached_property
@@ -123,16 +125,16 @@ class ProposalNumbers:
         kept = self.arrays.get("allowed_scores")
         if kept is not None:
             return kept
-        # A proposal of before these were kept: reads all over the marginals.
+        # Older proposals do not store them: read the marginals.
         return allowed_scores(self.model, self.survey, self.marginals)
 
     def explain(self, first: int, second: int) -> Explanation:
-        """Return what speaks for and against two students, by number."""
+        """Return the reasons for and against pairing two students, by number."""
         i, j = self.position[first], self.position[second]
         return explain_pair(self.model, self.survey, i, j, self.rules)
 
     def next_best(self, number: int, partner: int) -> list[Candidate]:
-        """Return the likeliest partners of a student besides the one of now."""
+        """Return the most probable partners of a student besides the current one."""
         i = self.position[number]
         row = np.array(self.marginals[i], dtype=np.float64)
         row[[i, self.position[partner]]] = 0.0
@@ -150,7 +152,7 @@ class ProposalNumbers:
         return {name: amounts[name] for name in self.model.questionnaire.names}
 
     def pair_values(self, first: int, second: int) -> dict[str, Any]:
-        """Return the stored fields of a pair of two numbers."""
+        """Return the stored fields of a pair, given by two numbers on screen."""
         i, j = self.position[first], self.position[second]
         explanation = self.explain(first, second)
         return {
@@ -167,7 +169,7 @@ class ProposalNumbers:
 def pair_probability(
     probability: float, doubts: NDArray[Any], allowed: NDArray[Any]
 ) -> dict[str, float]:
-    """Return probability, multiple of an even draw, and doubt with its share; means of the two."""
+    """Return a pair's probability, multiple of an even draw, mean uncertainty and its share."""
     mean_allowed = float(np.mean(allowed))
     doubt = float(np.mean(doubts))
     return {
@@ -175,7 +177,7 @@ def pair_probability(
         "multiple": probability * mean_allowed,
         "doubt": doubt,
         "allowed": mean_allowed,
-        # Whoever has one possible partner is certain of them, however the share reads.
+        # A student with one possible partner is certain of that partner, whatever the share.
         "doubt_share": doubt / mean_allowed if mean_allowed > 1 else 0.0,
     }
 
@@ -183,8 +185,8 @@ def pair_probability(
 def reasons(amounts: Mapping[str, float]) -> dict[str, Any]:
     """Return the largest reasons as chips, and the numbers of the questions that speak against.
 
-    ``amounts`` has every question of the model, in its order, with its part of the score minus an
-    average partner's (nats).
+    ``amounts`` maps every question of the model, in order, to its part of the score minus that of
+    an average partner (nats).
     """
     largest = sorted(amounts, key=lambda name: -abs(amounts[name]))[:MAX_CHIPS]
     chips = [[name, amounts[name] > 0] for name in largest if abs(amounts[name]) >= SMALL_REASON]

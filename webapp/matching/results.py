@@ -1,4 +1,4 @@
-"""Engine results as the plain values that rows keep and pages show."""
+"""Conversion of engine results to plain values for rows and pages."""
 
 import math
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from engine.learning.roommates.training import TrainedRoommates
 from engine.metrics import ReliabilityBin, RocCurve
 
 MAX_ROC_POINTS = 160
-NO_EFFECT = 0.03  # nats a step: under 3 % of odds, which no housing office would act on
+NO_EFFECT = 0.03  # nats a step: under 3 % of odds, too little for a housing office to act on
 
 
 def learning_figures(trained: TrainedRoommates, target_gap: float) -> dict[str, Any]:
-    """Return the certificate and the settings that a model page shows."""
+    """Return the certificate and the settings for a model's page."""
     model = trained.model
     return {
         **trained.result.figures(),
@@ -31,7 +31,7 @@ def learning_figures(trained: TrainedRoommates, target_gap: float) -> dict[str, 
 
 
 def weight_rows(weights: Sequence[QuestionWeight]) -> list[dict[str, Any]]:
-    """Return one row per question, from what keeps apart most to what brings together most.
+    """Return one row per question, from the strongest against pairing to the strongest for it.
 
     Each has its effect in words and the raw numbers.
     """
@@ -57,7 +57,7 @@ def weight_rows(weights: Sequence[QuestionWeight]) -> list[dict[str, Any]]:
 def effect_in_words(effect: float, kind: str) -> dict[str, str]:
     """Return the strong part and the rest of 'N % less likely per step apart'.
 
-    The per cent compares the odds of a pairing, all other answers alike.
+    The percentage compares the odds of a pairing, with all other answers equal.
     """
     if abs(effect) < NO_EFFECT:
         return {"words": "No clear effect", "per": ""}
@@ -71,7 +71,7 @@ def effect_in_words(effect: float, kind: str) -> dict[str, str]:
 
 
 def evaluation_figures(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the check of a model against pairs that it was not learned from."""
+    """Return the figures of a model's check against pairs that it was not trained on."""
     return {
         "auc": evaluation.auc,
         "baseline_auc": evaluation.baseline_auc,
@@ -84,7 +84,7 @@ def evaluation_figures(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def evaluation_curves(evaluation: Evaluation) -> dict[str, Any]:
-    """Return what the charts of a check draw."""
+    """Return the data for the charts of a check."""
     return {
         "roc": _thinned(evaluation.roc),
         "baseline_roc": _thinned(evaluation.baseline_roc),
@@ -94,7 +94,7 @@ def evaluation_curves(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _thinned(curve: RocCurve) -> list[list[float]]:
-    """Return at most MAX_ROC_POINTS corners of the curve, both ends kept."""
+    """Return at most MAX_ROC_POINTS corners of the curve, including both ends."""
     n = len(curve.false_positive_rate)
     keep = np.unique(np.linspace(0, n - 1, min(n, MAX_ROC_POINTS)).round().astype(int))
     x = curve.false_positive_rate[keep]

@@ -1,4 +1,4 @@
-"""The rules of a proposal as the engine reads them."""
+"""Conversion of a proposal's rules to those of the engine."""
 
 from django.db.models import Q, QuerySet
 
@@ -17,7 +17,7 @@ def number_of(label: str) -> int:
 def proposal_rules(proposal: Proposal, *, with_locks: bool = True) -> Rules:
     """Return the rules of a proposal as positions in the survey of its cohort.
 
-    Without locks they say with whom anybody might live: what a pair is compared with.
+    Without locks they allow every pair that a given pair may be compared with.
     """
     place = cohort_positions(proposal.cohort).__getitem__
     locks = _locks(proposal) if with_locks else []
@@ -38,7 +38,7 @@ def _locks(proposal: Proposal) -> list[tuple[int, int]]:
 
 
 def forbids_of(proposal: Proposal) -> QuerySet[ForbiddenPair]:
-    """Return the rules about what this proposal rejected and what must never be in its cohort."""
+    """Return the rules about pairs rejected in this proposal or forbidden in its cohort."""
     whose = Q(proposal=None) | Q(proposal=proposal)
     return ForbiddenPair.objects.filter(whose, cohort_id=proposal.cohort_id)
 

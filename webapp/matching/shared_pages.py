@@ -1,4 +1,4 @@
-"""What models and proposals add to the rail, the home page and the search."""
+"""Contributions of models and proposals to the rail, the home page and the search."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -12,18 +12,18 @@ from webapp.cohorts.models import Cohort, Student
 from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
-from webapp.common.selectors import counter_of, owned_by
+from webapp.common.selectors import owned_by
 from webapp.matching.models import LearnedModel, Proposal, ProposedPair
 from webapp.matching.selectors.models import learned_models, worth_learning
 from webapp.matching.selectors.proposals import being_decided
 
 MAX_HITS = 10
-# Whole words only: the housing system's A-1376 is likely to be another student than S-1376.
+# Whole words only: the housing system's A-1376 is probably another student than S-1376.
 _IDS = re.compile(r"(?<![^\s,+&])(?:s-?)?(\d{3,8})(?![^\s,+&])", re.IGNORECASE)
 
 
 def register() -> None:
-    """Add rail lines, next steps, facts and search."""
+    """Register rail lines, next steps, facts and search."""
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
@@ -31,7 +31,7 @@ def register() -> None:
             "scale",
             "matching:models",
             order=20,
-            count=counter_of(LearnedModel),
+            counted=LearnedModel,
         )
     )
     hooks.register_navigation(
@@ -41,17 +41,27 @@ def register() -> None:
             "link",
             "matching:proposals",
             order=30,
-            count=counter_of(Proposal),
+            counted=Proposal,
         )
     )
     hooks.register_cohort_progress(cohort_progress)
+    hooks.register_cohort_contents(cohort_contents)
     hooks.register_home_fact(home_fact)
     hooks.register_next_steps(next_steps)
     hooks.register_search(search)
 
 
+def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
+    """Return a cohort's proposals and rules about pairs, which are removed with it."""
+    proposals, apart = cohort.proposals.count(), cohort.forbidden.count()
+    if proposals:
+        yield hooks.CohortContent(f"{counted(proposals, 'proposal')} of pairs")
+    if apart:
+        yield hooks.CohortContent(f"{counted(apart, 'pair')} kept apart")
+
+
 def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
-    """Return for each cohort how many models learned from it, or how far its pairs are decided."""
+    """Return by cohort the number of models learned from it, or of its decided pairs."""
     found = {}
     models = LearnedModel.objects.filter(cohorts__in=keys, learned_at__isnull=False)
     for row in models.order_by().values("cohorts").annotate(count=Count("pk")):
@@ -72,7 +82,7 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
 
 
 def home_fact(user: User) -> str:
-    """Return '2 models, 1 proposal being decided'."""
+    """Return a fact for the home page: '2 models, 1 proposal being decided'."""
     facts = []
     models = owned_by(LearnedModel, user).filter(learned_at__isnull=False).count()
     if models:
@@ -84,7 +94,7 @@ def home_fact(user: User) -> str:
 
 
 def next_steps(user: User) -> Iterable[hooks.NextStep]:
-    """Return what waits: pairs to decide, cohorts to learn from or to pair, models to check."""
+    """Return the next steps: pairs to decide, cohorts to learn from or to pair, models to check."""
     if not user.is_staff_member:
         return
     yield from _decide_steps(user)
@@ -103,7 +113,7 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
             icon="link",
             order=15,
         )
-    checked = models.filter(proposals=None).exclude(findings={}).first()  # read before it is used
+    checked = models.filter(proposals=None).exclude(findings={}).first()  # evaluated before use
     if checked is not None:
         auc, baseline = checked.findings["auc"], checked.findings["baseline_auc"]
         verb = "beats" if auc > baseline else "does not beat"
@@ -137,8 +147,8 @@ def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
 
 
 def _first_model_step(user: User, past: QuerySet[Cohort]) -> Iterable[hooks.NextStep]:
-    """Lead to the form without choosing a year: it suggests some, and one to check on."""
-    sizes = [cohort.n_pairs for cohort in worth_learning(past)]
+    """Link to the form without a chosen year: it suggests some, and one to check on."""
+    sizes = [cohort.n_pairs for cohort in worth_learning(list(past))]
     if not sizes and not owned_by(LearnedModel, user).exists():
         yield hooks.NextStep(
             "Say which answers matter",
@@ -162,7 +172,7 @@ def _first_model_step(user: User, past: QuerySet[Cohort]) -> Iterable[hooks.Next
 
 
 def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
-    """Find models and proposals by name, and pairs by one or two ids on screen."""
+    """Return models and proposals by name, and pairs by one or two ids on screen."""
     for model in light(owned_by(LearnedModel, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("matching:model", args=[model.pk])
         yield hooks.SearchHit(model.name, "Model", address, "scale")
@@ -172,10 +182,10 @@ def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     numbers = [int(text) for text in _IDS.findall(query)]
     if not 1 <= len(numbers) <= 2:
         return
-    pairs = ProposedPair.objects.filter(proposal__organisation_id=user.organisation_id)
+    pairs = ProposedPair.objects.filter(proposal__organisation_id=user.organisation_id or 0)
     cohorts = owned_by(Proposal, user).order_by().values("cohort")
     for number in numbers:
-        # By the few students of this number: of an organisation's pairs there are 100,000s.
+        # By the few students of this number: an organisation has hundreds of thousands of pairs.
         students = Student.objects.filter(cohort__in=cohorts, number=number)
         keys = list(students.order_by().values_list("pk", flat=True))
         pairs = pairs.filter(Q(first__in=keys) | Q(second__in=keys))

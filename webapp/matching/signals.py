@@ -1,5 +1,6 @@
-"""Jobs end and files go with their rows, however the rows went (a purge cascades)."""
+"""Signal receivers that end jobs and delete files with their rows, also when a purge cascades."""
 
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -18,26 +19,27 @@ from webapp.matching.models import LearnedModel, Proposal
 
 @receiver(cohort_purging)
 def cancel_jobs_of_cohort(cohort: Cohort, user: User, **kwargs: Any) -> None:
-    """Cancel what proposes, checks or simulates pairs of a cohort that is being purged."""
+    """Cancel the jobs that propose, check or simulate pairs of a cohort that is being purged."""
     proposing = Q(proposals__cohort=cohort)
     reading = Q(
         kind__in=("roommates.check", "roommates.simulate"), parameters__cohort=str(cohort.pk)
     )
     active = Job.objects.filter(organisation=cohort.organisation_id, state__in=ACTIVE_STATES)
     for job in active.filter(proposing | reading).distinct():
-        job_cancel(user=user, job=job)
+        job_cancel(user=user, job=job, reason=f"The cohort “{cohort.name}” was removed.")
 
 
 @receiver(post_delete, sender=Proposal)
 def remove_proposal_files(instance: Proposal, **kwargs: Any) -> None:
-    """Remove arrays and marginals of a proposal once its deletion is certain."""
+    """Delete the arrays and marginals of a proposal once its deletion is committed."""
     if instance.arrays is not None:
         paths = instance.files_of(instance.arrays)
-        transaction.on_commit(lambda: [store.remove(path) for path in paths])
+        for path in paths:
+            transaction.on_commit(partial(store.remove, path))
 
 
 @receiver(post_delete, sender=LearnedModel)
 def remove_weights(instance: LearnedModel, **kwargs: Any) -> None:
-    """Remove the weights of a model once its deletion is certain."""
+    """Delete the weights of a model once its deletion is committed."""
     path = instance.path
     transaction.on_commit(lambda: store.remove(path))

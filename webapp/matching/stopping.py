@@ -1,4 +1,4 @@
-"""Whether somebody wants learning to end, with its weights or without."""
+"""Stop condition of learning: cancelled, or stopped with the weights so far."""
 
 import threading
 import time
@@ -9,9 +9,9 @@ from webapp.matching.models import LearnedModel
 
 
 def stop_asked(context: JobContext, model: LearnedModel) -> Callable[[], bool]:
-    """Return whether the job was cancelled or its weights are wanted as they are.
+    """Return a function that is True once the job is cancelled or asked to stop with its weights.
 
-    The answer may be called from any thread; only the one that made it reads the row.
+    It may be called from any thread; only the thread that made it reads the row.
     """
     owner, is_asked, next_look = threading.get_ident(), False, 0.0
 

@@ -1,4 +1,4 @@
-"""Addresses of the matching application."""
+"""URL patterns of the matching application."""
 
 from django.urls import path, re_path
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from html import unescape
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -13,22 +14,30 @@ from django.utils.module_loading import import_string
 from engine import Progress
 from engine.learning.roommates.solvers import SOLVERS
 from engine.learning.roommates.training import TrainedRoommates
+from engine.solvers.theta_ascent import ThetaAscent
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.services.cohorts import cohort_purge
 from webapp.cohorts.services.practice import pairs_simulation_start
+from webapp.files import store
 from webapp.jobs import context
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState
-from webapp.jobs.services import job_cancel
+from webapp.jobs.services import job_cancel, job_requeue
 from webapp.matching import intervals, jobs, stopping
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.results import effect_in_words
 from webapp.matching.selectors.models import model_state
-from webapp.matching.services.learning import METHODS, model_check, model_delete, model_learn
+from webapp.matching.services.learning import (
+    METHODS,
+    model_check,
+    model_delete,
+    model_estimate,
+    model_learn,
+)
 
 
 def learn(client: object, *cohorts: Cohort, **data: str) -> object:
@@ -91,6 +100,46 @@ def test_weights_do_not_wait_for_their_intervals_and_drift(
     assert "Drift a year" in page
     file = client.get(reverse("matching:model-weights", args=[model.pk])).content.decode()
     assert "interval_low,interval_high,drift_value" in file
+
+
+def test_intervals_go_on_where_their_worker_was_killed(
+    bob: User,
+    client_of: Callable,
+    returning: Cohort,
+    later_year: Cohort,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The job had no checkpoint: all years were estimated again."""
+    monkeypatch.setattr(intervals, "SECONDS", 600.0)  # on however busy a machine
+    monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
+    solve, solved = ThetaAscent.solve, 0
+
+    def counted(ascent: ThetaAscent) -> Any:
+        nonlocal solved
+        if solved == killed_after:
+            raise SystemExit
+        solved += 1
+        return solve(ascent)
+
+    learn(client_of(bob), returning, later_year)
+    run_waiting()
+    monkeypatch.setattr(ThetaAscent, "solve", counted)
+    job, killed_after = LearnedModel.objects.get().intervals_job, 2  # of all years, and one year
+    with pytest.raises(SystemExit):
+        run_waiting()
+    job.refresh_from_db()
+    assert job.state == JobState.RUNNING
+    assert job_requeue(job=job, sentence="Interrupted")
+    killed_after = -1
+    (job,) = run_waiting()
+    assert (job.state, job.attempt, solved) == (JobState.SUCCEEDED, 2, 3), job.error
+    assert not store.store().has(job.checkpoint_path)
+    interrupted = LearnedModel.objects.get()
+    model_estimate(user=bob, model=interrupted)
+    (job,) = run_waiting()
+    assert (job.state, solved) == (JobState.SUCCEEDED, 6), job.error
+    assert LearnedModel.objects.get().weights == interrupted.weights
+    assert all(row["interval"] and row["drift"] for row in interrupted.weights)
 
 
 def test_intervals_of_a_model_without_them_are_worked_out_on_demand(
@@ -526,7 +575,7 @@ def test_a_model_deleted_while_it_is_learned_leaves_no_weights(
     (job,) = run_waiting()
     assert job.cancelled_by == bob
     assert job.state == JobState.CANCELLED
-    assert job.sentence.endswith(" s. Nothing was changed.")
+    assert job.sentence.endswith(f" s. The model “{model.name}” was removed. Nothing was changed.")
     assert not path.exists()
 
 

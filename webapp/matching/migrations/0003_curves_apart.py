@@ -1,4 +1,4 @@
-"""What the charts of a check draw gets a column of its own, and pairs are found by student."""
+"""Move the curves of a check into a column of their own, and index pairs by student."""
 
 from django.db import migrations, models
 

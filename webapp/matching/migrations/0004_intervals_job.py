@@ -1,4 +1,4 @@
-"""Intervals are worked out by a job of their own, and learning can be stopped with what it has."""
+"""Add a job for the intervals, and the time at which somebody asked learning to stop."""
 
 import django.db.models.deletion
 from django.db import migrations, models

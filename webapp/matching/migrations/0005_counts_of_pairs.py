@@ -1,4 +1,4 @@
-"""Proposals keep how many pairs they have and how many are open: lists counted all of them."""
+"""Store the number of pairs and of open pairs of a proposal, which lists counted before."""
 
 from django.db import migrations, models
 from django.db.models import Count, OuterRef, Q, Subquery
@@ -6,7 +6,7 @@ from django.db.models.functions import Coalesce
 
 
 def count_pairs(apps, schema_editor):
-    """Count once what is there."""
+    """Count the pairs of existing proposals once."""
     pair = apps.get_model("matching", "ProposedPair")
     mine = pair.objects.filter(proposal=OuterRef("pk")).order_by().values("proposal")
     open_ones = Q(state="open")

@@ -1,4 +1,4 @@
-"""Decisions: what they are called, the log that undo reads, and the rules they make."""
+"""Decisions: their names, the log that undo reads, and the rules that they make."""
 
 from django.conf import settings
 from django.db import models
@@ -18,7 +18,7 @@ class Decision(models.TextChoices):
 
 
 class DecisionEvent(models.Model):
-    """One decision with the rows before and after it: enough to undo it exactly."""
+    """One decision with the rows before and after it, so that undo is exact."""
 
     proposal = models.ForeignKey(
         "matching.Proposal", on_delete=models.CASCADE, related_name="events"
@@ -42,7 +42,7 @@ class DecisionEvent(models.Model):
 
 
 class ForbiddenPair(models.Model):
-    """Two students not to be paired: in this proposal (rejected), or ever (``proposal`` None)."""
+    """Two students who may not be paired: in this proposal, or never (``proposal`` None)."""
 
     cohort = models.ForeignKey("cohorts.Cohort", on_delete=models.CASCADE, related_name="forbidden")
     proposal = models.ForeignKey(

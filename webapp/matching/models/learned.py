@@ -1,4 +1,4 @@
-"""A model of past choices. The weights lie in a file; what pages show of them lies in the row."""
+"""Models learned from past pairs. A file holds the weights, the row what pages show of them."""
 
 import uuid
 from pathlib import Path
@@ -8,17 +8,17 @@ from django.db import models
 from webapp.common.models import OrganisationOwned
 from webapp.files.storage import array_path
 
-# None: checked by a version that did not keep it.
+# None: checked by a version that did not record it.
 _KINDS_OF_PAIRS = {True: "simulated pairs", False: "real pairs", None: "pairs of unknown origin"}
 
 
 class LearnedModel(OrganisationOwned):
-    """One run of learning over one or more cohorts with pairs.
+    """A model learned in one run from one or more cohorts with pairs.
 
-    It exists from the moment the job is queued; ``learned_at`` is set in the transaction in which
-    the job succeeds. ``sources`` keeps names and counts as they were, since cohorts can be purged.
-    ``findings`` holds the numbers of the check, ``curves`` what its charts draw. ``stop_asked_at``
-    is when somebody wanted learning to end with the weights that it has.
+    The row is created when the job is queued; ``learned_at`` is set in the transaction in which the
+    job succeeds. ``sources`` stores names and counts of the cohorts, which can be purged.
+    ``findings`` has the numbers of the check, ``curves`` the data of its charts. ``stop_asked_at``
+    is the time at which somebody asked learning to stop and keep the weights so far.
     """
 
     HEAVY = ("questions", "weights", "curves")
@@ -58,36 +58,36 @@ class LearnedModel(OrganisationOwned):
 
     @property
     def path(self) -> Path:
-        """Where the weights lie."""
+        """Path of the file of weights."""
         return array_path(self.organisation_id, "models", self.uuid)
 
     @property
     def is_learned(self) -> bool:
-        """Whether there are weights to propose with."""
+        """Return True if the model has weights to propose with."""
         return self.learned_at is not None
 
     @property
     def is_set_by_hand(self) -> bool:
-        """Whether staff set its weights, so that nothing was learned and nothing is certified."""
+        """Return True if staff set the weights, so that nothing was learned or certified."""
         return "importance" in self.options
 
     @property
     def is_checked(self) -> bool:
-        """Whether it was compared with pairs it was not learned from."""
+        """Return True if the model was compared with pairs that it was not trained on."""
         return bool(self.findings)
 
     @property
     def checked_pairs(self) -> str:
-        """What it was checked on, as it was then: "simulated pairs of Returning 2025"."""
+        """Pairs of the check, as of that time: "simulated pairs of Returning 2025"."""
         kind = _KINDS_OF_PAIRS[self.findings.get("is_simulated")]
         return f"{kind} of {self.checked_name}"
 
     @property
     def n_students(self) -> int:
-        """Students of all cohorts learned from."""
+        """Number of students in all cohorts that the model was trained on."""
         return sum(source["students"] for source in self.sources)
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of all cohorts learned from."""
+        """Number of pairs in all cohorts that the model was trained on."""
         return sum(source["pairs"] for source in self.sources)

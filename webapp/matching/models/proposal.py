@@ -1,4 +1,4 @@
-"""A proposal: one pairing of a cohort under a model and rules, and the pairs in it."""
+"""Proposals: one pairing of a cohort under a model and rules, with its pairs."""
 
 import uuid
 from pathlib import Path
@@ -12,12 +12,12 @@ from webapp.files.storage import array_path
 
 
 class Proposal(OrganisationOwned):
-    """One pairing that is being decided.
+    """One pairing of a cohort for staff to decide.
 
-    ``revision`` counts its computed versions; each has its own file of marginals, so a page that
-    was loaded before a re-proposal never reads the numbers of another one. ``best_at`` dates the
-    certificate and ``changes`` counts decisions since then. ``n_pairs`` and ``n_open`` (pairs that
-    nobody decided yet) are what lists show, which would count hundreds of thousands of pairs.
+    ``revision`` counts its computed versions; each has its own file of marginals, so a page
+    that was loaded earlier never reads the numbers of another version. ``best_at`` is the time
+    of the certificate and ``changes`` counts decisions since then. ``n_pairs`` and ``n_open``
+    (undecided pairs) are stored for lists, which would otherwise count 100,000s of rows.
     """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -48,16 +48,16 @@ class Proposal(OrganisationOwned):
 
     @property
     def is_computed(self) -> bool:
-        """Whether there are pairs to decide."""
+        """Return True if there are pairs to decide."""
         return self.revision > 0
 
     @property
     def n_decided(self) -> int:
-        """How many pairs somebody decided about."""
+        """Number of pairs that are decided."""
         return self.n_pairs - self.n_open
 
     def files_of(self, arrays: UUID) -> tuple[Path, Path]:
-        """Where one computation keeps its small arrays (npz) and its marginals (npy).
+        """Return the paths of a computation's small arrays (npz) and of its marginals (npy).
 
         The marginals are (n, n) float32, read by memory mapping.
         """
@@ -68,7 +68,7 @@ class Proposal(OrganisationOwned):
 
 
 class PairState(models.TextChoices):
-    """What staff decided about a pair."""
+    """Decision of staff about a pair."""
 
     OPEN = "open", "To decide"
     ACCEPTED = "accepted", "Accepted"
@@ -79,10 +79,10 @@ class PairState(models.TextChoices):
 
 
 class ProposedPair(models.Model):
-    """One pair with everything its row on the page shows, so that 1,200 pairs page quickly.
+    """One pair with everything that its table row shows, so that 1,200 pairs page quickly.
 
-    ``version`` grows with every change: a decision names the version it saw and is refused when
-    somebody else was quicker. ``strong`` and ``weak`` list question numbers as "|3|7|".
+    ``version`` grows with every change: a decision names the version on its page and is refused if
+    somebody else changed the pair. ``strong`` and ``weak`` list question numbers as "|3|7|".
     """
 
     proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="pairs")
@@ -126,5 +126,5 @@ class ProposedPair(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has decided yet."""
+        """Return True if the pair is undecided."""
         return self.state == PairState.OPEN

@@ -1,1 +1,1 @@
-"""Everything that reads models and proposals."""
+"""Queries on models and proposals."""

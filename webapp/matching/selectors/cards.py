@@ -1,4 +1,4 @@
-"""The pair card: what the drawer shows of two students, with numbers that add up as printed."""
+"""The pair card: the drawer's figures about two students, which add up as printed."""
 
 from dataclasses import dataclass
 
@@ -21,13 +21,13 @@ class Reason:
 
     @property
     def is_for(self) -> bool:
-        """Whether it speaks for the pair."""
+        """Return True if the question speaks for the pair."""
         return self.amount > 0
 
 
 @dataclass(frozen=True, slots=True)
 class NextPartner:
-    """A next-best partner and with whom they are now."""
+    """A next-best partner and that student's current roommate."""
 
     number: int
     score: float
@@ -81,7 +81,7 @@ def pair_card(numbers: ProposalNumbers, pair: ProposedPair) -> PairCard:
 
 
 def swap_partners(proposal: Proposal, number: int) -> tuple[NextPartner, ...]:
-    """Return the three likeliest other partners of a student, with whom each lives now."""
+    """Return the three most probable other partners of a student, with their current roommates."""
     pair = current_pairs(proposal, [number]).get(number)
     if pair is None:
         return ()

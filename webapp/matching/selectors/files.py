@@ -1,4 +1,4 @@
-"""Which stored files the rows of an organisation need."""
+"""Stored files that an organisation's rows refer to."""
 
 from collections.abc import Iterator
 
@@ -6,12 +6,12 @@ from webapp.matching.models import LearnedModel, Proposal
 
 
 def needed_arrays(organisation_id: int) -> Iterator[str]:
-    """Names of the files of proposals, without their suffix."""
+    """Yield the names of the files of proposals, without suffix."""
     proposals = Proposal.objects.filter(organisation_id=organisation_id, arrays__isnull=False)
     return map(str, proposals.values_list("arrays", flat=True))
 
 
 def needed_weights(organisation_id: int) -> Iterator[str]:
-    """Names of the files of models, without their suffix."""
+    """Yield the names of the files of models, without suffix."""
     models = LearnedModel.objects.filter(organisation_id=organisation_id)
     return map(str, models.values_list("pk", flat=True))

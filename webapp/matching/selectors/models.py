@@ -1,4 +1,4 @@
-"""Where a model stands, in the product's words."""
+"""States, certificates and listings of models for pages."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from webapp.matching.models import LearnedModel
 
 @dataclass(frozen=True, slots=True)
 class ModelState:
-    """The badge of a model: its words, tone and icon."""
+    """Badge of a model: its words, tone and icon."""
 
     key: str
     words: str
@@ -30,7 +30,7 @@ class ModelState:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """How far the weights are from the best ones, at most, and what that means.
+    """Upper bound of the weights' distance from the best ones, and the target.
 
     ``position`` and ``target_position`` are places on a log scale from 100 % (0) to the end (1).
     """
@@ -44,7 +44,7 @@ class Certificate:
 
     @property
     def is_telling(self) -> bool:
-        """Whether the bounds are near enough to each other to say anything of the weights."""
+        """Return True if the bounds are close enough to say anything about the weights."""
         return formats.is_telling(self.relative_gap)
 
 
@@ -59,19 +59,19 @@ def _listed(user: User, *related: str) -> QuerySet[LearnedModel]:
 
 
 def model_listing(user: User, parameters: Mapping[str, str]) -> Listing[LearnedModel]:
-    """Return a page of the models, newest first; each knows ``n_questions``."""
+    """Return a page of the models, newest first; each has ``n_questions``."""
     return list_page(_listed(user, "job"), parameters)
 
 
 def learned_models(user: User) -> QuerySet[LearnedModel]:
-    """Return the models that can propose, as a form lists them, newest first, without jobs."""
+    """Return the models that can propose, for a form: newest first, without jobs."""
     return _listed(user).filter(learned_at__isnull=False)
 
 
 def learned_since(model: LearnedModel) -> LearnedModel | None:
-    """Return the newest model of real pairs that could take the place of one set by hand.
+    """Return the newest model of real pairs that could replace a model set by hand.
 
-    It asks nothing that the other one does not; None for a model that was learned itself.
+    It has no question that ``model`` lacks; None if ``model`` was itself learned.
     """
     if not model.is_set_by_hand:
         return None
@@ -86,13 +86,13 @@ def learned_since(model: LearnedModel) -> LearnedModel | None:
 
 
 def compared_weights(model: LearnedModel, other: LearnedModel | None) -> list[dict[str, Any]]:
-    """Return the weights of a model, each with that of another one for the same question."""
+    """Return the weights of a model, each with that of another model for the same question."""
     known = {row["question"]: row["effect"] for row in other.weights} if other else {}
     return [{**row, "learned": known.get(row["question"])} for row in model.weights]
 
 
 def model_state(model: LearnedModel) -> ModelState:
-    """Return where a model stands, from queued to certified or stopped early."""
+    """Return the state of a model, from queued to certified or stopped early."""
     if model.is_set_by_hand:
         return ModelState("set", "Set by hand", "warning", "pencil")
     if not model.is_learned:
@@ -113,17 +113,17 @@ _CHECK = "circle-check"
 
 
 def worth_learning(cohorts: Sequence[Cohort]) -> list[Cohort]:
-    """Leave out simulated pairs where there are real ones, and the halves of what is kept."""
+    """Return cohorts of real pairs, else of simulated ones, without halves of those returned."""
     real = [cohort for cohort in cohorts if not cohort.is_simulated]
     kept = real or list(cohorts)
     return [cohort for cohort in kept if not any(whole in kept for whole in wholes_of(cohort))]
 
 
 def suggest_sources(cohorts: Sequence[Cohort]) -> tuple[list[str], str]:
-    """Return keys of cohorts to learn from, and of one to check on, out of those with pairs.
+    """Return the keys of cohorts to learn from, and of one to check on, out of those with pairs.
 
-    The latest is kept for the check where earlier ones ask the same questions: only pairs that
-    were not learned from tell how well a model ranks.
+    The latest is held out for the check if earlier ones have the same questions: only pairs that
+    the model was not trained on show how well it ranks.
     """
     cohorts = worth_learning(cohorts)
     latest = max(cohorts, key=lambda cohort: cohort.created_at, default=None)
@@ -136,9 +136,9 @@ def suggest_sources(cohorts: Sequence[Cohort]) -> tuple[list[str], str]:
 
 
 def suggest_check(cohorts: Sequence[Cohort], chosen: Sequence[str]) -> str:
-    """Return the key of the latest other cohort that can check what is learned; '' if none.
+    """Return the key of the latest other cohort that can check the new model; '' if none.
 
-    It asks what a chosen one asks, has no student of them, and its pairs are real where theirs are.
+    It has the questions of a chosen cohort, none of its students, and real pairs if that one has.
     """
     sources = [cohort for cohort in cohorts if str(cohort.pk) in chosen]
     others = [c for c in cohorts if any(_can_check(c, source) for source in sources)]
@@ -148,7 +148,7 @@ def suggest_check(cohorts: Sequence[Cohort], chosen: Sequence[str]) -> str:
 
 
 def cohorts_to_check(user: User, model: LearnedModel) -> list[Cohort]:
-    """Return the cohorts with pairs that have no student of those learned from."""
+    """Return the cohorts with pairs that share no student with the model's training cohorts."""
     sources = list(light(model.cohorts.all(), "half_of"))
     past = light(owned_by(Cohort, user).filter(n_pairs__gt=1), "half_of")
     return [c for c in past if not any(share_students(c, source) for source in sources)]
@@ -159,7 +159,7 @@ def _can_check(cohort: Cohort, source: Cohort) -> bool:
 
 
 def again_query(model: LearnedModel) -> str:
-    """Return the query with which the form for a new model shows the settings of this one."""
+    """Return the URL query that fills the form for a new model with this model's settings."""
     options = model.options
     fields = {
         "cohort": [source["cohort"] for source in model.sources],
@@ -196,11 +196,11 @@ def certificate_of(model: LearnedModel) -> Certificate:
 
 
 def live_certificate_of(model: LearnedModel) -> Certificate | None:
-    """Return how close the running job has come by now; None before its first bounds."""
+    """Return the current certificate of the running job; None before its first bounds."""
     if model.job is None:
         return None
     last = model.job.trace.filter(relative_gap__isnull=False).order_by("-iteration").first()
-    if last is None:
+    if last is None or last.relative_gap is None:
         return None
     target = model.options["relative_gap"]
     return _certificate(last.relative_gap, target, is_certified=False, is_met=False)

@@ -1,4 +1,4 @@
-"""Everything the page of a proposal needs, for the full page and for its fragments alike."""
+"""Template context of a proposal's page, for the full page and for its fragments."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ from webapp.matching.services.proposals import proposal_conflicts
 
 
 def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of a proposal's page under the parameters of its address."""
+    """Return the context of a proposal's page for the parameters of its URL."""
     numbers = ProposalNumbers(proposal)
     conflicts = _conflicts(numbers)
     context: dict[str, Any] = {
@@ -62,7 +62,7 @@ def drawer_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[st
     """Return the context of the card alone, for a click on a row of the page."""
     numbers = ProposalNumbers(proposal)
     table = pair_table(proposal, parameters, _conflicts(numbers))
-    keys = list(table.page.object_list.values_list("pk", flat=True))
+    keys = [pair.pk for pair in table.page.object_list]
     context = {"proposal": proposal, "kept": _kept(parameters)}
     return context | _card(numbers, parameters, keys)
 
@@ -79,7 +79,7 @@ def _conflicts(numbers: ProposalNumbers) -> list[Conflict]:
 def _card(
     numbers: ProposalNumbers, parameters: Mapping[str, str], keys: list[int]
 ) -> dict[str, Any]:
-    """Return the opened pair's card and its neighbours in the table; nothing when none is open."""
+    """Return the opened pair's card and its neighbours in the table; nothing if none is open."""
     opened = whole_number(parameters.get("pair", ""))
     pair = None if opened is None else numbers.proposal.pairs.filter(pk=opened).first()
     if pair is None:
@@ -89,7 +89,7 @@ def _card(
 
 
 def _neighbours(keys: list[int], key: int) -> dict[str, int | None]:
-    """Return the pairs before and after one in the order of the table."""
+    """Return the pairs before and after a pair in the order of the table."""
     if key not in keys:
         return {"previous_pair": None, "next_pair": keys[0] if keys else None}
     k = keys.index(key)
@@ -100,6 +100,6 @@ def _neighbours(keys: list[int], key: int) -> dict[str, int | None]:
 
 
 def _kept(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters that every link and form of the page keeps."""
+    """Return the parameters that every link and form of the page passes on."""
     names = ("tab", "sort", "q", "against", "page")
     return {name: parameters[name] for name in names if parameters.get(name)}

@@ -1,4 +1,4 @@
-"""The table of a proposal: tabs, sorting, filtering and paging, all from the address."""
+"""Table of a proposal: tabs, sorting, filtering and paging, all from the URL."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ SORTS = {
     "probability": ("probability", "first_number"),
     "doubt": ("doubt_share", "first_number"),
 }
-# Their tabs list rules, which hold on when the pairs are no longer proposed.
+# States whose tabs list rules, which still hold when the pairs are no longer proposed.
 APART = (PairState.REJECTED, PairState.NEVER)
 ALL = "all"
 DEFAULT_SORT = "-doubt"
@@ -51,24 +51,24 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """How many pairs of a proposal are in which state, and the sum of all their scores."""
+    """Number of a proposal's pairs by state, and the sum of all their scores."""
 
     by_state: Mapping[str, int]
     total_score: float | None
 
     @property
     def total(self) -> int:
-        """How many pairs there are."""
+        """Number of all pairs."""
         return sum(self.by_state.values())
 
     def of(self, *states: str) -> int:
-        """How many pairs are in any of some states."""
+        """Return the number of pairs in any of the given states."""
         return sum(self.by_state.get(state, 0) for state in states)
 
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """What the page shows of a proposal under one address."""
+    """Contents of a proposal's table at one URL."""
 
     tab: str
     page: Page[Any]
@@ -79,7 +79,7 @@ class PairTable:
 
     @property
     def sort_words(self) -> str:
-        """The order in words."""
+        """Sort order in words."""
         return SORT_WORDS[self.sort]
 
 
@@ -89,7 +89,7 @@ def proposals_of(user: User) -> QuerySet[Proposal]:
 
 
 def with_questions() -> QuerySet[Proposal]:
-    """Return all proposals as their pages need them: with the questions, without the weights."""
+    """Return all proposals with their questions and without the weights, for their pages."""
     heavy = [f"model__{name}" for name in LearnedModel.HEAVY if name != "questions"]
     return Proposal.objects.select_related("cohort", "model", "job").defer(*heavy)
 
@@ -100,12 +100,12 @@ def proposal_listing(user: User, parameters: Mapping[str, str]) -> Listing[Propo
 
 
 def being_decided(user: User) -> QuerySet[Proposal]:
-    """Return the proposals with pairs that nobody decided yet."""
+    """Return the proposals with undecided pairs."""
     return proposals_of(user).filter(n_open__gt=0)
 
 
 def pair_counts(proposal: Proposal) -> PairCounts:
-    """Return the counts by state, read at once."""
+    """Return the counts by state, in one query."""
     rows = list(
         proposal.pairs.order_by()
         .values_list("state")
@@ -118,14 +118,14 @@ def pair_counts(proposal: Proposal) -> PairCounts:
 
 
 def forbidden_pairs(*proposals: Proposal) -> QuerySet[ProposedPair]:
-    """Return the pairs of proposals that a rule of theirs, or of their cohort, forbids by now."""
+    """Return the pairs of proposals that a rule of the proposal or of its cohort now forbids."""
     rules = ForbiddenPair.objects.filter(
         Q(proposal=None) | Q(proposal=OuterRef("proposal")),
         cohort=OuterRef("proposal__cohort"),
         first=OuterRef("first"),
         second=OuterRef("second"),
     )
-    # Rules are few and pairs many: the database starts from the students that any rule names.
+    # Rules are few and pairs many: the query starts from the students in any rule.
     named = ForbiddenPair.objects.filter(cohort__in={each.cohort_id for each in proposals})
     return ProposedPair.objects.filter(
         Exists(rules), proposal__in=proposals, first__in=named.values("first")
@@ -133,19 +133,19 @@ def forbidden_pairs(*proposals: Proposal) -> QuerySet[ProposedPair]:
 
 
 def forbidden_counts(proposals: Sequence[Proposal]) -> dict[UUID, int]:
-    """Return how many of its pairs are forbidden by now, for the proposals that have such pairs."""
+    """Return the number of forbidden pairs of each proposal that has any."""
     pairs = forbidden_pairs(*proposals).order_by().values_list("proposal")
     return dict(pairs.annotate(count=Count("pk")))
 
 
 def standing_pairs(proposal: Proposal) -> QuerySet[ProposedPair]:
-    """Return the pairs that are neither rejected nor never to be, whoever said so since."""
+    """Return the pairs that are neither rejected nor forbidden, here or in another proposal."""
     pairs = proposal.pairs.exclude(state__in=APART)
     return pairs.exclude(pk__in=forbidden_pairs(proposal).values("pk"))
 
 
 def count_standing(counts: PairCounts, forbidden: Iterable[str]) -> int:
-    """Return how many pairs `standing_pairs` has, from the states of all and of the forbidden."""
+    """Return the number of `standing_pairs`, from all states and those of forbidden pairs."""
     apart_by_rule = sum(state not in APART for state in forbidden)
     return counts.total - counts.of(*APART) - apart_by_rule
 
@@ -153,7 +153,7 @@ def count_standing(counts: PairCounts, forbidden: Iterable[str]) -> int:
 def pair_table(
     proposal: Proposal, parameters: Mapping[str, str], conflicts: list[Conflict]
 ) -> PairTable:
-    """Return tab, order, filter and page that the address asks for; nonsense reads as default."""
+    """Return the tab, order, filter and page of a URL; invalid values read as defaults."""
     conflicted = _conflicted_pairs(proposal, conflicts)
     tab = parameters.get("tab", "")
     tab = tab if tab in (*PairState.values, ALL) else PairState.OPEN.value
@@ -172,16 +172,16 @@ def pair_table(
 
 
 def pair_tabs(proposal: Proposal, counts: PairCounts, shown: str) -> list[Tab]:
-    """Return the tabs with their counts; rejected pairs have one where there are any."""
+    """Return the tabs with their counts; rejected pairs have a tab if there are any."""
     apart = forbids_of(proposal).aggregate(
         **{state: Count("pk", filter=Q(proposal=_owner(proposal, state))) for state in APART}
     )
     tabs = [
-        Tab(state.value, state.label, counts.of(state))
+        Tab(state.value, str(state.label), counts.of(state))
         for state in (PairState.OPEN, PairState.ACCEPTED, PairState.LOCKED, PairState.SWAPPED)
     ]
     tabs += [
-        Tab(state.value, state.label, apart[state])
+        Tab(state.value, str(state.label), apart[state])
         for state in APART
         if apart[state] or state in (PairState.NEVER, shown)
     ]
@@ -243,7 +243,7 @@ def _conflicted_pairs(proposal: Proposal, conflicts: list[Conflict]) -> dict[int
 
 
 def current_pairs(proposal: Proposal, numbers: list[int]) -> dict[int, ProposedPair]:
-    """Return the pair that each of the students is in now, by number."""
+    """Return the current pair of each of the students, by number."""
     found = proposal.pairs.filter(Q(first_number__in=numbers) | Q(second_number__in=numbers))
     by_number: dict[int, ProposedPair] = {}
     for pair in found:

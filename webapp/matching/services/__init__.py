@@ -1,1 +1,1 @@
-"""Everything that changes models, proposals and decisions."""
+"""Changes to models, proposals and decisions."""

@@ -1,4 +1,4 @@
-"""Deciding about pairs. Every change names the version it saw; who comes second is told so."""
+"""Decisions about pairs. Each names the version on its page; the second of two is refused."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +29,7 @@ _STATE_AFTER = {
 }
 _WORDS = {
     Decision.ACCEPT: "accepted",
-    Decision.REJECT: "rejected; they are paired anew when you re-propose",
+    Decision.REJECT: "rejected; they are paired again when you propose again",
     Decision.LOCK: "locked together",
     Decision.NEVER: "marked never to be paired",
     Decision.REOPEN: "open again",
@@ -41,10 +41,10 @@ _AUDIT_VERBS = {
     Decision.NEVER: "never paired",
     Decision.REOPEN: "reopened",
 }
-_ANEW = "The pairs were proposed anew meanwhile. Nothing was changed."
+_ANEW = "The pairs were proposed again meanwhile. Nothing was changed."
 # Decisions after which the proposed pairing is no longer the best under the rules.
 _UNSETTLING = {PairState.REJECTED, PairState.NEVER, PairState.SWAPPED}
-# States that keep a rule: rejected in the proposal, never for the whole cohort.
+# States with a rule: rejected in the proposal, never for the whole cohort.
 _FORBIDDING = {PairState.REJECTED, PairState.NEVER}
 
 
@@ -62,9 +62,9 @@ def lock_proposal(proposal: Proposal) -> Proposal:
 
 
 def note_changes(proposal: Proposal, count: int) -> None:
-    """Write what lists say about a proposal that is locked and whose pairs were changed.
+    """Update the figures that lists show of a locked proposal after a change of its pairs.
 
-    ``count`` is how many decisions more, or less, its certificate does not know of.
+    ``count`` is the change in the number of decisions since the certificate.
     """
     Proposal.objects.filter(pk=proposal.pk).update(
         changes=F("changes") + count,
@@ -82,15 +82,15 @@ def pairs_decide(
     Parameters
     ----------
     versions : dict
-        {key of the pair: version that the user saw}.
+        {key of the pair: version on the user's page}.
 
     Raises
     ------
     PairsChangedError
-        If somebody changed one of the pairs since; the message names it and the person.
+        If somebody has changed one of the pairs; the message names the pair and the person.
     DecisionError
-        If a pair is locked and the decision is not about the lock, if a pair to be held together
-        is never to be paired, or if a job is running.
+        If a pair is locked and the decision is not about the lock, if one to accept or lock is
+            forbidden, or if a job is running.
     """
     proposal = lock_proposal(proposal)
     pairs = list(proposal.pairs.filter(pk__in=versions))
@@ -129,7 +129,7 @@ def _check_may_change(pair: ProposedPair, state: PairState, *, bulk: bool) -> No
         if never.exists():
             raise DecisionError(f"{pair.label} are never to be paired. Allow them first.")
     if state == PairState.REJECTED and pair.state == PairState.NEVER:
-        # A rejection holds for this proposal only: it would lift what holds for the whole cohort.
+        # A rejection holds for this proposal only: it would lift the rule for the whole cohort.
         raise DecisionError(f"{pair.label} are never to be paired, so not in this proposal either.")
 
 
@@ -165,9 +165,9 @@ def _sync_forbidden(
     before: Sequence[dict[str, Any]],
     state: PairState,
 ) -> dict[str, list[list[int]]]:
-    """Make rules agree with the states; return which were removed and added, for undo.
+    """Make rules agree with the states; return the removed and added rules, for undo.
 
-    Only the rule that a pair's former state made goes: a rule for ever may come from another
+    Only the rule of a pair's former state is removed: a permanent rule may come from another
     proposal of the cohort, and holds until somebody allows the pair.
     """
     removed, added = [], []
@@ -189,7 +189,7 @@ def _sync_forbidden(
 
 
 def _remove_rule_of(state: str, proposal: Proposal, pair: ProposedPair) -> bool:
-    """Remove the rule that a state made; return whether there was one."""
+    """Remove the rule of a former state; return True if there was one."""
     if state not in _FORBIDDING:
         return False
     rule = ForbiddenPair.objects.filter(
@@ -207,7 +207,7 @@ def _sentence(pairs: Sequence[ProposedPair], decision: Decision) -> str:
 
 
 def pair_row(pair: ProposedPair) -> dict[str, Any]:
-    """Return what undo needs to put a pair back."""
+    """Return the fields that undo needs to restore a pair."""
     names = (
         "pk first_id second_id first_number second_number score probability multiple doubt "
         "allowed doubt_share chips weak state version decided_by"
@@ -250,13 +250,13 @@ def record_event(
 
 @transaction.atomic
 def decision_undo(*, user: User, proposal: Proposal, event: DecisionEvent) -> str:
-    """Put back what one decision changed, if nothing else changed it since; return a sentence.
+    """Undo one decision if nothing else has changed its pairs since; return a sentence.
 
-    Raises PairsChangedError when a later decision stands in the way.
+    Raises PairsChangedError if a later decision prevents it.
     """
     proposal = lock_proposal(proposal)
     if event.revision != proposal.revision:
-        raise PairsChangedError("The pairs were proposed anew since; undo stops there.")
+        raise PairsChangedError("The pairs were proposed again since then; undo stops there.")
     claimed = DecisionEvent.objects.filter(pk=event.pk, undone_at=None).update(
         undone_at=timezone.now()
     )
@@ -287,10 +287,10 @@ def _undone_words(event: DecisionEvent) -> str:
 def replace_pairs(
     proposal: Proposal, rows: dict[int, dict[str, Any]], versions: dict[int, int]
 ) -> list[ProposedPair]:
-    """Put other contents into pairs whose versions are as given; the proposal must be locked.
+    """Replace the contents of pairs whose versions are as given; the proposal must be locked.
 
-    The rows are removed and made again under their keys: written one after the other, two swapped
-    pairs would meet the rule that a student is in one pair only.
+    The rows are deleted and created again under their keys: updated one by one, two swapped
+    pairs would break the rule that a student is in one pair only.
 
     Raises PairsChangedError naming a pair that has another version.
     """

@@ -22,7 +22,7 @@ _HEADER = (
 
 
 def proposal_rows(proposal: Proposal, *, decided_only: bool = False) -> Iterator[tuple[Any, ...]]:
-    """Yield one row a pair that stands, in the order of the students."""
+    """Yield one row per standing pair, in the order of the students."""
     pairs = standing_pairs(proposal).select_related("first", "second")
     if decided_only:
         pairs = pairs.exclude(state=PairState.OPEN)
@@ -47,14 +47,14 @@ def proposal_export(
     decided_only: bool = False,
     is_taken: bool = True,
 ) -> tuple[bytes, str]:
-    """Return the file and its content type, and write the audit line.
+    """Return the pairs of a proposal as a file with its content type, and write the audit line.
 
     Parameters
     ----------
     file_format : "csv" or "xlsx"
-        Cells that a spreadsheet could take for a formula are defused in CSV, and are text in XLSX.
+        Cells that a spreadsheet could read as a formula are defused in CSV, and are text in XLSX.
     is_taken : bool
-        False where nothing of the file is sent (HEAD): that leaves no line.
+        False if nothing of the file is sent (HEAD): that leaves no line.
     """
     rows = list(proposal_rows(proposal, decided_only=decided_only))
     data, kind = table_file("Pairs", [_HEADER, *rows], file_format)
@@ -72,7 +72,7 @@ def proposal_export(
 
 
 def weights_export(*, user: User, model: LearnedModel) -> bytes:
-    """Return the weights of a model as CSV, one row a question, and write the audit line."""
+    """Return the weights of a model as CSV, one row per question, and write the audit line."""
     data = as_csv(_weights_rows(model.weights))
     audit(user, "exported", model, questions=len(model.weights), format="csv")
     return data

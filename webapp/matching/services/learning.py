@@ -1,4 +1,4 @@
-"""Starting to learn and to check a model; the jobs do the work, this makes the rows."""
+"""Services that start learning and checking a model; they create rows, jobs do the work."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -29,11 +29,11 @@ METHODS = {  # the engine's solvers, by their names in words
 }
 RIDGES = (10.0, 100.0, 1000.0)
 GAPS = (1e-3, 1e-4, 1e-6)
-MODEL_BYTES = 1_000_000  # a few hundred weights and their names, from above
+MODEL_BYTES = 1_000_000  # upper bound for a few hundred weights and their names
 
 
 def check_learning(cohorts: Sequence[Cohort]) -> list[dict[str, Any]]:
-    """Return the questions that would be learned from; raise MatchingError with one sentence."""
+    """Return the questions that would be learned; raise MatchingError with one sentence."""
     if not cohorts:
         raise MatchingError("Choose at least one cohort with pairs.")
     for cohort in cohorts:
@@ -65,7 +65,7 @@ def model_learn(
 ) -> LearnedModel:
     """Create a model and queue the job that learns it.
 
-    Raises MatchingError with one sentence when the cohorts or settings do not allow it.
+    Raises MatchingError with one sentence if the cohorts or settings do not allow it.
     """
     cohorts = list(dict.fromkeys(cohorts))
     name = " ".join(name.split())[:120] or " + ".join(cohort.name for cohort in cohorts)[:120]
@@ -74,7 +74,7 @@ def model_learn(
     if check_on is not None:
         _check_checkable(check_on, questions, cohorts)
     model = LearnedModel.objects.create(
-        organisation=user.organisation,
+        organisation=user.own_organisation,
         created_by=user,
         name=name,
         questions=questions,
@@ -109,7 +109,7 @@ def model_learn(
 def _check_checkable(
     cohort: Cohort, questions: Sequence[dict[str, Any]], learned_from: Iterable[Cohort]
 ) -> None:
-    """Refuse a cohort that cannot check a model of these questions, or that the model knows."""
+    """Refuse a cohort with other questions than the model, or one that it was trained on."""
     for source in learned_from:
         if cohort == source:
             raise MatchingError(f"{cohort.name} cannot check the model, which learns from it.")
@@ -140,9 +140,9 @@ def _check_options(ridge: float, relative_gap: float, rho: float, method: str) -
 
 @transaction.atomic
 def model_check(*, user: User, model: LearnedModel, cohort: Cohort) -> None:
-    """Queue the comparison of a model with the pairs of a cohort that it did not see.
+    """Queue the comparison of a model with the pairs of a held-out cohort.
 
-    One at a time: of two, the model would keep whichever ended last.
+    One at a time: of two, the model would keep the figures of the one that ends last.
     """
     found = LearnedModel.objects.select_for_update().filter(pk=model.pk).first()
     if found is None or not found.is_learned:
@@ -162,7 +162,7 @@ def model_check(*, user: User, model: LearnedModel, cohort: Cohort) -> None:
 
 @transaction.atomic
 def model_stop(*, user: User, model: LearnedModel) -> None:
-    """Let learning end with the weights that it has, and the gap that they have."""
+    """Stop learning and keep the weights so far, with their gap."""
     is_running = Q(job__state=JobState.RUNNING, learned_at=None)
     asked = LearnedModel.objects.filter(is_running, pk=model.pk, stop_asked_at=None)
     if not asked.update(stop_asked_at=timezone.now()):
@@ -189,7 +189,7 @@ def model_estimate(*, user: User, model: LearnedModel) -> None:
 
 @transaction.atomic
 def model_rename(*, user: User, model: LearnedModel, name: str) -> None:
-    """Give a model another name."""
+    """Change the name of a model."""
     name = " ".join(name.split())[:120]
     if not name:
         raise MatchingError("The model needs a name.")
@@ -198,7 +198,7 @@ def model_rename(*, user: User, model: LearnedModel, name: str) -> None:
 
 
 def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
-    """Remove a model for good, when its name was typed and no proposal needs it.
+    """Delete a model if its name was typed and no proposal needs it.
 
     Its running jobs are cancelled.
     """
@@ -214,6 +214,7 @@ def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
     with transaction.atomic():
         for job in (model.job, model.check_job, model.intervals_job):
             if job is not None and job.is_active:
-                job_cancel(user=user, job=job)
+                reason = f"The model “{model.name}” was removed."
+                job_cancel(user=user, job=job, reason=reason)
         audit(user, "removed", model)
         model.delete()

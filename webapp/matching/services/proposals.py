@@ -1,6 +1,7 @@
-"""Starting, computing and storing proposals."""
+"""Services that create, compute and store proposals."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -40,13 +41,13 @@ def proposal_create(
     model: LearnedModel,
     same: Sequence[str] = (),
 ) -> Proposal:
-    """Create a proposal and start computing it, unless something must be decided first.
+    """Create a proposal and start computing it, unless staff must resolve a conflict first.
 
     Raises
     ------
     MatchingError, QuotaError
         One sentence: the model is not learned, the questions differ, there are too few students,
-        or there is no room.
+            or there is no space.
     """
     if not model.is_learned:
         raise MatchingError(f"{model.name} is not learned yet.")
@@ -63,9 +64,9 @@ def proposal_create(
 
 
 def read_answers(cohort: Cohort, model: LearnedModel) -> None:
-    """Read the answers that a transaction will need before it begins: others wait for its end.
+    """Read and cache the answers before a transaction that needs them, so that it ends sooner.
 
-    Raises InvalidProblemError where the model does not fit the answers.
+    Raises InvalidProblemError if the model does not fit the answers.
     """
     cohort_survey(cohort, questionnaire_of(model.questions))
 
@@ -75,7 +76,7 @@ def _create(
     user: User, name: str, cohort: Cohort, model: LearnedModel, same: Sequence[str]
 ) -> Proposal:
     proposal = Proposal.objects.create(
-        organisation=user.organisation,
+        organisation=user.own_organisation,
         created_by=user,
         name=" ".join(name.split())[:120] or free_name(cohort.name, cohort.proposals.all()),
         cohort=cohort,
@@ -91,9 +92,9 @@ def _create(
 def proposal_conflicts(
     proposal: Proposal, numbers: ProposalNumbers | None = None
 ) -> list[Conflict]:
-    """Return what must be decided before the proposal can be computed.
+    """Return the conflicts to resolve before the proposal can be computed.
 
-    Whoever has ``numbers`` passes them: reading the answers of a cohort takes most of the time.
+    A caller that has ``numbers`` passes them: reading a cohort's answers takes most of the time.
     """
     numbers = numbers or ProposalNumbers(proposal)
     return find_conflicts(proposal, numbers.survey, lambda: numbers.model)
@@ -104,7 +105,7 @@ def proposal_compute(*, user: User, proposal: Proposal) -> Proposal:
     """Queue the job that proposes pairs around the decisions.
 
     Raises MatchingError while a conflict stands, DecisionError while a job is running, QuotaError
-    without room for the result.
+    without space for the result.
     """
     read_answers(proposal.cohort, proposal.model)
     return _compute(user, proposal)
@@ -128,7 +129,7 @@ def _compute(user: User, proposal: Proposal) -> Proposal:
 
 
 def proposed_bytes(n_students: int) -> int:
-    """Return what the files of one computation take, from above: n x n marginals of 4 bytes."""
+    """Return an upper bound of the files of one computation: n x n marginals of 4 bytes."""
     groups = 8 * min(n_students, GROUPS) ** 2
     scores = 4 * min(n_students**2 // 2, SAMPLED_PAIRS)
     return 4 * n_students**2 + 20 * n_students + groups + scores + 2_000
@@ -140,7 +141,7 @@ def write_result(
     between_groups: NDArray[np.float64],
     allowed_scores: NDArray[np.float64],
 ) -> tuple[Path, Path]:
-    """Write what pages read later: small arrays as npz, the marginals as npy for memory mapping."""
+    """Write the files that pages read: small arrays as npz, marginals as npy for memory mapping."""
     small, large = folder / "proposal.npz", folder / "proposal.npy"
     write_arrays(
         small,
@@ -161,12 +162,12 @@ def result_store(
     values: Sequence[dict[str, Any]],
     figures: dict[str, Any],
 ) -> None:
-    """Keep the rows of a computed proposal; call it in the transaction that ends the job.
+    """Store the rows of a computed proposal; call it in the transaction that ends the job.
 
     Raises
     ------
     MatchingError
-        If the proposal, or its cohort, was removed while it was computed.
+        If the proposal, or its cohort, was removed during the computation.
     """
     proposal = Proposal.objects.select_for_update().filter(pk=proposal_id).first()
     if proposal is None:
@@ -177,7 +178,7 @@ def result_store(
 def _store_pairs(
     proposal: Proposal, arrays: UUID, values: Sequence[dict[str, Any]], figures: dict[str, Any]
 ) -> None:
-    """Pairs that staff decided keep their state and the numbers they were decided by."""
+    """Store the pairs; decided pairs keep their state and the numbers at their decision."""
     held = {
         (pair.first_number, pair.second_number): pair
         for pair in proposal.pairs.filter(state__in=HELD_STATES)
@@ -213,7 +214,8 @@ def _store_pairs(
     proposal.figures = figures
     proposal.save()
     if old is not None:
-        transaction.on_commit(lambda: [store.remove(path) for path in proposal.files_of(old)])
+        for path in proposal.files_of(old):
+            transaction.on_commit(partial(store.remove, path))
 
 
 _KEPT = (
@@ -228,7 +230,7 @@ def _keep_decision(pair: ProposedPair, before: ProposedPair) -> None:
 
 @transaction.atomic
 def proposal_delete(*, user: User, proposal: Proposal, typed_name: str) -> None:
-    """Remove a proposal with its decisions, when its name was typed."""
+    """Delete a proposal with its decisions if its name was typed."""
     if typed_name.strip() != proposal.name:
         raise MatchingError("The name does not match. Nothing was removed.")
     lock_proposal(proposal)
@@ -238,7 +240,7 @@ def proposal_delete(*, user: User, proposal: Proposal, typed_name: str) -> None:
 
 @transaction.atomic
 def proposal_rename(*, user: User, proposal: Proposal, name: str) -> None:
-    """Give a proposal another name."""
+    """Change the name of a proposal."""
     name = " ".join(name.split())[:120]
     if not name:
         raise MatchingError("The proposal needs a name.")

@@ -1,4 +1,4 @@
-"""What the rules of a proposal are, and what changed between two looks: enough to undo it."""
+"""Snapshots of a proposal's rules, and their differences, from which undo works."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ Change = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class RuleRecord:
-    """The rules at one moment; students by key, in ``singles`` by number."""
+    """Rules of a proposal at one time; students by key, in ``singles`` by number."""
 
     locks: list[list[int]]
     forbidden: list[list[Any]]  # [is for ever, first, second]
@@ -27,7 +27,7 @@ class RuleRecord:
 
 
 def record_rules(proposal: Proposal) -> RuleRecord:
-    """Return the rules of a proposal as the database has them now."""
+    """Return the current rules of a proposal in the database."""
     fresh = Proposal.objects.get(pk=proposal.pk)
     forbidden = ForbiddenPair.objects.filter(
         Q(proposal=None) | Q(proposal=fresh), cohort_id=fresh.cohort_id
@@ -41,7 +41,7 @@ def record_rules(proposal: Proposal) -> RuleRecord:
 
 
 def restore_rules(user: User, proposal: Proposal, changes: dict[str, Change]) -> None:
-    """Take back changes of locks, singles and what must be the same; others' changes stay."""
+    """Undo changes of locks, singles and columns that must be equal; others' changes stay."""
     for first, second in changes["locks"]["added"]:
         LockRule.objects.filter(proposal=proposal, first_id=first, second_id=second).delete()
     for first, second in changes["locks"]["removed"]:

@@ -1,4 +1,4 @@
-"""Changing the rules of a proposal: locks, forbidden pairs, singles, and what must be the same."""
+"""Changes to a proposal's rules: locks, forbidden pairs, singles and columns to be equal."""
 
 from typing import Any
 
@@ -34,41 +34,41 @@ def rule_change(
     second: int = 0,
     column: str = "",
 ) -> DecisionEvent:
-    """Change one rule; the event returned says so in its sentence, and can be undone.
+    """Change one rule; return the event, with its sentence, that undo can take back.
 
     Parameters
     ----------
     action : str
         lock, release, keep_lock, never, unreject, allow, single, unsingle, relax or require.
     first, second : int
-        Numbers of students as on screen (1001 for S-1001), where the action is about students.
+        Numbers of students as on screen (1001 for S-1001), if the action is about students.
     column : str
-        For relax and require.
+        Column for relax and require.
 
     Raises
     ------
     DecisionError
         One sentence; nothing was changed.
     """
-    if action not in _ACTIONS:
+    if action not in ACTIONS:
         raise DecisionError("There is no such rule.")
     proposal = lock_proposal(proposal)
     rules, pairs = record_rules(proposal), _pairs_of(proposal, first, second)
-    if action in ("relax", "require"):
-        sentence = _ACTIONS[action](proposal, column)
-    elif action in ("single", "unsingle"):
-        sentence = _ACTIONS[action](proposal, _student(proposal, first))
+    if action in _OF_COLUMNS:
+        sentence = _OF_COLUMNS[action](proposal, column)
+    elif action in _OF_STUDENTS:
+        sentence = _OF_STUDENTS[action](proposal, _student(proposal, first))
     else:
         if first == second:
             raise DecisionError(f"S-{first} cannot be paired with themselves.")
         low, high = sorted((first, second)) if action != "keep_lock" else (first, second)
         pair = (_student(proposal, low), _student(proposal, high))
-        sentence = _ACTIONS[action](user, proposal, *pair)
+        sentence = _OF_PAIRS[action](user, proposal, *pair)
     return _record(user, proposal, sentence, pairs, rules.changes_to(record_rules(proposal)))
 
 
 def _pairs_of(proposal: Proposal, first: int, second: int) -> dict[int, dict[str, Any]]:
-    """The rows of the proposed pairs that a rule about these two students may change."""
+    """Return the rows of the proposed pairs that a rule about these two students may change."""
     numbers = (first, second)
     pairs = proposal.pairs.filter(Q(first__number__in=numbers) | Q(second__number__in=numbers))
     return {pair.pk: pair_row(pair) for pair in pairs}
@@ -83,14 +83,14 @@ def _record(
 ) -> DecisionEvent:
     """Write the log that undo reads, with the pairs that the rule changed, and the audit line.
 
-    Raises DecisionError when the rules and the pairs are what they were.
+    Raises DecisionError if neither rules nor pairs changed.
     """
     now = {pair.pk: pair for pair in proposal.pairs.filter(pk__in=pairs)}
     changed = [row for key, row in pairs.items() if now[key].version != row["version"]]
     is_new = any(change["removed"] or change["added"] for change in changes.values())
     if not changed and not is_new:
         raise DecisionError("That is so already. Nothing was changed.")
-    # Pairs that are proposed and now locked are as good as they were.
+    # Proposed pairs that are now locked are as good as before.
     unsettles = is_new or any(now[row["pk"]].state != PairState.LOCKED for row in changed)
     event = DecisionEvent.objects.create(
         proposal=proposal,
@@ -114,9 +114,9 @@ def _student(proposal: Proposal, number: int) -> Student:
 
 
 def _lock(user: User, proposal: Proposal, first: Student, second: Student) -> str:
-    """Lock two students: at once where they are proposed together, else when proposed anew.
+    """Lock two students: at once if they are proposed together, otherwise at the next proposal.
 
-    A rejection in this proposal gives way, as it does to a decision; "never" stays, a conflict.
+    A rejection in this proposal is lifted, as by a decision; "never" stays, as a conflict.
     """
     was_rejected = _let_pair(proposal, first, second, (PairState.REJECTED,))
     proposed = proposal.pairs.filter(first=first, second=second).exclude(state=PairState.NEVER)
@@ -134,7 +134,7 @@ def _lock(user: User, proposal: Proposal, first: Student, second: Student) -> st
 
 
 def _decide(user: User, pairs: QuerySet[ProposedPair], state: PairState) -> None:
-    """Bring pairs into a state, those that are not in it already."""
+    """Set the state of the pairs that are not in it already."""
     pairs.exclude(state=state).update(
         state=state,
         version=F("version") + 1,
@@ -150,7 +150,7 @@ def _release(user: User, proposal: Proposal, first: Student, second: Student) ->
 
 
 def _keep_lock(user: User, proposal: Proposal, student: Student, partner: Student) -> str:
-    """Release every other lock and held pair of the student."""
+    """Release every lock and held pair of the student except those with the partner."""
     mine = Q(first=student) | Q(second=student)
     kept = Q(first=partner) | Q(second=partner)
     proposal.locks.filter(mine).exclude(kept).delete()
@@ -161,7 +161,7 @@ def _keep_lock(user: User, proposal: Proposal, student: Student, partner: Studen
 def _never(user: User, proposal: Proposal, first: Student, second: Student) -> str:
     if proposal.pairs.filter(first=first, second=second, state=PairState.LOCKED).exists():
         raise DecisionError(f"{first} + {second} is locked. Release the lock first.")
-    _let_pair(proposal, first, second, (PairState.REJECTED,))  # one rule a pair, the stronger one
+    _let_pair(proposal, first, second, (PairState.REJECTED,))  # one rule per pair, the stronger one
     _decide(user, proposal.pairs.filter(first=first, second=second), PairState.NEVER)
     ForbiddenPair.objects.get_or_create(
         cohort_id=proposal.cohort_id,
@@ -174,7 +174,7 @@ def _never(user: User, proposal: Proposal, first: Student, second: Student) -> s
 
 
 def _unreject(user: User, proposal: Proposal, first: Student, second: Student) -> str:
-    """Take a rejection back; "never", which holds for every proposal of the cohort, stays."""
+    """Undo a rejection; "never", which holds for every proposal of the cohort, stays."""
     _let_pair(proposal, first, second, (PairState.REJECTED,))
     never = ForbiddenPair.objects.filter(proposal=None, first=first, second=second)
     rest = ", but never to be paired" if never.exists() else ""
@@ -189,7 +189,7 @@ def _allow(user: User, proposal: Proposal, first: Student, second: Student) -> s
 def _let_pair(
     proposal: Proposal, first: Student, second: Student, states: tuple[PairState, ...]
 ) -> bool:
-    """Remove the rules that these states stand for, and open the pair; return whether any went."""
+    """Remove the rules of these states, and open the pair; return True if there were any."""
     whose = Q(proposal=proposal)
     if PairState.NEVER in states:
         whose |= Q(proposal=None)
@@ -238,17 +238,15 @@ def _require(proposal: Proposal, column: str) -> str:
     return f"Pairs must have the same {column}."
 
 
-_ACTIONS = {
+_OF_PAIRS = {
     "lock": _lock,
     "release": _release,
     "keep_lock": _keep_lock,
     "never": _never,
     "unreject": _unreject,
     "allow": _allow,
-    "single": _single,
-    "unsingle": _unsingle,
-    "relax": _relax,
-    "require": _require,
 }
+_OF_STUDENTS = {"single": _single, "unsingle": _unsingle}
+_OF_COLUMNS = {"relax": _relax, "require": _require}
 
-ACTIONS = tuple(_ACTIONS)
+ACTIONS = (*_OF_PAIRS, *_OF_STUDENTS, *_OF_COLUMNS)

@@ -18,7 +18,7 @@ from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 from webapp.matching.results import weight_rows
 
-# Importance in words, and what it counts between the farthest answers, in nats.
+# Importance in words, with its effect between the farthest answers, in nats.
 CHOICES = (
     (-1.0, "Unlike is better"),
     (0.0, "Does not matter"),
@@ -33,12 +33,12 @@ VALUES = {value for value, _ in CHOICES}
 def model_set(
     *, user: User, name: str, cohort: Cohort, importance: Mapping[str, float]
 ) -> LearnedModel:
-    """Make a model of weights set by hand for the questions of a cohort.
+    """Create a model with weights set by hand for the questions of a cohort.
 
     Raises
     ------
     MatchingError, QuotaError
-        If nothing matters, or a value is none of those offered; nothing was made.
+        If every question has weight 0, or a value is not one of the choices; nothing was made.
     """
     asked = {question["name"] for question in cohort.questions}
     for question in importance:
@@ -50,7 +50,7 @@ def model_set(
     if not VALUES.issuperset(chosen.values()):
         raise MatchingError("An importance is none of those offered.")
     model = LearnedModel(
-        organisation=user.organisation,
+        organisation=user.own_organisation,
         created_by=user,
         name=" ".join(name.split())[:120] or f"{cohort.name[:100]}, set by hand",
         sources=[],

@@ -1,4 +1,4 @@
-"""Swapping roommates: show both new pairs and the cost first, then do it or not."""
+"""Swaps of roommates: an offer with both new pairs and the cost, then the swap."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -46,33 +46,33 @@ class NewPair:
 
 @dataclass(frozen=True, slots=True)
 class PairSwap:
-    """Two pairs now, two pairs after, and what the total score changes by (nats)."""
+    """Two pairs before and after a swap, and the change of the total score (nats)."""
 
     old: tuple[ProposedPair, ProposedPair]
     new: tuple[NewPair, NewPair]
 
     @property
     def change(self) -> float:
-        """New total minus old, nats."""
+        """New total score minus old, nats."""
         return sum(pair.score for pair in self.new) - sum(pair.score for pair in self.old)
 
     @property
     def cost(self) -> float:
-        """What the total score loses, nats."""
+        """Loss of total score, nats."""
         return -self.change
 
     @property
     def costs(self) -> bool:
-        """Whether the total score falls."""
+        """Return True if the total score falls."""
         return self.change < 0
 
 
 def swap_offer(
     proposal: Proposal, student: int, partner: int, numbers: ProposalNumbers | None = None
 ) -> PairSwap:
-    """Return what pairing two students of different pairs would make of both pairs.
+    """Return the two pairs that result from pairing two students of different pairs.
 
-    Whoever has ``numbers`` passes them: reading the answers of a cohort takes most of the time.
+    A caller that has ``numbers`` passes them: reading a cohort's answers takes most of the time.
 
     Raises DecisionError naming the lock or rule that forbids it.
     """
@@ -90,10 +90,10 @@ def swap_offer(
             raise DecisionError(f"{pair.label} is locked. Release the lock first.")
     left = [_other(first, student), _other(second, partner)]
     numbers = numbers or ProposalNumbers(proposal)
-    pairs = [tuple(sorted((student, partner))), tuple(sorted(left))]
-    for a, b in pairs:
-        _check_allowed(proposal, numbers, a, b)
-    return PairSwap((first, second), tuple(_new_pair(numbers, a, b) for a, b in pairs))
+    (a, b), (c, d) = sorted((student, partner)), sorted(left)
+    for low, high in ((a, b), (c, d)):
+        _check_allowed(proposal, numbers, low, high)
+    return PairSwap((first, second), (_new_pair(numbers, a, b), _new_pair(numbers, c, d)))
 
 
 def _other(pair: ProposedPair, number: int) -> int:
@@ -128,12 +128,12 @@ def pairs_swap(
     Parameters
     ----------
     versions : dict
-        {key of the pair: version} of both pairs as the user saw them.
+        {key of the pair: version} of both pairs, as on the user's page.
 
     Raises
     ------
     PairsChangedError
-        If one of the pairs changed since.
+        If one of the pairs has changed since.
     DecisionError
         If a lock or rule forbids it.
     """

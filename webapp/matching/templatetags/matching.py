@@ -1,4 +1,4 @@
-"""Template words of the matching pages: small pictures and sentences."""
+"""Template tags and filters of the matching pages: small pictures and sentences."""
 
 import math
 from collections import Counter
@@ -38,7 +38,7 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 @register.simple_tag
 def multiple_bar(multiple: float) -> SafeString:
-    """A bar on a log axis from 1x to 100x an even draw, with a tick at 10x."""
+    """Return a bar on a log axis from 1x to 100x an even draw, with a tick at 10x."""
     share = math.log10(max(1.0, multiple)) / math.log10(_TOP)
     length = min(1.0, share) * _BAR_WIDTH
     return format_html(
@@ -52,19 +52,19 @@ def multiple_bar(multiple: float) -> SafeString:
 
 @register.filter
 def multiple(value: float) -> str:
-    """A multiple of an even draw: 5×, 0.4×."""
+    """Return a multiple of an even draw as text: 5×, 0.4×."""
     return f"{formats.number(value, 0 if value >= 1.5 else 1)}×"
 
 
 @register.filter
 def probability(value: float) -> str:
-    """A pair's probability with two digits that say something: 5.1 %, 0.17 %."""
+    """Return a pair's probability with two significant digits: 5.1 %, 0.17 %."""
     return formats.per_cent(value, 1 if value >= 0.01 else 2)
 
 
 @register.simple_tag
 def weight_bar(effect: float, low: float, high: float) -> SafeString:
-    """A bar from zero to the effect, orange to the left, blue to the right."""
+    """Return a bar from zero to the effect, orange to the left, blue to the right."""
     span = (high - low) or 1.0
     zero = -low / span * _WEIGHT_WIDTH
     end = (effect - low) / span * _WEIGHT_WIDTH
@@ -84,7 +84,7 @@ def weight_bar(effect: float, low: float, high: float) -> SafeString:
 
 @register.simple_tag
 def weights_axis(model: LearnedModel) -> dict[str, Any]:
-    """The common axis of the weight bars, with its labels as a picture."""
+    """Return the common axis of the weight bars, with its labels as a picture."""
     effects = [row["effect"] for row in model.weights] or [0.0]
     low, high = min(0.0, *effects), max(0.0, *effects)
     step = _nice_step(max(high - low, 1e-9) / 2)
@@ -119,7 +119,7 @@ def _nice_step(value: float) -> float:
 
 @register.simple_tag
 def reason_bar(share: float) -> SafeString:
-    """A bar from the middle: blue to the right speaks for, orange to the left against."""
+    """Return a bar from the middle: blue to the right speaks for, orange to the left against."""
     length = max(1.0, abs(share) * 40)
     return format_html(
         '<svg class="chart reason-bar" viewBox="0 0 84 14" width="84" height="14" '
@@ -133,7 +133,7 @@ def reason_bar(share: float) -> SafeString:
 
 @register.simple_tag
 def certificate_scale(certificate: Certificate) -> SafeString:
-    """A log scale from 100 % down, with the place of now and of the target."""
+    """Return a log scale from 100 % down, with marks for the current and the target gap."""
     now, target = 296 * certificate.position, 296 * certificate.target_position
     return format_html(
         '<svg class="chart certificate__scale" viewBox="0 0 300 40" role="img" '
@@ -157,24 +157,24 @@ def certificate_scale(certificate: Certificate) -> SafeString:
 
 @register.filter
 def gap_words_of(gap: float) -> str:
-    """A relative gap in per cent: 0.01 %."""
+    """Return a relative gap in per cent: 0.01 %."""
     return formats.gap(gap)
 
 
 @register.simple_tag
 def gap_words(certificate: Certificate) -> str:
-    """The gap of a certificate in per cent."""
+    """Return the gap of a certificate in per cent."""
     return formats.gap(certificate.relative_gap)
 
 
 @register.simple_tag
 def model_facts(model: LearnedModel) -> str:
-    """The line under a model's title."""
+    """Return the line under a model's title."""
     n_cohorts = len(model.sources)
     where = model.sources[0]["name"] if n_cohorts == 1 else f"{n_cohorts} cohorts"
     students, pairs = f"{model.n_students:,} students", f"{model.n_pairs:,} pairs"
     chosen = "simulated pairs" if model.is_simulated else "pairs that they chose themselves"
-    if not model.is_learned:
+    if not model.is_learned or model.learned_at is None:
         return f"From {students} in {where} and the {model.n_pairs:,} {chosen}"
     when = formats.when(model.learned_at, timezone.localtime())
     checked = f" Checked on {model.checked_pairs}." if model.findings else " Not checked yet."
@@ -183,7 +183,7 @@ def model_facts(model: LearnedModel) -> str:
 
 @register.filter
 def question_kinds(model: LearnedModel) -> str:
-    """Kinds of the questions in words: '2 binary, 12 of five answers'."""
+    """Return the kinds of the questions in words: '2 binary, 12 of five answers'."""
     counts: Counter[str] = Counter()
     for question in model.questions:
         n = len(question["levels"])
@@ -197,26 +197,26 @@ def question_kinds(model: LearnedModel) -> str:
 @register.simple_tag
 @lru_cache
 def state_badge(state: str) -> SafeString:
-    """The badge of what was decided about a pair; a page has fifty, so each is made once."""
+    """Return the badge of a pair's state; a page has fifty, so each is cached."""
     return badge(*_STATES[PairState(state)])
 
 
 @register.filter
 def method_name(method: str) -> str:
-    """A method of learning in words."""
+    """Return the name of a learning method."""
     return METHODS.get(method, method)
 
 
 @register.filter
 def auc_note(model: LearnedModel, key: str) -> str:
-    """What stands under a share of pairs ranked right."""
+    """Return the note under a share of correctly ranked pairs."""
     return f"of the time (AUC {formats.number(model.findings[key], 2)})"
 
 
 @register.simple_tag(takes_context=True)
 def page_query(context: RequestContext, **changes: Any) -> str:
-    """The query of a proposal's page with changes; for fragments, whose own address is another."""
-    kept = {**context.get("kept", {}), **{k: str(v) for k, v in changes.items()}}
+    """Return the proposal page's query with changes; a fragment's own URL is another."""
+    kept = {**(context.get("kept") or {}), **{k: str(v) for k, v in changes.items()}}
     return urlencode({name: value for name, value in kept.items() if value not in ("", "None")})
 
 
@@ -228,7 +228,7 @@ _OF_ALL_ROWS = (
 
 @register.simple_tag(takes_context=True)
 def pair_rows(context: RequestContext) -> SafeString:
-    """The rows of a page of pairs, by a template of Jinja."""
+    """Return the rows of a page of pairs, by a template of Jinja."""
     values = {name: context.get(name) for name in _OF_ALL_ROWS}
     rows = engines["jinja2"].get_template("matching/_pair_rows.jinja")
     written = rows.render(
@@ -248,5 +248,5 @@ def pair_rows(context: RequestContext) -> SafeString:
 
 @register.filter
 def dict_get(values: dict[Any, Any], key: Any) -> Any:
-    """Return an entry of a dict; empty when it has none."""
+    """Return an entry of a dict; empty if the key is missing."""
     return values.get(key, "")

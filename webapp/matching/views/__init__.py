@@ -1,1 +1,1 @@
-"""Thin pages over services and selectors."""
+"""Thin views over services and selectors."""

@@ -1,19 +1,20 @@
-"""Deciding about pairs: every answer is the page's body and, when open, the card of the pair."""
+"""Views of decisions: each answers with the page's body and, when open, the pair card."""
 
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.listing import light
 from webapp.common.parameters import digits_of, whole_number
-from webapp.common.selectors import get_owned_or_404
+from webapp.common.selectors import get_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.matching.errors import DecisionError
 from webapp.matching.models import Decision, DecisionEvent, Proposal, ProposedPair
@@ -34,18 +35,18 @@ _ICONS = {
     Decision.REOPEN: "rotate-ccw",
     Decision.SWAP: "arrow-left-right",
 }
-# Recorded by other views, never sent as a decision about a pair.
+# Recorded by other views; never accepted as a decision about a pair.
 _NOT_ASKED_FOR = (Decision.SWAP, Decision.UNLOCK, Decision.RULE)
 
 
-def _back(request: HttpRequest) -> dict[str, str]:
-    """Return the parameters of the page on which the form stood."""
+def _back(request: SignedInRequest) -> dict[str, str]:
+    """Return the parameters of the page with the form."""
     sent = QueryDict(request.POST.get("back") or urlsplit(request.headers.get("Referer", "")).query)
     names = ("tab", "sort", "q", "against", "page", "pair")
     return {name: sent[name] for name in names if sent.get(name)}
 
 
-def _answer(request: HttpRequest, proposal: Proposal) -> HttpResponse:
+def _answer(request: SignedInRequest, proposal: Proposal) -> HttpResponse:
     parameters = _back(request)
     if not request.htmx:
         address = reverse("matching:proposal", args=[proposal.pk])
@@ -56,12 +57,12 @@ def _answer(request: HttpRequest, proposal: Proposal) -> HttpResponse:
     return render(request, "matching/_proposal_body.html", context)
 
 
-def _toast_event(request: HttpRequest, proposal: Proposal, event: DecisionEvent) -> None:
+def _toast_event(request: SignedInRequest, proposal: Proposal, event: DecisionEvent) -> None:
     undo = reverse("matching:undo", args=[proposal.pk, event.pk])
     toast(request, event.sentence, undo_url=undo, icon=_ICONS.get(Decision(event.decision), ""))
 
 
-def _versions(request: HttpRequest) -> dict[int, int]:
+def _versions(request: SignedInRequest) -> dict[int, int]:
     """Return {pair: version} from the fields ``pair`` = KEY:VERSION."""
     versions = {}
     for text in request.POST.getlist("pair"):
@@ -73,8 +74,8 @@ def _versions(request: HttpRequest) -> dict[int, int]:
 
 @require_POST
 @staff_required
-def decide(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Accept, reject, lock, never pair or reopen one or more pairs."""
+def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Accept, reject, lock, forbid or reopen one or more pairs."""
     proposal = find_proposal(request, uuid)
     wanted, versions = request.POST.get("decision", ""), _versions(request)
     try:
@@ -93,8 +94,8 @@ def decide(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def undo(request: HttpRequest, uuid: str, event_id: int) -> HttpResponse:
-    """Put back what one decision changed."""
+def undo(request: SignedInRequest, uuid: str, event_id: int) -> HttpResponse:
+    """Undo one decision."""
     proposal = find_proposal(request, uuid)
     event = DecisionEvent.objects.filter(proposal=proposal, pk=event_id).first()
     try:
@@ -108,8 +109,8 @@ def undo(request: HttpRequest, uuid: str, event_id: int) -> HttpResponse:
 
 @require_POST
 @staff_required
-def rule(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Change a rule; a proposal that only waited for it is computed at once."""
+def rule(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Change a rule; compute a proposal that only waited for it at once."""
     proposal = find_proposal(request, uuid)
     data = request.POST
     try:
@@ -132,7 +133,7 @@ def rule(request: HttpRequest, uuid: str) -> HttpResponse:
     return _answer(request, proposal)
 
 
-def _whole_page(request: HttpRequest, proposal: Proposal) -> HttpResponse:
+def _whole_page(request: SignedInRequest, proposal: Proposal) -> HttpResponse:
     address = reverse("matching:proposal", args=[proposal.pk])
     if not request.htmx:
         return redirect(address)
@@ -142,9 +143,9 @@ def _whole_page(request: HttpRequest, proposal: Proposal) -> HttpResponse:
 
 
 def _number(data: QueryDict, name: str) -> int:
-    """Return the number of the student whom a field names, 0 where it is empty.
+    """Return the number of the student in a field, 0 if it is empty.
 
-    Raises DecisionError for what is no id on screen.
+    Raises DecisionError for text that is not an id on screen.
     """
     text = data.get(name, "").strip()
     number = whole_number(digits_of(text))
@@ -153,19 +154,16 @@ def _number(data: QueryDict, name: str) -> int:
     return number or 0
 
 
-def _find_pair(request: HttpRequest, uuid: str, pair_id: int) -> tuple[Proposal, ProposedPair]:
+def _find_pair(request: SignedInRequest, uuid: str, pair_id: int) -> tuple[Proposal, ProposedPair]:
     proposal = find_proposal(request, uuid)
     pairs = ProposedPair.objects.filter(proposal=proposal, pk=pair_id)
-    pair = light(pairs, "first", "second").first()
-    if pair is None:
-        get_owned_or_404(Proposal.objects.none(), request.user, uuid)
-    return proposal, pair
+    return proposal, get_or_404(light(pairs, "first", "second"), pair_id)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def pair(request: HttpRequest, uuid: str, pair_id: int) -> HttpResponse:
-    """The card of one pair: the drawer alone, or the page with it open."""
+def pair(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse:
+    """Show the card of one pair: the drawer alone, or the page with it open."""
     proposal, _ = _find_pair(request, uuid, pair_id)
     parameters = {**request.GET.dict(), "pair": str(pair_id)}
     if not request.htmx:
@@ -180,8 +178,8 @@ def pair(request: HttpRequest, uuid: str, pair_id: int) -> HttpResponse:
 
 @require_POST
 @staff_required
-def originals(request: HttpRequest, uuid: str, pair_id: int) -> HttpResponse:
-    """Show the original ids of a pair; an audit line says who asked."""
+def originals(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse:
+    """Show the original ids of a pair; an audit line names the reader."""
     proposal, found = _find_pair(request, uuid, pair_id)
     audit(request.user, "looked up ids", proposal, pairs=[found.label])
     return render(request, "matching/_originals.html", {"pair": found})
@@ -189,8 +187,8 @@ def originals(request: HttpRequest, uuid: str, pair_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def swap(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show what a swap makes and costs; do it on POST."""
+def swap(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the pairs and the cost of a swap; make the swap on POST."""
     proposal = find_proposal(request, uuid)
     if request.method == "POST":
         try:

@@ -1,16 +1,18 @@
-"""Learning from past pairs, and what was learned."""
+"""Views of learned models."""
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.tables_out import CSV
 from webapp.common.toasts import attempt
 from webapp.files.file_headers import as_attachment
 from webapp.matching.charts import model_charts, question_chart
@@ -41,9 +43,9 @@ from webapp.matching.services.learning import (
 )
 
 
-@require_GET
+@require_safe
 @viewer_required
-def model_list(request: HttpRequest) -> HttpResponse:
+def model_list(request: SignedInRequest) -> HttpResponse:
     """List the models, newest first."""
     listing = model_listing(request.user, request.GET)
     context = {
@@ -56,7 +58,7 @@ def model_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def model_new(request: HttpRequest) -> HttpResponse:
+def model_new(request: SignedInRequest) -> HttpResponse:
     """Choose cohorts and settings, and start learning."""
     past = owned_by(Cohort, request.user).filter(n_pairs__gt=0)
     cohorts = list(past.select_related("half_of"))
@@ -95,7 +97,7 @@ def model_new(request: HttpRequest) -> HttpResponse:
     return render(request, "matching/model_new.html", context, status=422 if error else 200)
 
 
-def _start(request: HttpRequest, cohorts: list[Cohort]) -> LearnedModel:
+def _start(request: SignedInRequest, cohorts: list[Cohort]) -> LearnedModel:
     data = request.POST
     wanted = set(data.getlist("cohort"))
     by_key = {str(cohort.pk): cohort for cohort in cohorts}
@@ -113,15 +115,15 @@ def _start(request: HttpRequest, cohorts: list[Cohort]) -> LearnedModel:
     )
 
 
-def _find(request: HttpRequest, uuid: str) -> LearnedModel:
+def _find(request: SignedInRequest, uuid: str) -> LearnedModel:
     models = LearnedModel.objects.select_related("job", "check_job", "intervals_job")
     return get_owned_or_404(models, request.user, uuid)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def model(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show a model: live while it learns, its weights and checks afterwards."""
+def model(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show a model: progress while it learns, its weights and checks afterwards."""
     found = _find(request, uuid)
     state = model_state(found)
     context: dict[str, Any] = {"model": found, "state": state, "by": request.GET.get("by", "time")}
@@ -153,10 +155,10 @@ def model(request: HttpRequest, uuid: str) -> HttpResponse:
     return render(request, "matching/model_learning.html", context)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def certificate(request: HttpRequest, uuid: str) -> HttpResponse:
-    """The certificate and the badge of a running job, for polling; it stops with the job."""
+def certificate(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the certificate and badge of a running job, for polling; polling stops with the job."""
     found = _find(request, uuid)
     context = {
         "model": found,
@@ -168,8 +170,8 @@ def certificate(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def check(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Compare the model with the pairs of a cohort that it did not see."""
+def check(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Compare the model with the pairs of a held-out cohort."""
     found = _find(request, uuid)
     cohort = get_owned_or_404(Cohort, request.user, request.POST.get("cohort", ""))
     attempt(request, lambda: model_check(user=request.user, model=found, cohort=cohort))
@@ -178,8 +180,8 @@ def check(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def stop(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Let learning end with the weights that it has."""
+def stop(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Stop learning and keep the weights so far."""
     found = _find(request, uuid)
     attempt(
         request,
@@ -191,25 +193,25 @@ def stop(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def estimate(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Work out how sure each weight is."""
+def estimate(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Estimate the confidence intervals of the weights."""
     found = _find(request, uuid)
     attempt(request, lambda: model_estimate(user=request.user, model=found))
     return redirect("matching:model", found.pk)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def weights(request: HttpRequest, uuid: str) -> HttpResponseBase:
-    """Download the weights as CSV; an audit line says who did."""
+def weights(request: SignedInRequest, uuid: str) -> HttpResponseBase:
+    """Download the weights as CSV; an audit line names the reader."""
     data = weights_export(user=request.user, model=_find(request, uuid))
-    return as_attachment(HttpResponse(data, content_type="text/csv; charset=utf-8"), "weights.csv")
+    return as_attachment(HttpResponse(data, content_type=CSV), "weights.csv")
 
 
 @require_POST
 @staff_required
-def rename(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Give the model another name."""
+def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Change the name of the model."""
     found, name = _find(request, uuid), request.POST.get("name", "")
     attempt(
         request,
@@ -221,8 +223,8 @@ def rename(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def delete(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Remove the model, when its name was typed."""
+def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Delete the model if its name was typed."""
     found, name = _find(request, uuid), request.POST.get("name", "")
     is_removed = attempt(
         request,

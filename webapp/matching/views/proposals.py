@@ -1,12 +1,13 @@
-"""The list of proposals, a new one, and the page on which pairs are decided."""
+"""Views of the list of proposals, a new proposal, and the page of its pairs."""
 
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import cohort_choices, rule_groups
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
@@ -32,7 +33,7 @@ from webapp.matching.services.proposals import (
 )
 
 
-def find_proposal(request: HttpRequest, uuid: str) -> Proposal:
+def find_proposal(request: SignedInRequest, uuid: str) -> Proposal:
     """Return a proposal of the user's organisation or answer 404."""
     return get_owned_or_404(with_questions(), request.user, uuid)
 
@@ -41,9 +42,9 @@ SHOWN_GROUPS = 12
 SHOWN_EARLIER = 5
 
 
-@require_GET
+@require_safe
 @viewer_required
-def proposal_list(request: HttpRequest) -> HttpResponse:
+def proposal_list(request: SignedInRequest) -> HttpResponse:
     """List the proposals, last changed first."""
     context = {
         "listing": proposal_listing(request.user, request.GET),
@@ -54,7 +55,7 @@ def proposal_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def proposal_new(request: HttpRequest) -> HttpResponse:
+def proposal_new(request: SignedInRequest) -> HttpResponse:
     """Choose cohort, model and rules, and start proposing."""
     cohorts = light(owned_by(Cohort, request.user))
     models = learned_models(request.user)
@@ -62,7 +63,7 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
     sent = request.POST or request.GET
     cohort = get_or_none(cohorts, sent.get("cohort"))
     if request.method == "GET" and "cohort" not in sent:
-        cohort = cohorts.filter(n_pairs=0).order_by("-created_at").first()  # a guess, to be changed
+        cohort = cohorts.filter(n_pairs=0).order_by("-created_at").first()  # a default
     model = next((m for m in models if str(m.pk) == sent.get("model")), None)
     if request.method == "POST":
         try:
@@ -84,8 +85,8 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
         "models": models,
         "cohort": cohort,
         "chosen_model": sent.get("model", ""),
-        # A form that was refused comes back as it was sent: a rule that was left out stays out.
-        "same": request.POST.getlist("same") if error else cohort and cohort.constraints,
+        # A refused form is shown with its values: a rule that was left out stays out.
+        "same": request.POST.getlist("same") if error else cohort and cohort.same_columns,
         "name": request.POST.get("name", "") if error else cohort and _suggested_name(cohort),
         "error": error,
         "groups": rule_groups(cohort)[:SHOWN_GROUPS] if cohort else [],
@@ -98,10 +99,10 @@ def _suggested_name(cohort: Cohort) -> str:
     return free_name(cohort.name, cohort.proposals.all())
 
 
-@require_GET
+@require_safe
 @viewer_required
-def proposal(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show the pairs of a proposal under the address's tab, order, filter and page."""
+def proposal(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the pairs of a proposal under the URL's tab, order, filter and page."""
     found = find_proposal(request, uuid)
     context = proposal_context(found, request.GET)
     is_part = request.htmx and request.htmx.target == "proposal"
@@ -113,10 +114,10 @@ def proposal(request: HttpRequest, uuid: str) -> HttpResponse:
     return response
 
 
-@require_GET
+@require_safe
 @viewer_required
-def look(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show the pictures of a proposal."""
+def look(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the charts of a proposal."""
     found = find_proposal(request, uuid)
     context: dict[str, Any] = {"proposal": found}
     if found.is_computed:
@@ -130,17 +131,17 @@ def look(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def compute(request: HttpRequest, uuid: str) -> HttpResponse:
+def compute(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Propose again around the decisions."""
     found = find_proposal(request, uuid)
     attempt(request, lambda: proposal_compute(user=request.user, proposal=found))
     return redirect("matching:proposal", found.pk)
 
 
-@require_GET
+@require_safe
 @staff_required
-def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBase:
-    """Download the pairs with original ids; an audit line says who did."""
+def export(request: SignedInRequest, uuid: str, file_format: str) -> HttpResponseBase:
+    """Download the pairs with original ids; an audit line names the reader."""
     found = find_proposal(request, uuid)
     data, content_type = proposal_export(
         user=request.user,
@@ -154,8 +155,8 @@ def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBas
 
 @require_POST
 @staff_required
-def rename(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Give the proposal another name."""
+def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Change the name of the proposal."""
     found, name = find_proposal(request, uuid), request.POST.get("name", "")
     attempt(
         request,
@@ -167,8 +168,8 @@ def rename(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def delete(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Remove the proposal, when its name was typed."""
+def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Delete the proposal if its name was typed."""
     found, name = find_proposal(request, uuid), request.POST.get("name", "")
     is_removed = attempt(
         request,

@@ -1,9 +1,10 @@
-"""Setting weights by hand, before any past year exists."""
+"""View for setting weights by hand, before any past year exists."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import cohort_choices
 from webapp.common.decorators import staff_required
@@ -12,12 +13,12 @@ from webapp.common.selectors import get_or_none, owned_by
 from webapp.matching.errors import MatchingError
 from webapp.matching.services.set_models import CHOICES, model_set
 
-USUAL = 0.5  # what a question starts with: little, so that those that matter stand out
+USUAL = 0.5  # initial value of a question: small, so that the important ones stand out
 
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def model_set_page(request: HttpRequest) -> HttpResponse:
+def model_set_page(request: SignedInRequest) -> HttpResponse:
     """Choose how much each question of a cohort matters."""
     cohorts = owned_by(Cohort, request.user)
     sent = request.POST or request.GET
