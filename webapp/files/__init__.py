@@ -1,1 +1,1 @@
-"""Files of organisations: where they lie, what they may take, how they are sent, when they go."""
+"""Files of organisations: their place, quota, download and removal."""

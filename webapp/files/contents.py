@@ -1,8 +1,8 @@
 """Content-addressed files of an organisation: named by their SHA-256, outside the web root.
 
-Each organisation has its own tree, so equal files of two organisations never share a byte and
-a digest learned elsewhere opens nothing. A file appears whole or not at all: it is written
-beside its place, flushed to disk and renamed.
+Each organisation has its own tree, so equal files of two organisations never share a byte and a
+digest from elsewhere gives no access. A file appears whole or not at all: it is written under
+another name, flushed to disk and renamed.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engine.core.whole_file import PartFile, part_file
-from webapp.common.full_disk import FULL_DISK, is_full_disk
+from webapp.common.full_disk import FULL_DISK, is_full_disk, require_room
 from webapp.files import store
 from webapp.files.storage import organisation_folder
 
@@ -21,7 +21,7 @@ CHUNK_BYTES = 1 << 16
 
 
 class StorageFullError(Exception):
-    """The disk has no room; the message is fit for the person who uploads."""
+    """Error of a full disk; the message is for the person who uploads."""
 
     def __init__(self) -> None:
         super().__init__(f"{FULL_DISK} Nothing of this file was saved.")
@@ -29,7 +29,7 @@ class StorageFullError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredContent:
-    """What the store knows about one file: its digest (64 hex digits) and its size in bytes."""
+    """Entry of the store for one file: its digest (64 hex digits) and its size in bytes."""
 
     digest: str
     size: int
@@ -53,7 +53,7 @@ def full_disk_explained() -> Iterator[None]:
 
 
 class FileStore:
-    """The files of one organisation.
+    """Store of one organisation's files.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ class FileStore:
         self._root = organisation_folder(organisation_id) / "files" / kind
 
     def path(self, digest: str, suffix: str = "") -> Path:
-        """Return where the file of this digest lies, whether or not it is there."""
+        """Return the path of the file with this digest, existing or not."""
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
             raise ValueError(f"Expected a SHA-256 in lower-case hex, received {digest!r}.")
         return self._root / digest[:2] / f"{digest}{suffix}"
 
     def fetch(self, digest: str, suffix: str = "") -> Path:
-        """Return where the file of this digest lies, having it there if the store has it."""
+        """Return the path of the file with this digest, fetched from the store if it is there."""
         return store.get(self.path(digest, suffix))
 
     def put(self, chunks: Iterable[bytes]) -> StoredContent:
@@ -85,28 +85,30 @@ class FileStore:
             If the disk is full. No part of the file stays behind.
         """
         digest, size = hashlib.sha256(), 0
-        with full_disk_explained(), self._new_part() as part:
+        with full_disk_explained(), store.faults_as_away(), self._new_part() as part:
             for chunk in chunks:
                 digest.update(chunk)
                 size += len(chunk)
                 part.file.write(chunk)
+            require_room(self._root)
             self._settle(part, self.path(digest.hexdigest()))
         return StoredContent(digest.hexdigest(), size)
 
     def put_derived(self, digest: str, suffix: str, content: bytes) -> Path:
-        """Store something made from the file ``digest`` (a thumbnail, say) beside its name."""
+        """Store a file derived from the file ``digest`` (such as a thumbnail) beside it."""
         target = self.path(digest, suffix)
-        with full_disk_explained(), self._new_part() as part:
+        with full_disk_explained(), store.faults_as_away(), self._new_part() as part:
             part.file.write(content)
             self._settle(part, target)
         return target
 
     def remove(self, digest: str) -> None:
-        """Remove a file and all that was derived from it; absent files are no error."""
+        """Remove a file and all files derived from it; absent files are no error."""
         store.remove_alike(self.path(digest).parent, digest)
 
     def _new_part(self) -> AbstractContextManager[PartFile]:
         self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        require_room(self._root)
         return part_file(self._root)
 
     @staticmethod
@@ -117,6 +119,6 @@ class FileStore:
 
 
 def content_remove(*, organisation_id: int, digest: str) -> None:
-    """Remove a file and what was derived from it."""
+    """Remove a file and all files derived from it."""
     FileStore(organisation_id).remove(digest)
     FileStore(organisation_id, "derived").remove(digest)

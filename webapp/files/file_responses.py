@@ -1,4 +1,4 @@
-"""Sending stored files: right type, never sniffed, never run, in ranges, and only when changed."""
+"""Responses with stored files: right type, no sniffing, no scripts, ranges, and 304."""
 
 import re
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header, parse_etags
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.files import store
 from webapp.files.contents import CHUNK_BYTES
@@ -28,11 +29,11 @@ def file_response(
     encoding: str = "",
     fresh: bool = False,
 ) -> HttpResponseBase:
-    """Send a file, a single range of it, or 304 when the browser has it already.
+    """Return a response with a file, one range of it, or 304 if the browser has it already.
 
     Call it after the permission check: it knows nothing of rights. Browsers must ask again each
-    time (``no-cache``), so that a right withdrawn is withdrawn at once. ``fresh`` is for a
-    file that is rewritten.
+    time (``no-cache``), so that a right withdrawn is withdrawn at once. ``fresh`` is
+    for rewritten files.
 
     Raises
     ------
@@ -42,6 +43,8 @@ def file_response(
     try:
         file = store.get(path, fresh=fresh).open("rb")
     except OSError as error:
+        if store.is_fault(error):
+            raise
         raise Http404("This file is no longer stored.") from error
     size = path.stat().st_size
     tag = f'"{etag}"'
@@ -54,19 +57,19 @@ def file_response(
         response["Accept-Ranges"] = "bytes"
         if encoding and response.status_code == 200:
             response["Content-Encoding"] = encoding
-    if filename:
-        response["Content-Disposition"] = content_disposition_header(attachment, filename)
+    if filename and (disposition := content_disposition_header(attachment, filename)):
+        response["Content-Disposition"] = disposition
     response["ETag"] = tag
     return guarded(response)
 
 
 def exported(
-    request: HttpRequest, target: Model, response: HttpResponseBase, **details: Any
+    request: SignedInRequest, target: Model, response: HttpResponseBase, **details: Any
 ) -> HttpResponseBase:
-    """Write the audit line of a download and return the response, of which nothing is sent yet.
+    """Write the audit line of a download and return the response, before anything is sent.
 
-    A response without a byte of the file (304, 416, HEAD) leaves none. Every range leaves one:
-    whoever leaves out the first byte has read the file all the same.
+    A response without a byte of the file (304, 416, HEAD) leaves none. Every range leaves one: a
+    range without the first byte is a download too.
     """
     if request.method == "GET" and response.status_code in (200, 206):
         if "Content-Range" in response:

@@ -1,11 +1,11 @@
-"""How much an organisation may store, so that none fills the disk for all.
+"""Storage quota of an organisation, so that no organisation fills the disk for all.
 
-The limit is not passed by what is accepted. Files are written first and counted in the transaction
-that keeps them; a run is counted from the moment it is accepted, with what its result may take. The
-row of the organisation holds the count and is locked meanwhile, so two of them never both take the
-last room. What is not counted at once (thumbnails made again, the checkpoint of a running job) is
-found when the folder is walked, at the latest after 30 seconds of somebody storing something. That
-walk is taken before the transaction, so that nobody waits for it.
+Accepted data never passes the limit. Files are written first and counted in the transaction that
+keeps them; a run is counted when it is accepted, with the possible size of its result. The row of
+the organisation holds the count and is locked meanwhile, so two writers never both take the last
+room. Data that is not counted at once (thumbnails made again, the checkpoint of a running job) is
+counted when the folder is walked, at the latest 30 seconds after something was stored. That walk is
+done before the transaction, so that nobody waits for it.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from webapp.common.errors import Refusal
 from webapp.files import store
 from webapp.files.storage import organisation_folder
 
-_COUNT_HOLDS = timedelta(seconds=30)  # thousands of files in a row must not walk the folder each
+_COUNT_HOLDS = timedelta(seconds=30)  # thousands of files in a row must not each walk the folder
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,14 +32,14 @@ _promises: list[Promises] = []
 
 
 class QuotaError(Refusal):
-    """The organisation has no room left; one sentence says how much it would use."""
+    """Error of an organisation without room; one sentence gives the size that it would use."""
 
 
 def register_promises(function: Promises) -> None:
-    """Add a source of bytes that will be written without being asked for again.
+    """Register a source of bytes that accepted work will still write.
 
-    It gets the key of an organisation and when its folder was walked last, and returns how many
-    bytes are still to come, or came since.
+    It gets the key of an organisation and the time of the last walk, and returns the number of
+    bytes still to come, or written since.
     """
     if function not in _promises:
         _promises.append(function)
@@ -48,7 +48,7 @@ def register_promises(function: Promises) -> None:
 def with_fresh_count(service: Callable[P, R]) -> Callable[P, R]:
     """Decorate a service that stores something: the count of its ``user`` is refreshed first.
 
-    It belongs outside the transaction of the service.
+    Use it outside the transaction of the service.
     """
 
     @wraps(service)
@@ -61,10 +61,10 @@ def with_fresh_count(service: Callable[P, R]) -> Callable[P, R]:
 
 
 def refresh_count(organisation: Any) -> None:
-    """Walk the folder if that was long ago; call it before the transaction that stores something.
+    """Walk the folder if the last walk is old; call it before a transaction that stores data.
 
-    The row is not locked meanwhile. What others count during the walk is kept, even if the walk
-    found it too: the count may be too high until the next one, and no refusal rests on it.
+    The row is not locked meanwhile. Bytes that others count during the walk are kept, even if the
+    walk found them too: the count may be too high until the next one, and no refusal rests on it.
     """
     key = getattr(organisation, "pk", organisation)
     before = Organisation.objects.get(pk=key)
@@ -77,17 +77,17 @@ def refresh_count(organisation: Any) -> None:
 
 
 def check_quota(organisation: Any, *, written: int = 0) -> None:
-    """Count bytes that were just written, or refuse them and every other promise that was made.
+    """Count bytes that were just written; refuse them if they and all promised bytes do not fit.
 
-    Call it last in the transaction that keeps what was written or promised, and remove the file
-    when it raises. Deleting makes room at once: before it refuses, it walks the folder. Apart from
-    that it trusts the count, which :func:`refresh_count` renews.
+    Call it last in the transaction that keeps the files or promises, and remove the file when it
+    raises. Deleting makes room at once: before it refuses, it walks the folder. Apart from that it
+    trusts the count, which :func:`refresh_count` renews.
 
     Parameters
     ----------
     organisation : Organisation or its key
     written : int
-        Bytes of files that lie in the organisation's folder already and were not counted yet.
+        Bytes of files in the organisation's folder that were not counted yet.
 
     Raises
     ------
@@ -108,20 +108,20 @@ def check_quota(organisation: Any, *, written: int = 0) -> None:
 
 
 def add_stored(key: int, written: int) -> None:
-    """Count bytes that were written where room was reserved for them; nothing is refused."""
+    """Count bytes written into reserved room; nothing is refused."""
     Organisation.objects.filter(pk=key).update(stored_bytes=F("stored_bytes") + written)
 
 
 def lock_organisation(key: int) -> Organisation:
     """Return the organisation's row, locked until the transaction ends.
 
-    Whoever keeps bytes or removes them holds it. It is taken after the row of a job, never before.
+    Hold it to keep or remove bytes. Lock it after the row of a job, never before.
     """
     return Organisation.objects.select_for_update(no_key=True).get(pk=key)
 
 
 def stored_bytes(organisation: Any) -> int:
-    """Return how much the files of an organisation (an instance or its key) take now, in bytes."""
+    """Return the current size of an organisation's files (an instance or its key) in bytes."""
     return _size_of(organisation_folder(organisation))
 
 
@@ -130,7 +130,7 @@ def _promised(key: int, since: datetime) -> int:
 
 
 def _sentence(stored: int, promised: int) -> str:
-    share = f", of which {promised / 1000**3:.3g} GB for computations" * bool(promised)
+    share = f", {promised / 1000**3:.3g} GB of it for computations" * bool(promised)
     return (
         f"With this, your organisation would take {(stored + promised) / 1000**3:.3g} GB of the "
         f"{settings.ORGANISATION_QUOTA_GB:g} GB that it may use{share}. Remove images, "

@@ -1,6 +1,6 @@
-"""Where the arrays of an organisation lie: plain ``.npy`` and ``.npz`` files, never pickles.
+"""Paths of an organisation's arrays: plain ``.npy`` and ``.npz`` files, never pickles.
 
-These are paths on this host; ``webapp/files/store`` makes files safe, and has them there.
+These are paths on this host; ``webapp/files/store`` stores files safely, and fetches them.
 """
 
 import io
@@ -14,6 +14,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from engine.core.whole_file import whole_file
+from webapp.common.full_disk import require_room
 from webapp.files import store
 
 
@@ -26,26 +27,36 @@ def organisation_folder(organisation: Any) -> Path:
 def array_path(organisation: Any, kind: str, uuid: UUID, suffix: str = ".npz") -> Path:
     """Return the path of one file: ``MEDIA_ROOT/organisation-ID/KIND/UUID.npz``.
 
-    ``kind`` is a plain word (``models``, ``marginals``); the folder is made when missing.
+    ``kind`` is a plain word (``models``, ``marginals``); the folder is made if missing.
     """
+    path = named_path(organisation, kind, uuid, suffix)
+    with store.faults_as_away():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def named_path(organisation: Any, kind: str, uuid: UUID, suffix: str = ".npz") -> Path:
+    """Return the path of :func:`array_path` without making its folder: the store may be away."""
     if not kind.replace("-", "").replace("_", "").isalnum():
         raise ValueError(f"kind: expected a plain word, received {kind!r}.")
-    folder = organisation_folder(organisation) / kind
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / f"{UUID(str(uuid))}{suffix}"
+    return organisation_folder(organisation) / kind / f"{UUID(str(uuid))}{suffix}"
 
 
 def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
     """Write arrays to one ``.npz`` file on this host, whole or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with whole_file(path) as file:
-        np.savez(file, **arrays)
+    with store.faults_as_away():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        require_room(path.parent, sum(array.nbytes for array in arrays.values()))
+        with whole_file(path) as file:
+            np.savez(file, allow_pickle=False, **arrays)
 
 
 def keep_bytes(path: Path, content: bytes | memoryview) -> None:
     """Store a file whole or not at all."""
-    with whole_file(path) as file:
-        file.write(content)
+    with store.faults_as_away():
+        require_room(path.parent, len(content))
+        with whole_file(path) as file:
+            file.write(content)
     store.put(path)
 
 
@@ -57,16 +68,18 @@ def keep_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def keep_file(written: Path, path: Path) -> None:
-    """Store a file that was written elsewhere below ``MEDIA_ROOT``; it takes the name ``path``.
+    """Store a file that was written elsewhere below ``MEDIA_ROOT`` under the name ``path``.
 
     Call it before the transaction whose rows need it: an object store takes its time.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.replace(written, path)
+    with store.faults_as_away():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        require_room(path.parent)
+        os.replace(written, path)
     store.put(path)
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read what :func:`write_arrays` wrote; pickled content is refused."""
+    """Read the arrays that :func:`write_arrays` wrote; pickled content is refused."""
     with np.load(store.get(path), allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}

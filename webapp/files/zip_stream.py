@@ -1,4 +1,4 @@
-"""A ZIP that is sent while it is made: memory stays at one chunk, whatever the batch weighs."""
+"""ZIP that is sent while it is made: memory stays at one chunk, whatever the batch's size."""
 
 import io
 import zipfile
@@ -11,7 +11,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class ZipMember:
-    """A file to be: its name in the archive, its bytes in pieces, and whether packing helps."""
+    """A file to write: its name in the archive, its bytes in pieces, and a flag to compress it."""
 
     name: str
     chunks: Iterable[bytes]
@@ -19,7 +19,7 @@ class ZipMember:
 
 
 class _Drain(io.RawIOBase):
-    """An unseekable sink from which written bytes are taken away again."""
+    """Unseekable sink from which the written bytes are taken."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -44,7 +44,7 @@ def stream_zip(members: Iterable[ZipMember]) -> Iterator[bytes]:
             info = zipfile.ZipInfo(member.name, date_time=EPOCH)
             info.external_attr = 0o644 << 16
             info.compress_type = zipfile.ZIP_DEFLATED if member.compress else zipfile.ZIP_STORED
-            info._compresslevel = 1  # no public name before Python 3.13
+            info._compresslevel = 1  # type: ignore[attr-defined]  # no public name before Python 3.13
             with archive.open(info, "w", force_zip64=True) as target:
                 for chunk in member.chunks:
                     target.write(chunk)
@@ -54,7 +54,7 @@ def stream_zip(members: Iterable[ZipMember]) -> Iterator[bytes]:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Return the names with " (2)", " (3)" put before the suffix of those met before."""
+    """Return unique names: repeated ones get " (2)", " (3)" before the suffix."""
     seen: dict[str, int] = {}
     result = []
     for name in names:

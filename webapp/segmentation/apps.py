@@ -1,17 +1,17 @@
-"""The segmentation application."""
+"""Application configuration of segmentation."""
 
 from django.apps import AppConfig
 
 
 class SegmentationConfig(AppConfig):
-    """Registers what the application adds to shared pages."""
+    """Application that adds segmentation to shared pages."""
 
     name = "webapp.segmentation"
     label = "segmentation"
 
     def ready(self) -> None:
-        """Add the rail's lines, next steps, the home panel, search, demonstration and files."""
-        from webapp.files.left_files import register_needed
+        """Register rail lines, next steps, the home panel, search, demonstration and files."""
+        from webapp.files.orphaned_files import register_needed
         from webapp.segmentation import shared_pages
         from webapp.segmentation.selectors import files
 

@@ -1,4 +1,4 @@
-"""Charts of segmentation: error on held-out images as it falls, and reliability."""
+"""Charts of segmentation: the falling error on held-out images, and reliability."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from webapp.segmentation.uncertainty import ReliabilityBin
 
 
 def held_out_chart(points: Sequence[HeldOutPoint]) -> Chart:
-    """Draw the share of wrong pixels on held-out images against seconds of learning."""
+    """Return the chart of the share of wrong held-out pixels against seconds of learning."""
     errors = [100 * point.error for point in points]
     return line_chart(
         [Series("Wrong pixels on held-out images", [p.seconds for p in points], errors)],
@@ -21,7 +21,7 @@ def held_out_chart(points: Sequence[HeldOutPoint]) -> Chart:
 
 
 def reliability_figure(bins: Sequence[ReliabilityBin]) -> Chart:
-    """Draw how often pixels of a probability were foreground."""
+    """Return the chart of the observed share of foreground against predicted probability."""
     return reliability_chart(
         [(b.predicted, b.observed, b.low, b.high, b.n_pixels) for b in bins],
         title="Can its probabilities be believed?",

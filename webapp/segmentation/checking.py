@@ -1,7 +1,7 @@
-"""How right a learned model is on pictures that it did not learn from: what its page says.
+"""Accuracy of a learned model on images that it was not trained on.
 
-Images held out are predicted and compared just as a prediction of them would be, so that the page
-of the model and the page of the prediction say the same.
+Held-out images are predicted and compared as in a prediction, so that the page of the model and
+the page of the prediction agree.
 """
 
 import math
@@ -20,16 +20,16 @@ MEASURES = ("error", "iou", "log_loss")
 
 
 CHECKING_SHARE = 0.1
-"""Of the time of learning that is kept for the images held out."""
+"""Share of the learning time that is reserved for the held-out images."""
 
 
 def check_held_out(
     context: JobContext, model: Any, held_out: LabelledFiles, max_seconds: float
 ) -> dict[str, Any]:
-    """Predict the images held out, the likelier side of each pixel, and compare at full size.
+    """Predict the held-out images, each pixel by its likelier side, and compare at full size.
 
-    Once the job has taken ``max_seconds`` the images that are left are not compared; nor is a
-    large one that is not through by then.
+    Once the job has taken ``max_seconds``, remaining images are not compared, nor is a large image
+    that is still being predicted at that time.
 
     Returns
     -------
@@ -66,10 +66,9 @@ def check_held_out(
 
 
 def check_classes(counts: Sequence[Confusion]) -> dict[str, Any]:
-    """Summarise painted images that were judged by what never saw them; empty without any.
+    """Return a summary of painted images judged by models not trained on them; empty without any.
 
-    ``classes`` has a row a class over the pixels of all of them; a figure that nothing is known of
-    is None.
+    ``classes`` has a row per class over the pixels of all images; unknown figures are None.
     """
     figures = class_figures(counts)
     if figures is None:
@@ -92,7 +91,7 @@ def _summary(numbers: dict[str, list[float]]) -> dict[str, Any]:
 
 
 def accuracy_of(checked: dict[str, Any]) -> Interval | None:
-    """Return the share of pixels that are right, from a summary; None where there is none."""
+    """Return the share of correct pixels from a summary; None if it has none."""
     error = interval_of(checked, "error")
     if error is None:
         return None
@@ -102,5 +101,5 @@ def accuracy_of(checked: dict[str, Any]) -> Interval | None:
 
 
 def interval_of(checked: dict[str, Any], name: str) -> Interval | None:
-    """Return one measure of a summary; None where it was not taken."""
+    """Return one measure of a summary; None if it was not measured."""
     return Interval(**checked[name]) if name in checked else None

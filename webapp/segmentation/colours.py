@@ -1,8 +1,8 @@
-"""The colours of probability, the same as in ``static/segmentation/colour.js``."""
+"""Colours of probabilities, the same as in ``static/segmentation/colour.js``."""
 
 import numpy as np
 
-# Cividis (Nuñez, Anderton and Renslow 2018): dark blue to yellow, read alike by all eyes.
+# Cividis (Nuñez, Anderton and Renslow 2018): dark blue to yellow, safe for colour blindness.
 _HEX = (
     "00224e00234f00245100255300255400265600275800285900285b00295d002a5f002a61002b62002c64"
     "002c66002d68002e6a002e6c002f6d00306f0030700031700031710132710533710833700c34700f3570"

@@ -1,4 +1,4 @@
-"""A few generated images to try segmentation with: one set with masks, one without."""
+"""Demonstration data of segmentation: a generated set with masks and one without."""
 
 import io
 
@@ -20,7 +20,7 @@ SHAPE = (240, 320)  # height, width in pixels
 
 
 def load_demonstration(organisation: Organisation, user: User) -> str:
-    """Make the two sets unless they are there; return one sentence on what is there."""
+    """Create the two sets unless they exist; return one sentence about them."""
     if ImageSet.objects.filter(organisation=organisation, name=LEARN_SET).exists():
         return "The generated leaf images are there already."
     rng = np.random.default_rng(SEED)

@@ -1,4 +1,4 @@
-"""The size of models that pays, tried on some of the images that a model learns from."""
+"""Choice of the model size that pays off, tested on some of the training images."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,16 +20,16 @@ from webapp.segmentation.models import ImageFile, Segmenter
 from webapp.segmentation.painting.raster import live_factor
 
 AUTO = 0
-"""Of `Segmenter.max_side`: not chosen yet; whatever pays."""
+"""Value of `Segmenter.max_side` that means: choose the size that pays off."""
 
 MOST_TRIED = 16
 
 TRYING_SHARE = 0.25
-"""Of the time of learning that trying sizes may take."""
+"""Share of the learning time for testing sizes."""
 
 
 def settle_detail(context: JobContext, segmenter: Segmenter, learned: LabelledFiles) -> None:
-    """Choose the longest side of models by the mistakes it spares, and note it with the model."""
+    """Choose the longest side of models by the errors it avoids, and store it with the model."""
     if segmenter.max_side != AUTO:
         return
     some = learned.some(MOST_TRIED)
@@ -44,12 +44,12 @@ def settle_detail(context: JobContext, segmenter: Segmenter, learned: LabelledFi
         context.job.parameters["detail"] = _noted(choice)
         context.job.save(update_fields=["parameters"])
     except InvalidProblemError:
-        segmenter.max_side = 200  # learning itself says what is wrong with the masks
+        segmenter.max_side = 200  # learning itself reports the fault of the masks
     Segmenter.objects.filter(pk=segmenter.pk).update(max_side=segmenter.max_side)
 
 
 def scales_to_try(files: Sequence[ImageFile]) -> list[Detail]:
-    """Sizes of models of painted images: what is answered while painting, doubled up to full."""
+    """Return model sizes for painted images: from that of the painting page, doubled up to full."""
     factor = max(live_factor(file.width, file.height) for file in files)
     side = max(16, *(max(file.width, file.height) for file in files))
     scales = [1.0 / factor]
@@ -66,7 +66,7 @@ def painted_detail(
     labels: Any,
     maps: Any,
 ) -> Detail:
-    """The size that pays for painted images; that of the painting page where nothing is to try."""
+    """Return the size that pays off for painted images, or that of the painting page."""
     details = scales_to_try(files)
     if len(details) == 1:
         return details[0]
@@ -101,5 +101,5 @@ def _choose(
 
 
 def _noted(choice: DetailChoice) -> list[list[float]]:
-    """Longest sides and errors, as JSON has them."""
+    """Return the longest sides and their errors as JSON values."""
     return [[float(side), error] for side, error in choice.by_side.items()]

@@ -4,4 +4,4 @@ from webapp.common.errors import Refusal
 
 
 class SegmentationError(Refusal):
-    """A set, model, prediction or mask cannot be made or changed so. Nothing was changed."""
+    """Refusal to create or change a set, model, prediction or mask. Nothing was changed."""

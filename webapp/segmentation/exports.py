@@ -1,17 +1,18 @@
-"""What leaves the application: masks, probabilities, overlays, tables, whole batches."""
+"""Exports of segmentation: masks, probabilities, overlays, tables, whole predictions."""
 
-import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from defusedcsv import csv as safe_csv
 from django.http import Http404
+from numpy.typing import NDArray
 from PIL import Image
 
 from engine.datasets import read_image
+from webapp.common.tables_out import as_csv
 from webapp.files import store
 from webapp.files.contents import FileStore, read_chunks
 from webapp.files.zip_stream import ZipMember, stream_zip, unique_names
@@ -20,6 +21,8 @@ from webapp.segmentation.models import PredictedImage, PredictionBatch
 from webapp.segmentation.object_tables import objects_csv
 from webapp.segmentation.rendering import overlay_picture, png_bytes, read_mask_png
 from webapp.segmentation.services.class_predictions import class_overlay
+from webapp.segmentation.services.known_labels import UNKNOWN
+from webapp.segmentation.services.painting import export_number
 
 COLUMNS = [
     "name",
@@ -47,33 +50,48 @@ def overlay_png(row: PredictedImage) -> bytes:
     contents = FileStore(row.batch.organisation_id)
     marginals = np.load(store.get(row.marginals_path), mmap_mode="r", allow_pickle=False)
     image = read_image(contents.fetch(row.image_digest), name=row.name, view=row.view)
-    if row.batch.segmenter.classes:
-        return png_bytes(class_overlay(image, label_map(row), row.batch.segmenter.classes))
+    if row.batch.model.classes:
+        return png_bytes(class_overlay(image, label_map(row), row.batch.model.classes))
     return png_bytes(overlay_picture(image, marginals, read_mask_png(store.get(row.mask_path))))
 
 
 def labels_tif(row: PredictedImage, *, least: float = 0.0) -> bytes:
-    """Return the number of each pixel's class (of a mask 1 and 0) as a plain 8-bit TIFF.
+    """Return the number of each pixel's class (of a mask 1 and 0) as a plain TIFF.
 
-    Of classes, pixels whose largest probability lies below ``least`` are 0.
+    Classes have the numbers of the label files that they came from. Pixels whose largest
+    probability is below ``least`` are 0, or 255 if 0 is a class.
     """
     buffer = io.BytesIO()
     labels = label_map(row)
-    if least > 0 and row.batch.segmenter.classes:
+    if least > 0 and row.batch.model.classes:
         sides = np.load(store.get(row.marginals_path), mmap_mode="r", allow_pickle=False)
         labels = np.where(sides.max(axis=2) >= least, labels, 0).astype(np.uint8)
+    labels = _numbered(labels, row.batch.model.classes)
     picture = Image.fromarray(labels)
     picture.save(buffer, "TIFF", compression="tiff_adobe_deflate")
     return buffer.getvalue()
 
 
-def coco_json(rows: Iterable[PredictedImage]) -> bytes:
+def _numbered(labels: NDArray[np.uint8], classes: list[dict[str, Any]]) -> NDArray[Any]:
+    """Return labels as the numbers of classes in files; 255 is unknown if 0 is a class."""
+    numbers = {one["value"]: export_number(one) for one in classes}
+    if all(value == number for value, number in numbers.items()):
+        return labels
+    table = np.zeros(256, dtype=np.uint16)
+    for value, number in numbers.items():
+        table[value] = number
+    table[0] = UNKNOWN if 0 in numbers.values() else 0
+    found = table[labels]
+    return found.astype(np.uint8) if max(numbers.values()) <= UNKNOWN else found
+
+
+def coco_json(rows: Sequence[PredictedImage]) -> bytes:
     """Return the objects of some images as a COCO file."""
     return json.dumps(coco(rows), separators=(",", ":")).encode()
 
 
 def done_rows(batch: PredictionBatch) -> list[PredictedImage]:
-    """Return the predicted images of a batch, each knowing the batch that was read already."""
+    """Return the predicted images of a batch, each linked to this batch object."""
     rows = list(batch.images.filter(state=PredictedImage.State.DONE))
     for row in rows:
         row.batch = batch
@@ -81,7 +99,7 @@ def done_rows(batch: PredictionBatch) -> list[PredictedImage]:
 
 
 def numbers_rows(rows: Iterable[PredictedImage]) -> Iterator[list[object]]:
-    """Yield the table of numbers, header first; blanks where no mask is known."""
+    """Yield the table of figures, header first; cells are blank without a known mask."""
     yield list(COLUMNS)
     for row in rows:
         numbers = [row.accuracy, row.iou, row.log_loss, row.error_map, row.error_mpm]
@@ -98,21 +116,19 @@ def numbers_rows(rows: Iterable[PredictedImage]) -> Iterator[list[object]]:
 
 
 def numbers_csv(rows: Iterable[PredictedImage]) -> bytes:
-    """Return the table of numbers as CSV, safe to open in a spreadsheet."""
-    buffer = io.StringIO(newline="")
-    safe_csv.writer(buffer, quoting=csv.QUOTE_MINIMAL).writerows(numbers_rows(rows))
-    return buffer.getvalue().encode("utf-8-sig")
+    """Return the table of figures as CSV."""
+    return as_csv(numbers_rows(rows))
 
 
 def batch_archive(batch: PredictionBatch) -> Iterator[bytes]:
-    """Yield a ZIP of all masks, probabilities and the table of numbers, made while it is sent."""
+    """Yield a ZIP of all masks, probabilities and the table of figures, made while it is sent."""
     return stream_zip(_members(done_rows(batch)))
 
 
 def _members(rows: list[PredictedImage]) -> Iterator[ZipMember]:
     yield ZipMember("numbers.csv", [numbers_csv(rows)], compress=True)
     if rows:
-        table = objects_csv(object_rows(rows), unit=unit_of(rows[0]))
+        table = objects_csv(object_rows(rows), unit=unit_of(rows))
         yield ZipMember("objects.csv", [table], compress=True)
         yield ZipMember("objects.coco.json", _coco_chunks(rows), compress=True)
     names = unique_names(stem(row) for row in rows)

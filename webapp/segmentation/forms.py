@@ -6,6 +6,7 @@ from django import forms
 
 from engine.datasets.picture_view import BRIGHTEST, COLOURS
 from webapp.common import formats
+from webapp.common.forms import field_of
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.selectors.image_sets import (
     image_counts,
@@ -35,7 +36,7 @@ DETAILS = [
 
 
 class ImageSetForm(forms.Form):
-    """Name of a set and of what its masks mark."""
+    """Form of the name of a set and of the object that its masks mark."""
 
     name = forms.CharField(
         max_length=120,
@@ -50,7 +51,7 @@ class ImageSetForm(forms.Form):
 
 
 class ViewForm(forms.Form):
-    """What a person chooses; channels are those of the set's view."""
+    """Form of a set's view; its channels are those of the current view."""
 
     low = forms.FloatField(
         label="Black at percentile",
@@ -64,18 +65,24 @@ class ViewForm(forms.Form):
         label="Size of a pixel (µm)",
         required=False,
         min_value=1e-6,
-        help_text="Blank: areas and lengths are given in pixels.",
+        help_text="For pictures whose files state no size. Blank: their areas are in pixels.",
+    )
+    pixel_size_for_all = forms.BooleanField(
+        label="Use this size for all pictures",
+        required=False,
+        help_text="Also for pictures whose files state another size, where the files are wrong.",
     )
 
     def __init__(self, *args: Any, image_set: ImageSet, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         pages = most_pages(image_set)
-        self.fields["page"].choices = [(0, "The first")] + [
+        page = field_of(self, "page", forms.ChoiceField)
+        page.choices = [(0, "The first")] + [
             (number, f"Page {number + 1}") for number in range(1, min(pages, 500))
         ]
         if pages > 1:
             brightest = (BRIGHTEST, "Of each pixel the brightest of all pages")
-            self.fields["page"].choices = [*self.fields["page"].choices, brightest]
+            page.choices = [*page.choices, brightest]
         else:
             del self.fields["page"]
         colours = [(name, name.capitalize()) for name in COLOURS]
@@ -91,7 +98,7 @@ class ViewForm(forms.Form):
             )
 
     def clean(self) -> dict[str, Any]:
-        """Percentiles ascend."""
+        """Refuse percentiles that do not ascend."""
         data = super().clean() or {}
         low, high = data.get("low"), data.get("high")
         if low is not None and high is not None and low >= high:
@@ -107,11 +114,12 @@ class ViewForm(forms.Form):
             "colours": [data[f"channel_{k}"] for k in range(n_channels)],
             "page": int(data.get("page") or 0),
             "pixel_size": data.get("pixel_size"),
+            "pixel_size_for_all": data.get("pixel_size_for_all", False),
         }
 
 
 class LearnForm(forms.Form):
-    """What to learn from, and how, in words; every default suits a first try."""
+    """Form of a new model: the image sets and settings; every default suits a first try."""
 
     name = forms.CharField(max_length=120)
     image_sets = forms.ModelMultipleChoiceField(
@@ -137,7 +145,7 @@ class LearnForm(forms.Form):
         label="Stop at the latest after",
         choices=TIMES,
         initial="300",
-        help_text="Reading and checking included. Where it is short, what is learned comes from "
+        help_text="Reading and checking included. With little time, the model learns from "
         "fewer images and trees.",
     )
     holdout_percent = forms.IntegerField(
@@ -155,13 +163,13 @@ class LearnForm(forms.Form):
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["image_sets"]
+        field = field_of(self, "image_sets", forms.ModelMultipleChoiceField)
         field.queryset = sets_with_masks(user)
         n_masked = image_counts(user, masked=True)
         with_maps = set(sets_with_maps(user))
-        field.label_from_instance = lambda s: (
-            f"{s.name}: {formats.counted(n_masked[s.pk], 'image')} with masks"
-            f"{maps_in_words(s) if s.pk in with_maps else ''}"
+        field.label_from_instance = lambda obj: (  # type: ignore[method-assign]  # this form's
+            f"{obj.name}: {formats.counted(n_masked[obj.pk], 'image')} with masks"
+            f"{maps_in_words(obj) if obj.pk in with_maps else ''}"
         )
         if with_maps:
             field.help_text = (
@@ -170,7 +178,7 @@ class LearnForm(forms.Form):
             )
 
     def choices(self) -> LearningChoices:
-        """Return what was chosen, as numbers."""
+        """Return the chosen settings as numbers."""
         data = self.cleaned_data
         return LearningChoices(
             restraint=float(data["restraint"]),
@@ -182,7 +190,7 @@ class LearnForm(forms.Form):
 
 
 def maps_in_words(image_set: ImageSet) -> str:
-    """Say after a set's name whether a model learns from its probability maps, and why not."""
+    """Return a sentence on whether a model learns from the set's probability maps, and why not."""
     maps = maps_beside(image_set)
     if maps.n_planes:
         planes = formats.counted(maps.n_planes, "plane")
@@ -197,7 +205,7 @@ def maps_in_words(image_set: ImageSet) -> str:
 
 
 class PaintedForm(forms.Form):
-    """What the page of painting asks before the model is learned that is kept."""
+    """Form on the painting page for learning a model from strokes."""
 
     max_seconds = forms.ChoiceField(
         label="Learn for at most",
@@ -211,7 +219,7 @@ class PaintedForm(forms.Form):
 
 
 class ImportForm(forms.Form):
-    """A model file, and what its sender said of it."""
+    """Form of a model file with the digest that its sender stated."""
 
     file = forms.FileField(
         label="Model file (NPZ)",
@@ -234,7 +242,7 @@ class ImportForm(forms.Form):
 
 
 class PredictForm(forms.Form):
-    """Which model predicts which set."""
+    """Form of a new prediction: the model and the image set."""
 
     image_set = forms.ModelChoiceField(
         ImageSet.objects.none(), label="Images", empty_label="Choose a set"
@@ -253,16 +261,18 @@ class PredictForm(forms.Form):
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        sets = self.fields["image_set"]
+        sets = field_of(self, "image_set", forms.ModelChoiceField)
         sets.queryset = sets_with_images(user)
         n_images = image_counts(user)
-        sets.label_from_instance = lambda s: (
-            f"{s.name} ({formats.counted(n_images[s.pk], 'image')})"
+        sets.label_from_instance = lambda obj: (  # type: ignore[method-assign]  # this form's
+            f"{obj.name} ({formats.counted(n_images[obj.pk], 'image')})"
         )
-        models = self.fields["segmenter"]
+        models = field_of(self, "segmenter", forms.ModelChoiceField)
         models.queryset = ready_segmenters(user)
-        models.label_from_instance = lambda model: f"{model.name} (finds “{model.foreground}”)"
+        models.label_from_instance = lambda obj: (  # type: ignore[method-assign]  # this form's
+            f"{obj.name} (finds “{obj.foreground}”)"
+        )
 
     def clean_readout(self) -> str:
-        """Return the readout that was chosen; left out, the likelier sides."""
+        """Return the chosen readout; if it is missing, the likelier side of each pixel."""
         return self.cleaned_data["readout"] or PredictionBatch.Readout.MARGINAL

@@ -1,4 +1,4 @@
-"""What a stored file is: decoded once, from its content, never from its name."""
+"""Inspection of an uploaded file, decoded once: by its content, never by its name."""
 
 import io
 from collections.abc import Callable
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from engine import InvalidProblemError
-from engine.datasets import read_image, read_mask
-from engine.datasets.foreign_files import HEIC, JPEG_2000, NUMPY, foreign_kind
+from engine.datasets.foreign_files import HEIC, JPEG_2000, NUMPY, unsupported_kind
 from engine.datasets.image_names import mask_stem
 from engine.datasets.image_stacks import ImageStack
-from engine.datasets.picture_view import PictureView, picture_facts, read_deep, show_stack
+from engine.datasets.label_maps import count_labels
+from engine.datasets.masks import MaskReading, understand_mask
+from engine.datasets.picture_view import PictureView, picture_facts, read_picture
 from engine.datasets.probability_maps import read_map
 
 THUMBNAIL_SIDE = 320
@@ -33,16 +34,16 @@ MEDIA_TYPES = {
     HEIC: "image/heic",
     NUMPY: "application/x-npy",
 }
-# MPO, several JPEGs in one file, is opened by the JPEG reader and has none of its own.
+# MPO, several JPEGs in one file, is opened by the JPEG reader.
 OPENED_FORMATS = tuple(kind for kind in MEDIA_TYPES if kind not in {"MPO", JPEG_2000, NUMPY, HEIC})
 LOSSLESS_FORMATS = {"PNG", "GIF", "BMP", "TIFF", "PPM", NUMPY}
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """Size in pixels once upright, media type, whether it reads as a mask, and a small JPEG.
+    """Upright size in pixels, media type, whether it reads as a mask, and a thumbnail JPEG.
 
-    ``facts`` are those that ``ImageFile.facts`` keeps.
+    ``facts`` is stored as ``ImageFile.facts``.
     """
 
     width: int
@@ -57,14 +58,14 @@ ChooseView = Callable[[Any], PictureView | None]
 
 
 def inspect_file(path: Path, name: str, choose: ChooseView = lambda stack: None) -> FileFacts:
-    """Decode a picture whole, so that a file cut off is found now and not when learning.
+    """Decode a whole image, so that a truncated file is found now and not during learning.
 
-    ``choose`` gets the numbers of a deep picture and returns how its set shows it.
+    ``choose`` gets the values of a deep image and returns the view of its set.
 
     Raises
     ------
     InvalidProblemError
-        If it is no readable picture; the sentence names it.
+        If it is not a readable image; the sentence names it.
     """
     width, height, thumbnail, facts = _size_and_thumbnail(path, name, choose)
     kind = picture_format(path)
@@ -72,10 +73,14 @@ def inspect_file(path: Path, name: str, choose: ChooseView = lambda stack: None)
     mask, reason = None, ""
     if kind in LOSSLESS_FORMATS or is_named_so:
         mask, reason = _as_mask(path, name)
+    if mask is not None:
+        facts["mask"] = {"pixels": mask.n_pixels, "objects": mask.n_objects}
+    elif kind in LOSSLESS_FORMATS:
+        facts["labels"] = count_labels(path, name)
     if is_named_so and mask is None:
         facts["not_mask"] = reason
-    elif is_named_so:  # its numbers may be so small that all would be black
-        thumbnail = _thumbnail(mask.astype(np.uint8) * 255)
+    elif is_named_so and mask is not None:  # its values may be so small that it would look black
+        thumbnail = _thumbnail(mask.mask.astype(np.uint8) * 255)
     return FileFacts(
         width=width,
         height=height,
@@ -87,12 +92,12 @@ def inspect_file(path: Path, name: str, choose: ChooseView = lambda stack: None)
 
 
 def inspect_map(path: Path, name: str) -> FileFacts:
-    """Read probabilities of another program whole; ``facts`` tell their planes.
+    """Read another program's probabilities as a whole; ``facts`` holds their planes.
 
     Raises
     ------
     InvalidProblemError
-        If they are none; the sentence names the file.
+        If it holds no probabilities; the sentence names the file.
     """
     try:
         planes = read_map(path, ending=Path(name).suffix)
@@ -113,10 +118,12 @@ def inspect_map(path: Path, name: str) -> FileFacts:
 def _size_and_thumbnail(
     path: Path, name: str, choose: ChooseView
 ) -> tuple[int, int, bytes, dict[str, Any]]:
-    """Width, height, a small JPEG, and facts; all pixels are gone before it is read as a mask."""
-    stack = read_deep(path, name=name)
+    """Return width, height, thumbnail and facts; the pixels are freed before the mask is read."""
+    picture = read_picture(path, name=name)
+    facts: dict[str, Any] = {"bits": 8}
+    size, stack = picture.pixel_size, picture.stack
     if stack is None:
-        pixels, facts = read_image(path, name=name), {"bits": 8}
+        pixels = picture.shown()
     else:
         found = picture_facts(stack)
         facts = {
@@ -124,24 +131,23 @@ def _size_and_thumbnail(
             "bits": found.bits,
             "channels": found.n_channels,
             "pages": found.n_pages,
-            "pixel_size": found.pixel_size,
         }
         if not np.isfinite(stack.planes).any():
             raise InvalidProblemError(f"{name}: holds no finite number.")
-        view = choose(stack)
-        pixels = show_stack(stack, view) if view else read_image(path, name=name)
+        pixels = picture.shown(choose(stack))
         if plain := _plain_as(stack, pixels):
             facts["plain"] = plain
+    facts["pixel_size"] = [size.x, size.y] if size else None
     return pixels.shape[1], pixels.shape[0], _thumbnail(pixels), facts
 
 
 def picture_format(path: Path) -> str:
-    """Return Pillow's name of the format of a picture that was read, from the file's head.
+    """Return Pillow's name of the format of an image, from the file's header.
 
-    A stack that only the reader of deep pictures could make something of is a TIFF.
+    A stack that only the reader of deep images can open is a TIFF.
     """
     with path.open("rb") as file:
-        foreign = foreign_kind(file.read(64))
+        foreign = unsupported_kind(file.read(64))
     if foreign:
         return foreign
     try:
@@ -164,17 +170,17 @@ def jpeg_bytes(picture: Image.Image, *, quality: int) -> bytes:
     return buffer.getvalue()
 
 
-def _as_mask(path: Path, name: str) -> tuple[NDArray[np.bool_] | None, str]:
-    """The mask that a file can be read as, or why not, without its name."""
+def _as_mask(path: Path, name: str) -> tuple[MaskReading | None, str]:
+    """Return a file as a mask, or the reason why it is not one, without its name."""
     try:
-        return read_mask(path, name=name), ""
+        return understand_mask(path, name=name), ""
     except InvalidProblemError as error:
         reason = str(error).removeprefix(f"{name}: ")
         return None, reason[:1].upper() + reason[1:]
 
 
 def _plain_as(stack: ImageStack, pixels: NDArray[np.uint8]) -> str:
-    """What a deep picture is all of in the range of its set, though its values differ."""
+    """Return the single colour of a deep image under its set's range, though its values differ."""
     if pixels.min() < pixels.max() or stack.planes.min() == stack.planes.max():
         return ""
     return "black" if pixels.max() < 128 else "white"

@@ -1,4 +1,4 @@
-"""The two long computations of segmentation: learning a model and predicting a set."""
+"""Jobs of segmentation: learning a model, predicting a set, and removing."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from webapp.files import store
 from webapp.files.contents import StorageFullError, full_disk_explained
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
-from webapp.jobs.registry import Pieces, Queue, Subject, job_kind, nothing_is_kept
+from webapp.jobs.registry import Pieces, Queue, Subject, job_kind, keeps_nothing
 from webapp.segmentation.checking import CHECKING_SHARE, check_classes, check_held_out
 from webapp.segmentation.detail import settle_detail
 from webapp.segmentation.errors import SegmentationError
@@ -41,7 +41,7 @@ from webapp.segmentation.services.removals import KIND, removed_take_away
 from webapp.segmentation.services.waiting_images import rows_make
 from webapp.segmentation.spread_learning import train_linear
 
-USUAL_SECONDS = 1.0  # of predicting an image, until one is predicted
+USUAL_SECONDS = 1.0  # seconds to predict an image, until one is predicted
 PREDICTIONS = Subject("batch", PredictionBatch, "segmentation:prediction", "predictions")
 
 
@@ -55,7 +55,7 @@ PREDICTIONS = Subject("batch", PredictionBatch, "segmentation:prediction", "pred
     axis_label="Log-likelihood of the masks (nats)",
 )
 def learn(context: JobContext) -> Any:
-    """Learn a model from masked images, showing its error on held-out ones as it falls."""
+    """Learn a model from masked images, reporting its error on held-out images."""
     segmenter = Segmenter.objects.get(pk=context.parameters["segmenter"])
     if segmenter.solver == Segmenter.Solver.PAINTED:
         return learn_painted(context, segmenter)
@@ -81,7 +81,7 @@ def learn(context: JobContext) -> Any:
 
 
 def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
-    """Learn classes from strokes; then predict the set, where that was asked for."""
+    """Learn classes from strokes; then predict the set, if requested."""
     trained, used = train_painted(context, segmenter)
     context.raise_if_stopped()
     _keep_model(context, segmenter, trained.model)
@@ -116,7 +116,7 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
 
 
 def _keep_model(context: JobContext, segmenter: Segmenter, model: Any) -> None:
-    """Write the model file where the job keeps it, with all that was reported before."""
+    """Write the model file to the job's folder, with everything reported before."""
     context.flush()
     try:
         with full_disk_explained():
@@ -134,7 +134,7 @@ def _train(
     held_out: LabelledFiles,
     watcher: LearningWatcher,
 ) -> Any:
-    """Learn by the way that was chosen; one with trees is begun anew after an interruption."""
+    """Train with the chosen method, from the job's checkpoint after an interruption."""
     settle_detail(context, segmenter, learned)
     options: dict[str, Any] = {
         "ridge_factor": segmenter.restraint,
@@ -150,27 +150,28 @@ def _train(
         options["loss"] = "likelihood" if is_certified else None
         options["holdout"] = held_out.in_step()
         images, masks, maps = learned.in_step()
+        options["checkpoint"] = context.checkpoint
         return train_boosted_segmentation(images, masks, maps=maps, **options)
     return train_linear(context, segmenter, learned, held_out, options)
 
 
 def _learning_seconds(segmenter: Segmenter, held_out: LabelledFiles) -> float:
-    """Seconds of the limit that learning may take; the rest is for the images held out."""
+    """Return the part of the time limit for learning; the rest is for the held-out images."""
     return segmenter.max_seconds * (1.0 - CHECKING_SHARE if held_out.files else 1.0)
 
 
 def kept_sentence(job: Job) -> str:
-    """Return "5 of 20 images are predicted.", for a prediction that did not come to its end."""
+    """Return "5 of 20 images are predicted." for a prediction that did not finish."""
     rows = PredictedImage.objects.filter(batch=job.parameters["batch"])
     done, total = rows.filter(state=PredictedImage.State.DONE).count(), rows.count()
     total += _unlisted(job)
     if not done:
-        return nothing_is_kept(job)
+        return keeps_nothing(job)
     return f"{done} of {total} image{'s'[: total != 1]} {'is' if done == 1 else 'are'} predicted."
 
 
 def standing(job: Job) -> tuple[int, int]:
-    """Return how many images of a prediction are settled, and of how many."""
+    """Return the number of finished images of a prediction, and of all its images."""
     rows = PredictedImage.objects.filter(batch=job.parameters["batch"])
     counts = rows.aggregate(
         all=Count("pk"), waiting=Count("pk", filter=Q(state=PredictedImage.State.WAITING))
@@ -179,13 +180,13 @@ def standing(job: Job) -> tuple[int, int]:
 
 
 def _unlisted(job: Job) -> int:
-    """Images of a prediction that have no row yet."""
+    """Return the number of images of a prediction that have no row yet."""
     batches = PredictionBatch.objects.filter(pk=job.parameters["batch"])
     return batches.values_list("n_unlisted", flat=True).first() or 0
 
 
 def predicted(job: Job) -> dict[str, Any]:
-    """Return the result of a prediction all of whose images are settled."""
+    """Return the result of a prediction with all images finished."""
     rows = PredictedImage.objects.filter(batch=job.parameters["batch"])
     return {"sentence": predicted_sentence(rows), "batch": job.parameters["batch"]}
 
@@ -200,9 +201,9 @@ def predicted(job: Job) -> dict[str, Any]:
     conclude=predicted,
 )
 def predict(context: JobContext) -> dict[str, Any] | Pieces:
-    """Predict every image of a batch that is not settled yet; a bad image stops none other.
+    """Predict every unfinished image of a batch; a bad image does not stop the others.
 
-    More of them than one piece holds are dealt out to all workers on all hosts.
+    More images than fit in one piece are divided among all workers on all hosts.
     """
     batch = PredictionBatch.objects.filter(pk=context.parameters["batch"]).first()
     if batch is None or not batch.images.exists():
@@ -217,10 +218,10 @@ def predict(context: JobContext) -> dict[str, Any] | Pieces:
 
 
 def _list_images(context: JobContext, batch: PredictionBatch) -> None:
-    """Make the rows that the request left, a few hundred at a time."""
+    """Create the rows that the request left, a few hundred at a time."""
     n_listed = batch.images.count()
     total = n_listed + batch.n_unlisted
-    learned = set(batch.segmenter.learned_digests) if batch.n_unlisted else set()
+    learned = set(batch.model.learned_digests) if batch.n_unlisted else set()
     while batch.n_unlisted:
         context.raise_if_stopped()
         context.report(f"Listing images: {n_listed:,} of {total:,}", n_listed / total)
@@ -232,23 +233,23 @@ def _list_images(context: JobContext, batch: PredictionBatch) -> None:
     verb="Predict",
     queue=Queue.LONG,
     subject=PREDICTIONS,
-    kept=lambda job: "",  # the whole says it
+    kept=lambda job: "",  # the parent job reports it
 )
 def predict_piece(context: JobContext) -> dict[str, Any]:
-    """Predict the images of one piece of a batch, those between two names, both included."""
+    """Predict the images of one piece of a batch: those between two names, both included."""
     first, last = context.parameters["first"], context.parameters["last"]
     rows = PredictedImage.objects.filter(batch=context.parameters["batch"])
     _predict(context, rows.filter(name__gte=first, name__lte=last))
     return {}
 
 
-@job_kind(KIND, verb="Remove", kept=lambda job: "What is left is taken away within a day.")
+@job_kind(KIND, verb="Remove", kept=lambda job: "The rest is deleted within a day.")
 def remove(context: JobContext) -> dict[str, Any]:
-    """Take away the rows and files of a set or prediction that was removed."""
+    """Delete the rows and files of a removed set or prediction."""
     models = {model.__name__: model for model in (ImageSet, PredictionBatch)}
     model = models[context.parameters["model"]]
     target = model.everything.filter(pk=context.parameters["key"]).first()
-    if target is None:  # taken away, and the process was killed before it could say so
+    if target is None:  # deleted by a process that was killed before it could report
         return {"sentence": "All of it is gone."}
 
     def report(n_rows: int) -> None:
@@ -259,12 +260,12 @@ def remove(context: JobContext) -> dict[str, Any]:
 
 
 def _predict(context: JobContext, rows: QuerySet[PredictedImage]) -> None:
-    """Predict the images among these that wait."""
+    """Predict the waiting images among the rows."""
     total = rows.count()
     waiting = list(rows.filter(state=PredictedImage.State.WAITING).select_related("batch"))
     if not waiting:
         return
-    segmenter = waiting[0].batch.segmenter
+    segmenter = waiting[0].batch.model
     load = load_class_model if segmenter.classes else load_segmentation_model
     model = load(store.get(segmenter.path))
     for done, row in enumerate(waiting, start=total - len(waiting)):
@@ -298,10 +299,10 @@ def _seconds_left(context: JobContext, done_now: int, left: int) -> float:
 
 
 def _labelled(context: JobContext, segmenter: Segmenter, purpose: str) -> LabelledFiles:
-    """The files of the job that serve to learn from, or that are held out.
+    """Return the job's files for training, or those held out.
 
-    Once they are read the model notes the very images used: some may have been left out, removed or
-    replaced since the job was queued.
+    Once they are read, the model records the images actually used: some may have been left out,
+    removed or replaced since the job was queued.
     """
 
     reading = ReadingTime(context, segmenter)
@@ -325,7 +326,7 @@ def _labelled(context: JobContext, segmenter: Segmenter, purpose: str) -> Labell
 
 
 def _files(keys: list[str]) -> list[ImageFile]:
-    """The files of these keys, in this order; those removed meanwhile are left out."""
+    """Return the files of these keys, in this order, without those removed meanwhile."""
     found = ImageFile.objects.filter(pk__in=keys, mask__isnull=False)
     by_key = {str(file.pk): file for file in found.select_related("mask", "image_set")}
     return [by_key[key] for key in keys if key in by_key]

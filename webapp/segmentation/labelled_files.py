@@ -1,4 +1,4 @@
-"""Images with masks, read one at a time; what cannot be used is left out and named."""
+"""Labelled images of a job, read one at a time; unusable files are left out and named."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import tee
@@ -18,17 +18,17 @@ MaskArray = NDArray[np.bool_]
 
 
 class LabelledFiles:
-    """Pictures, masks and maps of some files, read in order, and again by whoever begins again.
+    """Images, masks and maps of some files, read in order and repeatedly.
 
-    One bad file stops none other: a picture or mask that is damaged, or a mask that is none or
-    does not fit, or a probability map that is gone, goes to ``left_out`` with its reason.
+    A bad file does not stop the others: a damaged image or mask, a file that is not a mask or does
+    not fit, or a missing probability map is listed in ``left_out`` with its reason.
 
     Parameters
     ----------
     files : sequence of ImageFile, each with its mask
-    on_next : called before each file is read; what it raises ends the reading
-    when_read : called with the files that could be used, once all are read or reading has ended
-    n_planes : planes of the probability map beside each picture; 0 where maps are not looked at
+    on_next : called before each file is read; an exception ends the reading
+    when_read : called with the usable files, once all are read or reading has ended
+    n_planes : planes of the probability map of each image; 0 to ignore maps
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LabelledFiles:
         self._is_noted = True
 
     def some(self, count: int) -> "LabelledFiles":
-        """Up to ``count`` of the files, evenly spread, to be read apart from the others."""
+        """Return up to ``count`` of the files, evenly spread, to be read separately."""
         step = max(1, -(-len(self.files) // count))
         return LabelledFiles(
             self.files[::step],
@@ -56,15 +56,15 @@ class LabelledFiles:
         )
 
     def end_reading(self) -> None:
-        """Say which files were used, where nobody asked for the others: there was no time."""
+        """Report the files used so far, if time ran out before the others were requested."""
         if not self._is_noted:
             self._is_noted = True
             self._when_read(self.used)
 
     def in_step(self) -> tuple[Iterator[ByteImage], Iterator[MaskArray], Iterator[Planes] | None]:
-        """Return pictures, masks and maps, to be gone through together: then one of each is held.
+        """Return images, masks and maps, to be iterated together: then one of each is in memory.
 
-        Where maps are not looked at there is None in their place.
+        If maps are ignored, the third is None.
         """
         if not self._n_planes:
             for_images, for_masks = tee(self._read_all())
@@ -106,7 +106,7 @@ def _read(file: ImageFile, n_planes: int) -> tuple[ByteImage, MaskArray, Planes 
 
 
 def _read_maps(file: ImageFile, image: ByteImage, n_planes: int) -> Planes:
-    """The map beside an image, which another may have taken the place of meanwhile."""
+    """Return the map of an image, which another file may have replaced meanwhile."""
     planes = read_planes(file)
     check_proportions(file.name, planes.shape, image.shape)
     if planes.shape[2] != n_planes:

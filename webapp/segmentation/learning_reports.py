@@ -1,4 +1,4 @@
-"""What pages see of a learning while it goes on, and what they say of the model afterwards."""
+"""Reports on learning for pages: its progress, and the outcome of the model."""
 
 import math
 from pathlib import Path
@@ -22,10 +22,10 @@ REMOVED = "The model was removed meanwhile."
 
 
 class LearningWatcher:
-    """Passes progress on, and keeps the held-out error and two maps of current marginals.
+    """Progress callback that stores the held-out error and two maps of current marginals.
 
-    ``steps`` counts those of all stages: rehearsals on fewer images, then the one on all. After an
-    interruption it counts on from the stage that was gone on with, as the plot does.
+    ``steps`` counts those of all stages: first on fewer images, then on all. After an interruption
+    it continues from the stage that was resumed, as the plot does.
     """
 
     def __init__(self, context: JobContext, segmenter: Segmenter) -> None:
@@ -71,10 +71,10 @@ def _write_preview(path: Path, marginals: np.ndarray) -> None:
 def learning_outcome(
     context: JobContext, trained: Any, steps: int, learned: LabelledFiles, held_out: LabelledFiles
 ) -> dict[str, Any]:
-    """What pages say of the learned model, as JSON values.
+    """Return the outcome of the learned model for pages, as JSON values.
 
-    ``iterations`` are the engine's, of the last stage, which alone looks at all images. ``steps``
-    counts those of all stages: what was reported last, and what came after that report.
+    ``iterations`` are those of the engine's last stage, the only one on all images. ``steps`` are
+    those of all stages: as last reported, plus those after that report.
     """
     figures = trained.result.figures()
     n_learned, left_out = len(learned.used), learned.left_out + held_out.left_out
@@ -101,5 +101,5 @@ def learning_outcome(
 
 
 def finite(value: float | int | str) -> float | int | str | None:
-    """Return the value as JSON can say it: a bound that is not known yet is None."""
+    """Return the value for JSON: None for a bound that is not finite."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

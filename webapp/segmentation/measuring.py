@@ -1,7 +1,8 @@
-"""Objects of predicted images: measured once, on the files' own values, and kept as arrays."""
+"""Measurement of the objects of predicted images, once, on the files' own values."""
 
 import io
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,25 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from engine.datasets import read_image
+from engine.datasets.calibration import PixelSize
 from engine.datasets.picture_view import PictureView, read_deep
 from engine.metrics import ObjectTable, measure_objects
+from engine.metrics.objects import perimeter_of
 from webapp.files import store
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.rendering import read_mask_png
 
-LEAST_PIXELS = 10  # smaller specks are no objects
+PIXELS, MICROMETRES = "px", "um"
+LEAST_PIXELS = 10  # smaller specks are not objects
 COLUMNS = ("value", "number", "area", "perimeter", "row", "column", "mean", "sureness")
+STEPS = ("across", "down", "diagonal")
+"""Columns of a perimeter's steps in pixels; older tables lack them."""
 
 
 def intensities(path: Path | str, view: PictureView | None, *, name: str) -> NDArray[Any]:
-    """Return what a mean intensity is the mean of, shape (height, width).
+    """Return the intensities of an image, shape (height, width).
 
-    Of a deep picture of one channel the file's own values on the page that is shown; of others the
+    For a deep image of one channel they are the file's own values on the page shown; otherwise the
     mean of red, green and blue as shown, 0 to 255.
     """
     stack = read_deep(path, name=name)
@@ -34,8 +40,8 @@ def intensities(path: Path | str, view: PictureView | None, *, name: str) -> NDA
 
 
 def classes_of_row(row: PredictedImage) -> list[dict[str, Any]]:
-    """Return the classes that a prediction tells apart; a mask has one, its foreground."""
-    segmenter = row.batch.segmenter
+    """Return the classes of a prediction; a mask has one, its foreground."""
+    segmenter = row.batch.model
     return segmenter.classes or [{"value": 1, "name": segmenter.foreground, "colour": "#17695a"}]
 
 
@@ -50,8 +56,8 @@ def measure_row(
     Returns
     -------
     (bytes, dict)
-        An ``.npz`` of one array a column of `COLUMNS`, and by the number of the class its share of
-        the pixels, its objects, their area in all and the median one.
+        An ``.npz`` with one array per column of `COLUMNS`, and by class number the share of pixels,
+        the number of objects, their total area and their median area.
     """
     parts: list[list[NDArray[np.float64]]] = []
     summary = {}
@@ -68,7 +74,9 @@ def measure_row(
         }
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **dict(zip(COLUMNS, joined, strict=True)))
+    np.savez_compressed(
+        buffer, allow_pickle=False, **dict(zip((*COLUMNS, *STEPS), joined, strict=True))
+    )
     return buffer.getvalue(), summary
 
 
@@ -83,49 +91,73 @@ def _columns(value: int, table: ObjectTable) -> list[NDArray[np.float64]]:
         table.centre[:, 1],
         table.mean,
         table.sureness,
+        *table.steps.T,
     ]
 
 
-def object_rows(rows: Iterable[PredictedImage]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield image and object, class by class, of every image; lengths in the unit of the set."""
+def object_rows(rows: Sequence[PredictedImage]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield image and object, class by class, of every image; lengths in the unit of the table."""
+    is_measured = unit_of(rows) != PIXELS
     for row in rows:
-        size = row.batch.image_set.pixel_size or 1.0
         names = {float(one["value"]): one["name"] for one in classes_of_row(row)}
         if not row.shares:
             continue  # predicted before objects were measured
-        with np.load(store.get(row.objects_path), allow_pickle=False) as kept:
-            columns = [kept[name].tolist() for name in COLUMNS]
-        for line in zip(*columns, strict=True):
-            found = dict(zip(COLUMNS, line, strict=True))
+        size = row.pixel_size
+        for found in _kept_objects(row, size if is_measured else None):
             found["class"] = names.get(found["value"], "")
-            found["area"] *= size**2
-            found["perimeter"] *= size
-            if found["sureness"] != found["sureness"]:
-                found["sureness"] = None
+            found["pixel_size"] = size
             yield row.name, found
 
 
-def unit_of(row: PredictedImage) -> str:
-    """Return the unit of lengths in tables: um where the size of a pixel is known, else px."""
-    return "um" if row.batch.image_set.pixel_size else "px"
+def _kept_objects(row: PredictedImage, size: PixelSize | None) -> Iterator[dict[str, Any]]:
+    """Yield the stored objects of an image, areas and lengths by the size of a pixel."""
+    with np.load(store.get(row.objects_path), allow_pickle=False) as kept:
+        columns = {name: kept[name] for name in COLUMNS}
+        steps = [kept[name] for name in STEPS if name in kept.files]
+    if size is not None:
+        columns["area"] = columns["area"] * size.area
+        if steps:
+            columns["perimeter"] = perimeter_of(np.stack(steps, axis=1), size.x, size.y)
+        else:
+            columns["perimeter"] = columns["perimeter"] * math.sqrt(size.area)
+    for line in zip(*(values.tolist() for values in columns.values()), strict=True):
+        found = dict(zip(columns, line, strict=True))
+        yield {key: None if value != value else value for key, value in found.items()}
+
+
+def unit_of(rows: Sequence[PredictedImage]) -> str:
+    """Return the unit of lengths in a table of images: um if all state a pixel size, else px."""
+    return MICROMETRES if rows and all(row.pixel_size for row in rows) else PIXELS
+
+
+def sides_of(size: PixelSize | None) -> list[float] | None:
+    """Return the width and height of a pixel for pages and the API."""
+    return [size.x, size.y] if size else None
 
 
 def label_map(row: PredictedImage) -> NDArray[np.uint8]:
-    """Return the number of each pixel's class; of a mask 1 for what was marked, else 0."""
-    if not row.batch.segmenter.classes:
+    """Return the number of each pixel's class; for a mask 1 for foreground, else 0."""
+    if not row.batch.model.classes:
         return read_mask_png(store.get(row.mask_path)).astype(np.uint8)
     with Image.open(store.get(row.mask_path), formats=("PNG",)) as picture:
         return np.asarray(picture, dtype=np.uint8)
 
 
-def coco(rows: Iterable[PredictedImage]) -> dict[str, Any]:
-    """Return objects as COCO does: run-length masks, boxes, areas in pixels."""
+def coco(rows: Sequence[PredictedImage]) -> dict[str, Any]:
+    """Return objects in COCO format: run-length masks, boxes, areas in pixels."""
     categories: dict[str, int] = {}
-    images, annotations = [], []
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
     for number, row in enumerate(rows, start=1):
-        images.append(
-            {"id": number, "file_name": row.name, "width": row.width, "height": row.height}
-        )
+        image: dict[str, Any] = {
+            "id": number,
+            "file_name": row.name,
+            "width": row.width,
+            "height": row.height,
+        }
+        if size := row.pixel_size:
+            image["pixel_size_um"] = [size.x, size.y]
+        images.append(image)
         labels = label_map(row)
         for one in classes_of_row(row):
             category = categories.setdefault(one["name"], len(categories) + 1)
@@ -136,11 +168,32 @@ def coco(rows: Iterable[PredictedImage]) -> dict[str, Any]:
                 shape = _shape(table.labels == index)
                 annotations.append({"id": len(annotations) + 1, **about, **shape})
     named = [{"id": key, "name": name} for name, key in categories.items()]
-    return {"images": images, "annotations": annotations, "categories": named}
+    return {
+        "info": _info(rows),
+        "licenses": [],
+        "images": images,
+        "annotations": annotations,
+        "categories": named,
+    }
+
+
+def _info(rows: Sequence[PredictedImage]) -> dict[str, Any]:
+    """Return the head of a file that COCO's own tools expect."""
+    about: dict[str, Any] = {
+        "description": "Objects",
+        "version": "1.0",
+        "contributor": "Bethe Hall",
+        "url": "",
+    }
+    if rows:
+        made = rows[0].batch.created_at
+        about["description"] = f"Objects of {rows[0].batch.name}"
+        about |= {"year": made.year, "date_created": made.strftime("%Y/%m/%d")}
+    return about
 
 
 def _shape(mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """Counts of runs down the columns, beginning with what is not marked; box and area."""
+    """Return column-wise run lengths, starting with unmarked pixels; box and area."""
     flat = mask.ravel(order="F")
     borders = np.flatnonzero(np.diff(flat)) + 1
     counts = np.diff(np.concatenate([[0], borders, [len(flat)]])).tolist()

@@ -1,25 +1,22 @@
 """Tables of objects as files: CSV and XLSX."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
-from defusedcsv import csv as safe_csv
-from openpyxl import Workbook
-from openpyxl.cell import WriteOnlyCell
+from engine.datasets.calibration import PixelSize
+from webapp.common.tables_out import as_csv, as_xlsx
 
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 Row = dict[str, Any]
-MOST_CELLS_ROWS = 1_048_575  # rows of an XLSX sheet below its header
+MOST_LINES = 1_048_576  # lines of an XLSX sheet, including its header
 
 
 def object_lines(
     rows: Iterable[tuple[str, Row]], *, unit: str, factor: float = 1.0
 ) -> Iterator[list[Any]]:
-    """Yield the header and one line an object; ``rows`` are pairs of image and object.
+    """Yield the header and one line per object; ``rows`` are pairs of image and object.
 
-    Centroids are in pixels of the image, ``factor`` of which a pixel of the mask spans.
+    Centroids are in pixels of the image; a pixel of the mask spans ``factor`` of them.
     """
     yield [
         "image",
@@ -31,6 +28,8 @@ def object_lines(
         "centroid_y_px",
         "mean_intensity",
         "mean_probability",
+        "pixel_width_um",
+        "pixel_height_um",
     ]
     for name, row in rows:
         yield [
@@ -41,38 +40,27 @@ def object_lines(
             _short(row["perimeter"]),
             _short((row["column"] + 0.5) * factor - 0.5),
             _short((row["row"] + 0.5) * factor - 0.5),
-            _short(row["mean"]),
+            "" if row["mean"] is None else _short(row["mean"]),
             "" if row["sureness"] is None else _short(row["sureness"]),
+            *_sides(row.get("pixel_size")),
         ]
 
 
+def _sides(size: PixelSize | None) -> list[float | str]:
+    return [_short(size.x), _short(size.y)] if size else ["", ""]
+
+
 def _short(value: float) -> float:
-    """Six digits are more than any picture tells."""
+    """Return a number with six significant digits, more than any image resolves."""
     return float(f"{value:.6g}")
 
 
 def objects_csv(rows: Iterable[tuple[str, Row]], *, unit: str, factor: float = 1.0) -> bytes:
-    """Return the table as CSV, safe to open in a spreadsheet."""
-    buffer = io.StringIO(newline="")
-    lines = object_lines(rows, unit=unit, factor=factor)
-    safe_csv.writer(buffer, quoting=csv.QUOTE_MINIMAL).writerows(lines)
-    return buffer.getvalue().encode("utf-8-sig")
+    """Return the table of objects as CSV."""
+    return as_csv(object_lines(rows, unit=unit, factor=factor))
 
 
 def objects_xlsx(rows: Iterable[tuple[str, Row]], *, unit: str, factor: float = 1.0) -> bytes:
-    """Return the table as XLSX; text stays text, whatever it begins with."""
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet("Objects")
-    for number, line in enumerate(object_lines(rows, unit=unit, factor=factor)):
-        if number > MOST_CELLS_ROWS:
-            break
-        cells = []
-        for value in line:
-            cell = WriteOnlyCell(sheet, value=value)
-            if isinstance(value, str):
-                cell.data_type = "s"
-            cells.append(cell)
-        sheet.append(cells)
-    buffer = io.BytesIO()
-    book.save(buffer)
-    return buffer.getvalue()
+    """Return the table of objects as XLSX, cut at the length of a sheet."""
+    lines = islice(object_lines(rows, unit=unit, factor=factor), MOST_LINES)
+    return as_xlsx({"Objects": lines})

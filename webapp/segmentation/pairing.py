@@ -1,15 +1,16 @@
-"""Which file is a mask, and of which image: decided by name, corrected by people.
+"""Pairing of masks and probability maps with images, by name or by a person's choice.
 
 ``NAME.mask.png`` (also ``NAME_mask.png``, ``NAME-mask.png``, and ``mask_NAME.png`` where there is
 such an image) is the mask of ``NAME.*``. A lossless
 ``NAME.png`` that looks like a mask, beside ``NAME.jpg``, is its mask as well. Proportions must
-agree. What a person has paired stays as long as the two fit each other. Probabilities,
+agree. A pair made by a person stays as long as the two fit each other. Probabilities,
 ``NAME_probabilities.npy``, belong to ``NAME.*`` by name alone.
 """
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
+from uuid import UUID
 
 from engine.datasets.image_names import (
     is_lossy,
@@ -26,35 +27,35 @@ NO_MASK = "It cannot be read as a mask: white for what is to be found, black for
 
 @dataclass(frozen=True, slots=True)
 class PairingFile:
-    """What pairing needs to know of a file.
+    """Properties of a file that pairing uses.
 
-    ``size`` is width and height in pixels. ``mask_like`` says that its pixels read as a mask, else
-    ``not_mask`` may say why not.
-    ``fixed_role`` and ``fixed_image`` hold what a person decided; ``fixed`` that the partner is not
-    to be guessed.
+    ``size`` is width and height in pixels. ``mask_like``: its pixels read as a mask; otherwise
+    ``not_mask`` may give the reason.
+    ``fixed_role`` and ``fixed_image`` are a person's choices; ``fixed``: the partner must not be
+    guessed.
     """
 
-    key: int
+    key: UUID
     name: str
     size: tuple[int, int]
     mask_like: bool
     not_mask: str = ""
     fixed_role: str | None = None
     fixed: bool = False
-    fixed_image: int | None = None
+    fixed_image: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The role of every file and the image of every paired mask, by key; problems in words."""
+    """Role of every file, image of every paired mask and map, by key; problems in words."""
 
-    roles: dict[int, str]
-    image_of: dict[int, int]
-    problems: dict[int, str]
+    roles: dict[UUID, str]
+    image_of: dict[UUID, UUID]
+    problems: dict[UUID, str]
 
 
 def pair_by_name(files: Iterable[PairingFile]) -> Pairing:
-    """Decide roles and partners for the files of one set."""
+    """Return roles and partners for the files of one set."""
     ordered = sorted(files, key=lambda file: (file.name.casefold(), file.key))
     roles = _roles(ordered)
     images = _by_stem(file for file in ordered if roles[file.key] == "image")
@@ -85,8 +86,9 @@ def pair_by_name(files: Iterable[PairingFile]) -> Pairing:
 
 
 def _by_stem(files: Iterable[PairingFile]) -> dict[str, list[PairingFile]]:
-    """Images by the stems that masks may name them by; a shorter one only where it is nobody's."""
-    shorter, found = {}, {}
+    """Return images by the stems that masks may use; a shorter stem only if no image has it."""
+    shorter: dict[str, list[PairingFile]] = {}
+    found: dict[str, list[PairingFile]] = {}
     for file in files:
         own, *others = picture_stems(file.name)
         found.setdefault(own, []).append(file)
@@ -95,22 +97,22 @@ def _by_stem(files: Iterable[PairingFile]) -> dict[str, list[PairingFile]]:
 
 
 def _stem_of_image(name: str, images: Container[str]) -> str:
-    """The stem of the image that a mask's name points to."""
+    """Return the stem of the image that a mask's name refers to."""
     own = mask_stem(name) or picture_stem(name)
     return own if own in images else prefixed_stem(name, images) or own
 
 
 def _named_alike(mask: PairingFile, images: list[PairingFile]) -> list[PairingFile]:
-    """Those of some images that have the mask's name in small and capital letters too, or all.
+    """Return the images whose names match the mask's in case too, or all if none does.
 
-    Of several the one stays that the mask is paired with already.
+    If the mask is already paired with one of them, return only that one.
     """
     alike = [file for file in images if mask.name.startswith(PurePath(file.name).stem)] or images
     return [file for file in alike if file.key == mask.fixed_image] or alike
 
 
 def pair_problem(mask: PairingFile, image: PairingFile) -> str:
-    """Say why a file cannot be the mask of an image; nothing if it can."""
+    """Return the reason why a file cannot be the mask of an image; "" if it can."""
     if not mask.mask_like:
         return mask.not_mask or NO_MASK
     (columns, rows), (width, height) = mask.size, image.size
@@ -120,7 +122,7 @@ def pair_problem(mask: PairingFile, image: PairingFile) -> str:
 
 
 def _map_problem(file: PairingFile, images: dict[str, list[PairingFile]]) -> str:
-    """Say why a file cannot be the probabilities of an image; nothing if it can."""
+    """Return the reason why a file cannot be the probabilities of an image; "" if it can."""
     stem = map_stem(file.name) or picture_stem(file.name)
     named = images.get(stem, [])
     if len(named) != 1:
@@ -133,7 +135,7 @@ def _map_problem(file: PairingFile, images: dict[str, list[PairingFile]]) -> str
     return ""
 
 
-def _roles(files: list[PairingFile]) -> dict[int, str]:
+def _roles(files: list[PairingFile]) -> dict[UUID, str]:
     photographs = {
         picture_stem(file.name)
         for file in files
@@ -150,12 +152,12 @@ def _roles(files: list[PairingFile]) -> dict[int, str]:
 
 
 def _fixed_pairs(
-    files: list[PairingFile], roles: dict[int, str]
-) -> tuple[dict[int, int], dict[int, str]]:
-    """The pairs that people made; a problem where one of the two was replaced since."""
+    files: list[PairingFile], roles: dict[UUID, str]
+) -> tuple[dict[UUID, UUID], dict[UUID, str]]:
+    """Return the pairs made by people, and a problem if one of the two was replaced since."""
     by_key = {file.key: file for file in files}
-    pairs: dict[int, int] = {}
-    problems: dict[int, str] = {}
+    pairs: dict[UUID, UUID] = {}
+    problems: dict[UUID, str] = {}
     for file in files:
         image = by_key.get(file.fixed_image) if file.fixed_image is not None else None
         if not file.fixed or image is None or roles[image.key] != "image":

@@ -1,4 +1,4 @@
-"""How long a model will take, told from the first image that is read."""
+"""Estimate of the time that learning will take, from the first images read."""
 
 import time
 
@@ -7,19 +7,19 @@ from engine.learning.segmentation.clock import expected_seconds
 from webapp.jobs.context import JobContext
 from webapp.segmentation.models import Segmenter
 
-USUAL_SECONDS = 0.05  # of reading an image, until some are read
+USUAL_SECONDS = 0.05  # seconds to read an image, until some are read
 USUAL_SHAPE = 0.75  # height over width of a model
 
 
 class ReadingTime:
-    """Counts images as they are read, and says what is left: of reading, then of learning."""
+    """Counter of images read, which reports the remaining time for reading and learning."""
 
     def __init__(self, context: JobContext, segmenter: Segmenter) -> None:
         self._context, self._segmenter = context, segmenter
         self._done, self._started = 0, time.monotonic()
 
     def next(self, total: int) -> None:
-        """Say that one more of ``total`` images is read; a second reading counts anew."""
+        """Report that one more of ``total`` images is read; a second reading restarts at 0."""
         if self._done == total:
             self._done, self._started = 0, time.monotonic()
         spent = time.monotonic() - self._started
@@ -32,7 +32,7 @@ class ReadingTime:
         )
 
     def _learning(self, total: int) -> float:
-        """What learning will take; a solver with a limit takes as much as is left of that."""
+        """Return the expected seconds of learning; with a time limit, the time left of it."""
         segmenter = self._segmenter
         limit = max(segmenter.max_seconds - self._context.seconds, 0.0)
         if not segmenter.grows_trees:

@@ -1,4 +1,4 @@
-"""Pictures made for the eye from probabilities and masks: layers, overlays, previews."""
+"""Rendering of probabilities and masks: layers, overlays, previews."""
 
 import gzip
 import io
@@ -36,10 +36,10 @@ def reduced(array: NDArray, factor: int) -> NDArray:
 def pack_layers(
     marginals: NDArray[np.float32], mask: NDArray[np.bool_], truth: NDArray[np.bool_] | None
 ) -> bytes:
-    """Pack what the viewer needs into one gzip file; ``static/segmentation/layers.js`` reads it.
+    """Return the viewer's layers as one gzip file, which ``static/segmentation/layers.js`` reads.
 
-    Probabilities keep 16 bits. They are stored as differences along each row, high and low bytes
-    apart, which is what makes upsampled probabilities compress.
+    Probabilities keep 16 bits. They are stored as differences along each row, with high and low
+    bytes separate, which makes upsampled probabilities compress well.
     """
     height, width = marginals.shape
     factor = view_factor(width, height)
@@ -74,7 +74,7 @@ def overlay_picture(
 
 
 def outline(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the pixels of the mask that touch one outside it."""
+    """Return the pixels of the mask that touch a pixel outside it."""
     padded = np.pad(mask, 1, mode="edge")
     inner = padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
     return mask & ~inner
@@ -86,13 +86,13 @@ def mask_png(mask: NDArray[np.bool_]) -> bytes:
 
 
 def png_bytes(picture: Image.Image) -> bytes:
-    """Return a picture as PNG, packed fast rather than small."""
+    """Return an image as PNG, compressed for speed rather than size."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", compress_level=3)
     return buffer.getvalue()
 
 
 def read_mask_png(path: Path) -> NDArray[np.bool_]:
-    """Read a mask that this application wrote."""
+    """Return a mask that this application wrote."""
     with Image.open(path, formats=("PNG",)) as picture:
         return np.asarray(picture.convert("L")) >= 128

@@ -1,4 +1,4 @@
-"""What segmentation adds to the rail, the home page, the search and the demonstration."""
+"""Contributions of segmentation to the rail, the home page, the search and the demonstration."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ from django.utils.http import urlencode
 
 from webapp.accounts.models import User
 from webapp.common import hooks
-from webapp.common.selectors import counter_of, owned_by
+from webapp.common.selectors import owned_by
 from webapp.segmentation.demonstration import load_demonstration
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.selectors.image_sets import (
@@ -29,12 +29,10 @@ RAIL = (
 
 
 def register() -> None:
-    """Register everything; called once when Django has started."""
+    """Register all contributions; called once when Django has started."""
     for order, (label, icon, url_name, model) in enumerate(RAIL, start=1):
         hooks.register_navigation(
-            hooks.NavigationItem(
-                "Images", label, icon, url_name, order=10 * order, count=_counter(model)
-            )
+            hooks.NavigationItem("Images", label, icon, url_name, order=10 * order, counted=model)
         )
     hooks.register_home_panel(
         hooks.HomePanel("segmentation/_home_panel.html", home_panel, order=60)
@@ -44,19 +42,14 @@ def register() -> None:
     hooks.register_demonstration(load_demonstration, order=60)
 
 
-def _counter(model: type) -> Any:
-    count = counter_of(model)
-    return lambda user: count(user) or ""
-
-
 def home_panel(user: User) -> dict[str, Any] | None:
-    """The newest image sets with what has become of them; None while there are none."""
+    """Return the newest image sets with their models and predictions; None without any."""
     listing = image_set_listing(user, {}, size=SETS_ON_HOME)
     return {"image_sets": listing.rows} if listing else None
 
 
 def next_steps(user: User) -> Iterator[hooks.NextStep]:
-    """Learn where masks wait."""
+    """Return the next steps: learning from sets that have masks."""
     if not user.is_staff_member:
         return
     waiting = list(sets_with_masks(user).filter(segmenters=None)[:STEPS])
@@ -74,11 +67,11 @@ def next_steps(user: User) -> Iterator[hooks.NextStep]:
 
 
 def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
-    """Find image sets and images by a part of their name."""
+    """Return image sets and images by a part of their name."""
     for image_set in owned_by(ImageSet, user).filter(name__icontains=query)[:HITS]:
         yield hooks.SearchHit(image_set.name, "Image set", image_set.get_absolute_url(), "images")
     files = ImageFile.objects.filter(
-        image_set__organisation_id=user.organisation_id,
+        image_set__organisation_id=user.organisation_id or 0,
         image_set__removed_at=None,
         role=ImageFile.Role.IMAGE,
         name__icontains=query,

@@ -1,4 +1,4 @@
-"""Learning on more hosts than one's own, where an installation has them."""
+"""Learning on several hosts, if an installation has them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,10 +16,10 @@ from webapp.segmentation.models import ImageFile, Segmenter
 log = structlog.get_logger(__name__)
 
 ATTEMPTS = 3
-"""With the hosts that are there; after that the job's own host does it alone."""
+"""Attempts with the available hosts; after that the job's own host learns alone."""
 
 PATIENCE = 10.0
-"""Seconds for the scheduler to answer."""
+"""Seconds to wait for the scheduler."""
 
 LOST = "A host went away; going on from the last checkpoint"
 
@@ -31,9 +31,9 @@ def train_linear(
     held_out: LabelledFiles,
     options: dict[str, Any],
 ) -> Any:
-    """Learn linear weights, on all hosts where that is worth it.
+    """Train linear weights, on all hosts if that is faster.
 
-    Where a host is lost meanwhile, learning goes on from its checkpoint with those that are left.
+    If a host is lost meanwhile, learning continues from its checkpoint on the remaining hosts.
     """
     options = options | {"solver": segmenter.solver, "checkpoint": context.checkpoint}
 
@@ -55,7 +55,7 @@ def train_linear(
 
 
 def is_large(segmenter: Segmenter, files: Iterable[ImageFile]) -> bool:
-    """Whether the models of these pictures have so many pixels that other hosts are a help."""
+    """Return True if the models have enough pixels for other hosts to make learning faster."""
     pixels = 0.0
     for file in files:
         shrunk = min(1.0, segmenter.max_side / max(file.width, file.height, 1))

@@ -1,4 +1,4 @@
-"""Means over images with their uncertainty, and whether probabilities can be believed."""
+"""Means over images with their confidence intervals, and calibration of probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 RESAMPLES = 2_000
 FEWEST_RESAMPLES = 200
-# Images drawn for one interval; beyond 10,000 images fewer resamples say as much.
+# Images drawn for one interval; beyond 10,000 images fewer resamples are as precise.
 DRAWN = 20_000_000
-DRAWN_AT_ONCE = 500_000  # what fits into the processor's caches
+DRAWN_AT_ONCE = 500_000  # fits into the processor's caches
 BINS = 10
 # Fixed, so that the same images give the same interval on every page and in every export.
 SEED = 1979
@@ -18,9 +18,9 @@ SEED = 1979
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean over images with the 95 % range of its bootstrap over images.
+    """Mean over images with its 95 % interval from a bootstrap over images.
 
-    ``low`` and ``high`` are None with fewer than two images: one image says nothing of others.
+    ``low`` and ``high`` are None with fewer than two images, which show nothing about others.
     """
 
     mean: float
@@ -31,10 +31,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Pixels whose probability fell between two tenths, over all images.
+    """Pixels whose probability lies in one bin between two tenths, over all images.
 
-    ``predicted`` is their mean probability, ``observed`` the share that is foreground, with its
-    95 % range over images.
+    ``predicted`` is their mean probability, ``observed`` the share of foreground, with its
+    95 % interval over images.
     """
 
     predicted: float
@@ -50,7 +50,7 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
 
 
 def mean_intervals(*columns: Sequence[float]) -> list[Interval]:
-    """Return the mean of each column, which say something else of the same images, one or more."""
+    """Return the mean of each column with its interval; columns are measures of the same images."""
     numbers = np.array(columns, dtype=np.float64).T
     return _intervals(numbers, _resampled_sums(numbers))
 
@@ -74,7 +74,7 @@ def difference_interval(first: Sequence[float], second: Sequence[float]) -> Inte
 def reliability_counts(
     marginals: NDArray[np.float32], mask: NDArray[np.bool_]
 ) -> dict[str, list[float]]:
-    """Count, per tenth of probability: pixels, their summed probability, and foreground pixels."""
+    """Return pixels, summed probability and foreground pixels for each tenth of probability."""
     totals = np.zeros((3, BINS))
     # By rows of about a million pixels, so that temporary arrays stay small.
     step = max(1, 2**20 // max(marginals.shape[1], 1))
@@ -91,7 +91,7 @@ def reliability_counts(
 
 
 def reliability_bins(counts: Sequence[dict[str, list[float]]]) -> list[ReliabilityBin]:
-    """Pool the counts of several images; empty bins are left out."""
+    """Return the reliability bins of several images together; empty bins are left out."""
     if not counts:
         return []
     totals = _totals(counts)
@@ -109,7 +109,7 @@ def means_and_reliability(
 
 
 def _totals(counts: Sequence[dict[str, list[float]]]) -> NDArray[np.float64]:
-    """Return pixels, predicted and observed of each image by bin, shape (images, 3 BINS)."""
+    """Return the pixels, predicted and observed of each image by bin, shape (images, 3 BINS)."""
     keys = ("pixels", "predicted", "observed")
     return np.array([[x for key in keys for x in count[key]] for count in counts], np.float64)
 

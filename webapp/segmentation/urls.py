@@ -1,4 +1,4 @@
-"""Addresses of the segmentation application."""
+"""URL patterns of the segmentation application."""
 
 from django.urls import path
 

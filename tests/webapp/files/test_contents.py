@@ -8,6 +8,8 @@ import pytest
 
 from webapp.files.contents import FileStore, StorageFullError, content_remove
 
+pytestmark = pytest.mark.django_db  # a folder without a mark asks the database
+
 
 def files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]

@@ -170,7 +170,7 @@ def test_the_promises_are_asked_for_once_a_file(bob: User, monkeypatch: pytest.M
 def test_a_run_is_refused_before_it_starts(bob: User, settings: object, kind: str) -> None:
     settings.ORGANISATION_QUOTA_GB = 2e-6
     write(bob, "first", 1500)
-    with pytest.raises(QuotaError, match=r"take 2\.1e-06 GB .* use, of which 6e-07 GB for"):
+    with pytest.raises(QuotaError, match=r"take 2\.1e-06 GB .* use, 6e-07 GB of it for"):
         job_enqueue(user=bob, kind=kind, parameters={}, stores=600)
     assert not Job.objects.exists()
     job_enqueue(user=bob, kind=kind, parameters={}, stores=500)
@@ -184,9 +184,9 @@ def test_a_run_that_stores_nothing_starts_even_then(full: User, kind: str) -> No
 def test_waiting_runs_keep_their_room(bob: User, settings: object, kind: str) -> None:
     settings.ORGANISATION_QUOTA_GB = 2e-6
     first = job_enqueue(user=bob, kind=kind, parameters={}, stores=1500)
-    with pytest.raises(QuotaError, match="GB for computations"):
+    with pytest.raises(QuotaError, match="GB of it for computations"):
         job_enqueue(user=bob, kind=kind, parameters={}, stores=1500)
-    with pytest.raises(QuotaError, match="GB for computations"):
+    with pytest.raises(QuotaError, match="GB of it for computations"):
         write(bob, "file", 600)
     write(bob, "file", 400)
     job_cancel(user=bob, job=first)

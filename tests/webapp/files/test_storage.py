@@ -57,7 +57,7 @@ def test_the_sweep_looks_for_such_files_when_it_starts(monkeypatch: pytest.Monke
     monkeypatch.setattr("tasks.sweeper.drafts_expire", lambda: looked.append("old") or 0)
     monkeypatch.setattr("tasks.sweeper.tidy", lambda: looked.append("part") or 0)
     monkeypatch.setattr("tasks.sweeper.removals_finish", lambda: looked.append("removed") or 0)
-    monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: looked.append("left") or 0)
+    monkeypatch.setattr("tasks.sweeper.remove_orphaned_files", lambda: looked.append("left") or 0)
     sweeper.run()
     assert looked == ["old", "part", "removed", "left"]
 
@@ -93,7 +93,7 @@ def test_a_tidying_that_failed_is_tried_again_within_the_hour(
     monkeypatch.setattr("tasks.sweeper.people_expire", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.tidy", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.removals_finish", lambda: 0)
-    monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: 0)
+    monkeypatch.setattr("tasks.sweeper.remove_orphaned_files", lambda: 0)
     sweeper.run()
     assert tidied == [1, 3]
 

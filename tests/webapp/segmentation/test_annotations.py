@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from engine.core.errors import InvalidProblemError
+from engine.datasets.annotations.coco import unpacked_runs
+from engine.datasets.annotations.raster import paint_strokes
+from engine.datasets.annotations.reading import read_annotations
 from tests.webapp.segmentation.conftest import encoded, picture, upload, zipped
-from webapp.segmentation.annotations import _unpacked_runs, read_annotations
-from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageSet, Stroke
-from webapp.segmentation.painting.raster import paint_strokes
 from webapp.segmentation.services.image_sets import image_set_create
 from webapp.segmentation.services.painting import _strokes
 from webapp.segmentation.services.uploads import upload_take
@@ -90,7 +91,7 @@ def test_coco_polygons_and_runs(bob, image_set) -> None:
 
 def test_packed_runs_are_those_that_coco_tools_write(bob, image_set) -> None:
     """The string is what pycocotools encodes of the runs beside it."""
-    assert _unpacked_runs("61X13mN000`0", "a") == [6, 1, 40, 4, 5, 4, 5, 4, 21]
+    assert unpacked_runs("61X13mN000`0", "a") == [6, 1, 40, 4, 5, 4, 5, 4, 21]
     mask = np.zeros((24, 36), bool)
     mask[3:20, 5:30] = np.random.default_rng(0).random((17, 25)) < 0.5
     flat = mask.ravel(order="F").astype(int)
@@ -130,8 +131,8 @@ def test_a_map_of_three_classes_is_painted_and_255_stays_unknown(bob, image_set,
     assert result.sentence == "Recognised: 3 classes, painted on a.png"
     painted = labels(image_set)
     assert (painted[:, 30:] == 0).all()
-    assert (painted[4:10, 4:20] == 2).all()
-    assert painted[0, 0] == 1
+    assert (painted[4:10, 4:20] == 1).all()
+    assert painted[0, 0] == 3
     image_set.refresh_from_db()
     names = [one["name"] for one in image_set.classes]
     assert names == ["Background", "Class 1", "Class 2"]
@@ -174,9 +175,9 @@ def test_of_classes_and_objects_of_one_picture_voc_s_classes_are_taken(bob, imag
     """Both were refused, and so every export of VOC's and CVAT's layout."""
     three = class_map(THREE)
     files = {"SegmentationClass/a.png": three, "SegmentationObject/a.png": class_map(OBJECTS, "P")}
-    taken, refused = take(bob, image_set, "voc.zip", zipped(files))
-    assert (taken.outcome, refused.outcome) == ("added", "refused")
-    assert "SegmentationClass" in refused.sentence
+    taken, left = take(bob, image_set, "voc.zip", zipped(files))
+    assert (taken.outcome, left.outcome) == ("added", "left out")
+    assert "SegmentationClass" in left.sentence
     assert names_of(image_set) == ["Background", "Class 1", "Class 2"]
 
 
@@ -224,13 +225,6 @@ def test_coco_may_leave_out_how_large_its_images_are(bob, image_set) -> None:
     assert result.sentence == "Recognised: 1 class, painted on a.png"
 
 
-def test_outlines_of_qupath_are_refused_by_name(bob, image_set) -> None:
-    """The ending geojson was taken for a picture's."""
-    content = json.dumps({"type": "FeatureCollection", "features": []}).encode()
-    (result,) = take(bob, image_set, "a.geojson", content)
-    assert "is GeoJSON (QuPath)" in result.sentence
-
-
 def test_a_zip_brings_pictures_before_what_is_about_them(bob, image_set) -> None:
     files = {"0.json": json.dumps(coco(images=[
         {"id": 7, "file_name": "b.png", "width": 36, "height": 24}
@@ -242,14 +236,14 @@ def test_a_zip_brings_pictures_before_what_is_about_them(bob, image_set) -> None
 @pytest.mark.parametrize(
     ("tree", "reason"),
     [
-        ({"a": 1}, "neither COCO nor labelme"),
-        ([1], "neither COCO nor labelme"),
+        ({"a": 1}, "of no program that is read here"),
+        ([1], "of no program that is read here"),
         (coco(images=[{"id": 7, "file_name": "z.png", "width": 36, "height": 24}]), "not in this"),
         (coco(images=[{"id": 7, "file_name": "a.png", "width": 99, "height": 24}]), "99 x 24"),
         (coco(images=[]), "annotation 1 is of image 7, which is not in its list"),
         (coco(annotations=[]), "has no annotations"),
         (labelme(shapes=[]), "has no annotations"),
-        (labelme(shapes=[{"label": " ", "points": [[1, 1]]}]), "A shape has no label"),
+        (labelme(shapes=[{"label": " ", "points": [[1, 1]]}]), "a shape has no label"),
         (coco(annotations=[{"image_id": 7, "category_id": 3, "bbox": [1, 1, 2, 2]}]), "is a box"),
         (coco(annotations=[{"image_id": 7, "category_id": 3,
               "segmentation": {"counts": "PPYo0", "size": [24, 36]}}]), "do not fill"),
@@ -369,8 +363,9 @@ def test_masks_and_maps_of_numpy_are_taken(bob, image_set) -> None:
     ("tree", "reason"),
     [
         ([{"image_id": 1, "category_id": 1, "segmentation": {}}], "results of COCO without"),
-        ({"type": "FeatureCollection", "features": []}, "GeoJSON (QuPath)"),
-        ({"_via_img_metadata": {}}, "a project of VIA"),
+        ({"project": {}, "metadata": {}, "view": {}}, "a project of VIA 3"),
+        ([{"data": {}, "annotations": []}], "is of Label Studio"),
+        ({"objects": [], "size": {}}, "is of Supervisely"),
     ],
 )
 def test_annotations_of_other_programs_are_named(bob, image_set, tree, reason) -> None:
@@ -399,5 +394,5 @@ def test_files_of_other_kinds_are_named_and_leave_nothing(
 @pytest.mark.parametrize("escape", [r"\u0000", r"\ud800"])
 def test_names_that_no_database_takes_are_refused(escape: str) -> None:
     content = b'{"shapes": [], "imagePath": "%s.png"}' % escape.encode()
-    with pytest.raises(SegmentationError, match="is not whole JSON"):
+    with pytest.raises(InvalidProblemError, match="is not whole JSON"):
         read_annotations(content, "a.json")

@@ -52,7 +52,7 @@ def test_from_strokes_to_counts_and_files(client_of, bob, alice, painted) -> Non
     client = client_of(alice)
     model_page = client.get(segmenter.get_absolute_url()).content.decode()
     assert "each block of it was" in model_page
-    assert model_page.count("Of its pixels, found") > 1
+    assert model_page.count("Recall") > 1
     assert "these numbers flatter" in client.get(painted.get_absolute_url()).content.decode()
     page = client.get(rows[1].get_absolute_url()).content.decode()
     assert "data-looking" in page

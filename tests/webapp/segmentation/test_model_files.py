@@ -3,12 +3,17 @@
 import hashlib
 import io
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from PIL import Image
 
+from engine.cli.main import main
 from webapp.segmentation.models import Segmenter
+
+STRANGERS = Path(__file__).parents[2] / "datasets/strangers/arrays"
 
 URL = "/image-models/import/"
 
@@ -69,6 +74,23 @@ def test_what_is_no_model_is_refused_in_words(client_of, bob, exported, segmente
     assert answer.status_code == 422
     assert "Nothing was imported." in answer.content.decode()
     assert Segmenter.objects.count() == 1
+
+
+@pytest.mark.parametrize("name", ["npz_4.npz", "npz_10.npz"])
+def test_a_model_file_whose_bytes_are_damaged_is_named_so(
+    client_of, bob, name, tmp_path, capsys
+) -> None:
+    """The import page answered with 500, the command line with a traceback."""
+    content = (STRANGERS / name).read_bytes()
+    answer = client_of(bob).post(URL, form(content))
+    assert answer.status_code == 422
+    assert "not a whole model file" in answer.content.decode()
+    assert not Segmenter.objects.exists()
+    picture = tmp_path / "a.png"
+    Image.new("RGB", (9, 9)).save(picture)
+    words = ["segment", "predict", "--model", STRANGERS / name, "--images", tmp_path]
+    assert main([*map(str, words), "--out", str(tmp_path / "out")]) == 2
+    assert "not a whole model file" in capsys.readouterr().err
 
 
 def test_another_file_than_the_one_that_was_meant_is_refused(client_of, bob, exported) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from django.test import Client
 
+from engine.datasets.annotations.raster import paint_strokes
 from tests.webapp.segmentation.conftest import encoded, picture
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
 from webapp.segmentation.painting import client as warm_client
-from webapp.segmentation.painting.raster import live_size, paint_strokes
+from webapp.segmentation.painting.raster import live_size
 from webapp.segmentation.painting.warm import Warm
 from webapp.segmentation.services import painting
 from webapp.segmentation.services.image_sets import image_set_create

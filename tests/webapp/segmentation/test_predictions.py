@@ -169,11 +169,11 @@ def test_a_job_given_up_says_what_is_predicted(bob, batch) -> None:
         state=JobState.RUNNING,
         worker="elsewhere:1:1",
         heartbeat_at=None,
-        attempt=settings.JOB_MAX_ATTEMPTS,
+        deaths=settings.JOB_MAX_DEATHS,
     )
     assert jobs_sweep()["given_up"] == 1
     batch.job.refresh_from_db()
-    assert "was given up. 2 of 3 images are predicted. It may" in batch.job.error
+    assert "it was given up. 2 of 3 images are predicted. It may" in batch.job.error
 
 
 def test_what_a_cancelled_job_left_is_predicted_by_another(client_of, alice, bob, batch) -> None:

@@ -4,6 +4,7 @@ import pytest
 from django.urls import NoReverseMatch, resolve, reverse
 
 from tests.webapp.test_addresses import CLIMBING, NONSENSE, answers, written_tables
+from webapp.audit.models import AuditLine
 from webapp.segmentation.urls import urlpatterns
 from webapp.segmentation.views.predicted_images import FILES
 
@@ -195,3 +196,19 @@ def test_senseless_queries_show_the_usual_page(client_of, bob, image_set, batch)
         f"/predictions/{batch.pk}/live/?order=%27",
     ):
         assert client.get(url).status_code == 200, url
+
+
+def test_head_answers_as_get_and_leaves_no_line(client_of, bob, addresses) -> None:
+    """Of a file that nobody reads nothing is on record."""
+    client = client_of(bob)
+    files = 0
+    for name, url in addresses.items():
+        if client.get(url).status_code != 200:
+            continue
+        before = AuditLine.objects.count()
+        head = client.head(url)
+        assert head.status_code == 200, name
+        assert not head.getvalue(), name
+        assert AuditLine.objects.count() == before, name
+        files += not head["Content-Type"].startswith("text/html")
+    assert files > 5

@@ -287,7 +287,7 @@ def test_a_model_deleted_while_it_is_learned_leaves_no_weights(bob, image_set, m
     run_job(job.pk, watched=False)
     job.refresh_from_db()
     assert job.state == JobState.CANCELLED
-    assert job.sentence.endswith(" s. Nothing was changed.")
+    assert job.sentence.endswith(" s. The model “Leaf model” was removed. Nothing was changed.")
     assert not path.exists()
 
 

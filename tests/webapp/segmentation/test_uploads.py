@@ -17,7 +17,7 @@ from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile
 from webapp.segmentation.services import removals, uploads
 from webapp.segmentation.services.image_sets import contents_release, mask_pair
-from webapp.segmentation.services.uploads import upload_take
+from webapp.segmentation.services.uploads import UploadChoices, upload_take
 
 HEIC = Path(__file__).resolve().parents[2] / "datasets/data"
 
@@ -235,7 +235,9 @@ def test_a_replacement_of_another_size_ends_a_pair_made_by_hand(bob, image_set, 
 
 
 def test_as_name_replaces_under_the_old_name(bob, image_set, image) -> None:
-    (result,) = take(bob, image_set, "other.jpg", encoded(picture(5)), as_name=image.name)
+    (result,) = take(
+        bob, image_set, "other.jpg", encoded(picture(5)), choices=UploadChoices(as_name=image.name)
+    )
     assert (result.name, result.outcome) == (image.name, "replaced")
 
 

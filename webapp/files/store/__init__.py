@@ -1,13 +1,13 @@
-"""Where files of all organisations lie: one interface, three homes.
+"""Store of the files of all organisations: one interface, three homes.
 
-A local folder, a folder that all hosts share (``MEDIA_ROOT``), or a bucket of an object store of
-the S3 kind (``STORE_URL``), for which ``MEDIA_ROOT`` is a cache of this host. Everybody works with
+The home is a local folder, a folder that all hosts share (``MEDIA_ROOT``), or a bucket of an S3
+object store (``STORE_URL``), for which ``MEDIA_ROOT`` is a cache of this host. All code works with
 paths below ``MEDIA_ROOT``: :func:`get` makes a file present there before it is read or mapped into
-memory, :func:`put` makes one that was written there safe.
+memory, :func:`put` stores a file that was written there safely.
 
-A name is never given two contents: what people upload is named by its digest, what a job makes by
-an identifier of its own. Only what is rewritten while a job runs (its checkpoint, its previews) is
-asked for with ``fresh``, which looks into the home each time.
+A name never gets two contents: uploads are named by their digest, results of a job by an identifier
+of their own. Only files rewritten while a job runs (its checkpoint, its previews) are requested
+with ``fresh``, which looks into the home each time.
 """
 
 from webapp.files.store.access import (
@@ -22,6 +22,7 @@ from webapp.files.store.access import (
     store,
     tidy,
 )
+from webapp.files.store.faults import faults_as_away, is_fault
 from webapp.files.store.protocol import Store, StoreAwayError, StoredFile, UnreadableFileError
 
 __all__ = [
@@ -30,9 +31,11 @@ __all__ = [
     "StoredFile",
     "UnreadableFileError",
     "check",
+    "faults_as_away",
     "files",
     "get",
     "hold",
+    "is_fault",
     "persevering",
     "put",
     "remove",

@@ -1,4 +1,4 @@
-"""The store of this installation, and how whoever uses it bears that it is away for a while."""
+"""Store of this installation, with waiting for a home that is away for a while."""
 
 import os
 import time
@@ -25,30 +25,35 @@ from webapp.files.store.protocol import (
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-PATIENCE_SECONDS = 900.0  # for one file that a home does not give although it answers
-# What a job does between two attempts; pages have nobody who would wait for them.
+PATIENCE_SECONDS = 900.0  # for one file that a home which answers does not return
+# Waiting of a job between two attempts; pages do not wait.
 _wait: ContextVar[Callable[[], None] | None] = ContextVar("wait", default=None)
 
 
 def store() -> Store:
-    """Return the home of the files, as the settings say; connections are of this process."""
+    """Return the home of the files by the settings; connections belong to this process."""
     return _store(settings.STORE_URL, Path(settings.MEDIA_ROOT), os.getpid())
 
 
 @lru_cache(maxsize=4)
 def _store(url: str, root: Path, process: int) -> Store:
     if not url:
-        return FolderStore(root)
+        return FolderStore(root, _has_mark)
     from webapp.files.store.bucket import BucketStore  # boto3 is slow to load
 
     return BucketStore(url, root, cache_bytes=int(settings.STORE_CACHE_GB * 1e9))
 
 
+def _has_mark() -> bool:
+    """Return True if the database belongs to a store that was seen before."""
+    return Installation.objects.filter(pk=1).exclude(store_mark="").exists()
+
+
 @contextmanager
 def persevering(wait: Callable[[], None]) -> Iterator[None]:
-    """Within the block, ask a store that is away again; ``wait`` is called in between.
+    """Within the block, retry while the store is away; ``wait`` is called between attempts.
 
-    It sleeps, and raises what ends the waiting.
+    It sleeps, and raises an error to end the waiting.
     """
     token = _wait.set(wait)
     try:
@@ -58,9 +63,9 @@ def persevering(wait: Callable[[], None]) -> Iterator[None]:
 
 
 def _ask(action: Callable[[], T], *, patience: float = PATIENCE_SECONDS) -> T:
-    """Return what the home answers; in a job, as often as it takes while the home is away.
+    """Return the home's answer; in a job, retry as long as the home is away.
 
-    One that answers, but so many seconds not to this, will not do so later either.
+    A home that answers, but for ``patience`` seconds not to this request, will not do so later.
     """
     refused_since: float | None = None
     while True:
@@ -81,7 +86,7 @@ def _ask(action: Callable[[], T], *, patience: float = PATIENCE_SECONDS) -> T:
 
 
 def _answers() -> bool:
-    """Whether the home says which one it is."""
+    """Return True if the home answers with its mark."""
     try:
         return bool(store().read_mark())
     except StoreAwayError:
@@ -89,27 +94,34 @@ def _answers() -> bool:
 
 
 def get(path: Path, *, fresh: bool = False, patience: float = PATIENCE_SECONDS) -> Path:
-    """Return ``path``, at which the file is now, if there is one.
+    """Return ``path``, fetched from the home if the file exists.
 
     Raises
     ------
     StoreAwayError
         While the home does not answer; in a job only once it is cancelled.
     UnreadableFileError
-        In a job, when the home answers but for ``patience`` seconds does not give this file.
+        In a job, if the home answers but does not return this file for ``patience`` seconds.
     """
     _ask(lambda: store().get(path, fresh=fresh), patience=patience)
     return path
 
 
 def put(path: Path) -> Path:
-    """Return ``path``, whose file, written whole, is safe now; StoreAwayError as :func:`get`."""
-    _ask(lambda: store().put(path))
+    """Store the whole file at ``path`` safely and return ``path``; StoreAwayError as :func:`get`.
+
+    If files are written into the home itself, a home that was away lacks the file, and waiting
+    does not bring it there. The error is raised at once, and a job writes again.
+    """
+    if store().is_in_place:
+        store().put(path)
+    else:
+        _ask(lambda: store().put(path))
     return path
 
 
 def remove(path: Path) -> None:
-    """Remove a file or folder. While the home is away it stays, for the daily walk to remove."""
+    """Remove a file or folder. If the home is away it stays, and the daily walk removes it."""
     try:
         store().remove(path)
     except StoreAwayError as error:
@@ -117,7 +129,7 @@ def remove(path: Path) -> None:
 
 
 def remove_alike(folder: Path, beginning: str) -> None:
-    """Remove the files of a folder whose names begin alike, as :func:`remove` does one."""
+    """Remove the files of a folder with the same beginning of the name, as :func:`remove` does."""
     try:
         for file in list(store().files(folder)):
             if file.path.name.startswith(beginning):
@@ -127,13 +139,13 @@ def remove_alike(folder: Path, beginning: str) -> None:
 
 
 def files(folder: Path) -> Iterator[StoredFile]:
-    """Yield what the home has below a folder."""
+    """Yield the files of the home below a folder."""
     return iter(_ask(lambda: list(store().files(folder))))
 
 
 @contextmanager
 def hold(target: Path) -> Iterator[list[Path]]:
-    """Begin a copy of everything; yields the paths still to be copied, which stay meanwhile."""
+    """Begin a copy of everything; yield the paths still to be copied, which stay meanwhile."""
     home = store()
     try:
         yield home.hold(target)
@@ -142,12 +154,12 @@ def hold(target: Path) -> Iterator[list[Path]]:
 
 
 def tidy() -> int:
-    """Remove what was left half done, and copies that nobody used for long; return how many."""
+    """Remove half-written files and long unused copies; return their number."""
     return store().tidy()
 
 
 def check() -> None:
-    """Try the store, and that it is the one which belongs to the database.
+    """Check that the store answers, and that it belongs to the database.
 
     Raises
     ------
@@ -176,4 +188,4 @@ def check() -> None:
     except OSError as error:
         raise StoreAwayError(str(error)) from error
     finally:
-        home.remove(probe)
+        remove(probe)

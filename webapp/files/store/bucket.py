@@ -1,10 +1,11 @@
-"""Files in a bucket of an object store of the S3 kind, with copies in a folder of this host."""
+"""Files in a bucket of an S3 object store, with copies in a folder of this host."""
 
 import contextlib
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -24,11 +25,11 @@ from webapp.files.store.protocol import MARK, UNFINISHED_SECONDS, StoreAwayError
 log = structlog.get_logger(__name__)
 
 _HOLD = ".held"  # a mark that a backup sets while it copies
-_HOLD_SECONDS = 24 * 3600  # a backup that was killed holds no longer
-_USED_SECONDS = 3600.0  # a copy that was used since is not removed, whatever room it takes
+_HOLD_SECONDS = 24 * 3600  # seconds after which the mark of a killed backup is ignored
+_USED_SECONDS = 3600.0  # seconds: a copy used since then is not removed, whatever room it takes
 _ABSENT = {"404", "NoSuchKey", "NotFound"}
-_UNABLE = {"501", "NotImplemented", "MethodNotAllowed"}  # as some stores of the S3 kind answer
-# Parts of 16 MB, of which a cut loses no more; each is checked by its sum on both sides.
+_UNABLE = {"501", "NotImplemented", "MethodNotAllowed"}  # answer of some S3 stores
+# Parts of 16 MB: a broken connection loses no more. Both sides verify the checksum of each.
 _TRANSFER = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=16 << 20)
 _CLIENT = Config(
     connect_timeout=3,
@@ -41,18 +42,20 @@ T = TypeVar("T")
 
 
 class BucketStore:
-    """The bucket is the home; ``root`` holds copies, of which the least used make room.
+    """Store with a bucket as home; ``root`` holds copies, and the least recently used make room.
 
     Parameters
     ----------
     url : str
-        ``s3://BUCKET/PREFIX?endpoint=https://store.example&region=eu-1``. Who asks is said by
-        ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``, or by the machine's own role.
+        ``s3://BUCKET/PREFIX?endpoint=https://store.example&region=eu-1``. The credentials are
+        ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``, or the machine's own role.
     root : Path
-        Of the copies; a folder of this host alone.
+        Folder of the copies, on this host alone.
     cache_bytes : int
-        How much they may take.
+        Limit of the copies' size.
     """
+
+    is_in_place = False
 
     def __init__(self, url: str, root: Path, *, cache_bytes: int) -> None:
         parts = urlsplit(url)
@@ -67,11 +70,11 @@ class BucketStore:
             region_name=options.get("region", ["us-east-1"])[0],
             config=_CLIENT,
         )
-        # Asked to wait for "100 Continue", botocore reads for ever where the line is cut within it.
+        # With "Expect: 100-continue", botocore reads for ever if the answer breaks off within.
         self._client.meta.events.unregister("before-call.s3", add_expect_header)
 
     def put(self, path: Path) -> None:
-        """Send a file; it shows whole or not at all."""
+        """Send a file; it appears whole or not at all."""
         self._ask(
             lambda: self._client.upload_file(str(path), self._bucket, self._key(path),
                                              Config=_TRANSFER)
@@ -98,13 +101,13 @@ class BucketStore:
         return True
 
     def has(self, path: Path) -> bool:
-        """Ask the bucket."""
+        """Return True if the bucket has the file."""
         return self._head(self._key(path)) is not None
 
     def remove(self, path: Path) -> None:
-        """Remove the copy, and from the bucket unless a backup is being made.
+        """Remove the copy, and the object unless a backup is being made.
 
-        What stays for that reason has no row; the daily walk removes it.
+        An object that stays for that reason has no row; the daily walk removes it.
         """
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -118,11 +121,10 @@ class BucketStore:
         if not path.suffix:  # may be a folder
             for entry in self._listed(f"{key}/"):
                 name = entry["Key"]
-                self._ask(lambda name=name: self._client.delete_object(
-                    Bucket=self._bucket, Key=name))  # fmt: skip
+                self._ask(partial(self._client.delete_object, Bucket=self._bucket, Key=name))
 
     def files(self, folder: Path) -> Iterator[StoredFile]:
-        """List what lies below a folder."""
+        """List the files below a folder."""
         prefix = self._prefix if folder == self.root else f"{self._key(folder)}/"
         for entry in self._listed(prefix):
             name = entry["Key"].removeprefix(self._prefix)
@@ -131,14 +133,14 @@ class BucketStore:
                 yield StoredFile(self.root / name, entry["Size"], modified)
 
     def hold(self, target: Path) -> list[Path]:
-        """List everything; nobody removes anything from now on."""
+        """List everything; from now on no file is removed."""
         self._ask(lambda: self._client.put_object(
             Bucket=self._bucket, Key=self._prefix + _HOLD, Body=b""))  # fmt: skip
         target.mkdir(mode=0o700)
         return [file.path for file in self.files(self.root)]
 
     def release(self) -> None:
-        """Let files be removed again."""
+        """Allow the removal of files again."""
         self._ask(lambda: self._client.delete_object(
             Bucket=self._bucket, Key=self._prefix + _HOLD))  # fmt: skip
 
@@ -159,21 +161,21 @@ class BucketStore:
             Bucket=self._bucket, Key=self._prefix + MARK, Body=mark.encode()))  # fmt: skip
 
     def tidy(self) -> int:
-        """End transfers that were cut off a day ago, and make room among the copies."""
+        """Abort transfers that broke off a day ago, and make room among the copies."""
         return self._end_transfers() + remove_parts(self.root) + self._trim()
 
     def _end_transfers(self) -> int:
         ended = 0
         for upload in self._ask(self._transfers):
             if upload["Initiated"].timestamp() < time.time() - UNFINISHED_SECONDS:
-                self._ask(lambda upload=upload: self._client.abort_multipart_upload(
-                    Bucket=self._bucket, Key=upload["Key"], UploadId=upload["UploadId"]
-                ))  # fmt: skip
+                key, upload_id = upload["Key"], upload["UploadId"]
+                abort = self._client.abort_multipart_upload
+                self._ask(partial(abort, Bucket=self._bucket, Key=key, UploadId=upload_id))
                 ended += 1
         return ended
 
     def _transfers(self) -> list[Any]:
-        """Transfers that have not ended; none where the store cannot list them."""
+        """Return unfinished transfers; none if the store cannot list them."""
         pages = self._client.get_paginator("list_multipart_uploads")
         try:
             found = list(pages.paginate(Bucket=self._bucket, Prefix=self._prefix))
@@ -185,7 +187,7 @@ class BucketStore:
         return [upload for page in found for upload in page.get("Uploads", [])]
 
     def _trim(self) -> int:
-        """Remove the copies that were used least recently, until the rest fits."""
+        """Remove the least recently used copies until the rest fits."""
         copies, total, removed = [], 0, 0
         for folder, _, names in os.walk(self.root):
             for name in names:
@@ -210,7 +212,7 @@ class BucketStore:
         return held is not None and held["LastModified"].timestamp() > time.time() - _HOLD_SECONDS
 
     def _head(self, key: str) -> Any:
-        """What the bucket says of an object; None when it has none."""
+        """Return the bucket's answer on an object; None if it has none."""
         try:
             return self._client.head_object(Bucket=self._bucket, Key=key)
         except ClientError as error:
@@ -240,12 +242,12 @@ def _words(error: Exception) -> str:
 
 
 def _tag_path(path: Path) -> Path:
-    """Where this host notes which state of a rewritten file its copy is."""
+    """Return the path where this host notes the version of its copy of a rewritten file."""
     return path.with_name(f".{path.name}.tag")
 
 
 def _note_use(path: Path) -> None:
-    """Note that a copy is used, also where the disk is mounted without times of access."""
+    """Record the use of a copy, even on a disk mounted without access times."""
     with contextlib.suppress(OSError):
         found = path.stat()
         if found.st_atime < time.time() - _USED_SECONDS / 4:

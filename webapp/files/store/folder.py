@@ -1,54 +1,66 @@
-"""Files in a folder: of this host, or one that all hosts mount."""
+"""Files in a folder of this host, or in one that all hosts mount."""
 
 import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from engine.core.whole_file import whole_file
+from webapp.files.store.faults import faults_as_away
 from webapp.files.store.protocol import MARK, UNFINISHED_SECONDS, StoreAwayError, StoredFile
 
-# Folders whose mark was seen by this process or one that it was forked from. A new installation has
+# Folders whose mark this process, or one that it was forked from, has seen. A new installation has
 # no mark yet.
 _marked: set[Path] = set()
 
 
 class FolderStore:
-    """The path of a file is its home; nothing is copied.
+    """Store whose files have their paths as home; nothing is copied.
 
-    A shared folder that is not mounted looks like an empty one. Its mark tells them apart: a file
-    that is missing is missing only where the mark is there.
+    A shared folder that is not mounted looks like an empty one. Its mark shows the difference: a
+    file counts as missing only if the mark is there.
+
+    Parameters
+    ----------
+    root : Path
+    has_mark : callable, optional
+        Returns True if the database knows a mark of this store; called if the folder has none. A
+        file written into the folder below a missing mount would be lost when the mount is back.
     """
 
-    def __init__(self, root: Path) -> None:
+    is_in_place = True
+
+    def __init__(self, root: Path, has_mark: Callable[[], bool] = lambda: False) -> None:
         self.root = root
+        self._has_mark = has_mark
 
     def put(self, path: Path) -> None:
-        """Nothing is left to do; refuse to believe in a folder that went away meanwhile."""
+        """Check that the folder did not go away meanwhile; nothing else is left to do."""
         self._check_mounted()
 
     def get(self, path: Path, *, fresh: bool = False) -> bool:
-        """Look whether it is there."""
+        """Return True if the file is there."""
         return self.has(path)
 
     def has(self, path: Path) -> bool:
-        """Look whether it is there; one that is not must be missing from the right folder."""
+        """Return True if the file is there; if not, check that it is the right folder."""
         try:
             if path.exists():
                 return True
-        except OSError as error:  # a mount that is stale
+        except OSError as error:  # a stale mount
             raise StoreAwayError(str(error)) from error
         self._check_mounted()
         return False
 
     def remove(self, path: Path) -> None:
         """Remove a file or folder."""
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        with faults_as_away():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
     def files(self, folder: Path) -> Iterator[StoredFile]:
         """Walk a folder."""
@@ -62,8 +74,8 @@ class FolderStore:
     def hold(self, target: Path) -> list[Path]:
         """Give every file a second name, or a copy where the file system has no links.
 
-        A file that goes away meanwhile belongs to a row that was removed before; one that is half
-        written (``*.part``) to none.
+        A file removed meanwhile belongs to a row that was removed before; a half-written one
+        (``*.part``) to no row.
         """
         target.mkdir(mode=0o700)
         for name, folders, files in os.walk(self.root):
@@ -82,7 +94,7 @@ class FolderStore:
         return []
 
     def release(self) -> None:
-        """Nothing was held."""
+        """Do nothing: nothing was held."""
 
     def read_mark(self) -> str:
         """Read the mark's file."""
@@ -109,12 +121,12 @@ class FolderStore:
         return remove_parts(self.root)
 
     def _check_mounted(self) -> None:
-        if not self.read_mark() and self.root in _marked:
+        if not self.read_mark() and (self.root in _marked or self._has_mark()):
             raise StoreAwayError(f"{self.root} is not mounted, or is another folder.")
 
 
 def remove_parts(root: Path) -> int:
-    """Remove files ``*.part`` that nobody has written for a day; return how many."""
+    """Remove files ``*.part`` that were not written for a day; return their number."""
     untouched_since, removed = time.time() - UNFINISHED_SECONDS, 0
     for folder, _, names in os.walk(root):
         for path in (Path(folder, name) for name in names if name.endswith(".part")):

@@ -1,4 +1,4 @@
-"""What a home of files has to be able to do."""
+"""Interface of a home of files."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from typing import Protocol
 
 from webapp.common.errors import Refusal
 
-MARK = ".store"  # a file at the root of every home: which one it is
-UNFINISHED_SECONDS = 24 * 3600  # longer than any upload is written and any job runs
+MARK = ".store"  # a file at the root of every home that identifies it
+UNFINISHED_SECONDS = 24 * 3600  # seconds; longer than any upload and any job
 
 
 class StoreAwayError(Exception):
-    """The home of the files does not answer, or is not the one that belongs to the database."""
+    """Error of a home of files that does not answer, or does not belong to the database."""
 
 
 class UnreadableFileError(Refusal):
-    """The home answers, but for long not for this one file: a write into it was cut off there."""
+    """Error of one file that an answering home does not return for long: a write was cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file of the home: its path below ``MEDIA_ROOT``, bytes, and seconds since the epoch."""
+    """Entry of a file: its path below ``MEDIA_ROOT``, its bytes, and seconds since the epoch."""
 
     path: Path
     size: int
@@ -29,39 +29,40 @@ class StoredFile:
 
 
 class Store(Protocol):
-    """A home of files; every method raises StoreAwayError while it does not answer."""
+    """Protocol of a home of files; every method raises StoreAwayError while it does not answer."""
 
-    root: Path  # below it lie the files, or this host's copies of them
+    root: Path  # folder of the files, or of this host's copies of them
+    is_in_place: bool  # True if files written below the root are already in the home
 
     def put(self, path: Path) -> None:
-        """Make a file safe that was written whole at ``path``."""
+        """Store the file that was written whole at ``path`` safely."""
 
     def get(self, path: Path, *, fresh: bool = False) -> bool:
-        """Have a file at ``path``, the newest where ``fresh``; return whether there is one."""
+        """Fetch a file to ``path``, the newest with ``fresh``; return True if it exists."""
 
     def has(self, path: Path) -> bool:
-        """Whether the home has the file."""
+        """Return True if the home has the file."""
 
     def remove(self, path: Path) -> None:
-        """Remove a file, or all that lies below a folder; what is gone already is fine."""
+        """Remove a file, or everything below a folder; an absent one is no error."""
 
     def files(self, folder: Path) -> Iterator[StoredFile]:
-        """Yield what lies below a folder."""
+        """Yield the files below a folder."""
 
     def hold(self, target: Path) -> list[Path]:
-        """Begin a copy of everything into ``target``: at once, or the paths still to be copied.
+        """Begin a copy of everything into ``target``: done at once, or return the paths to copy.
 
-        What is returned is not removed by anybody until ``release``.
+        These paths are not removed until ``release``.
         """
 
     def release(self) -> None:
-        """Say that the copy is done."""
+        """End the copy."""
 
     def read_mark(self) -> str:
-        """Return which home this is; '' where nobody has said so yet."""
+        """Return the mark of this home; '' if it has none yet."""
 
     def write_mark(self, mark: str) -> None:
-        """Say which home this is."""
+        """Write the mark of this home."""
 
     def tidy(self) -> int:
-        """Remove what was left half done, and copies that nobody used for long; return how many."""
+        """Remove half-written files and long unused copies; return their number."""

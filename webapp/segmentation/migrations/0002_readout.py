@@ -3,13 +3,13 @@ from django.db.models import F
 
 
 def note_how_masks_were_read_out(apps, schema_editor):
-    """Until now every mask was the best labelling, and its error that of it."""
+    """Record that existing masks and their errors are those of the best labelling."""
     apps.get_model("segmentation", "PredictionBatch").objects.update(readout="map")
     apps.get_model("segmentation", "PredictedImage").objects.update(error=F("error_map"))
 
 
 def note_the_solver_of_old_models(apps, schema_editor):
-    """The choice "auto" used to mean linear weights, found weights first."""
+    """Record the meaning of "auto" in old models: linear weights, weights found first."""
     apps.get_model("segmentation", "Segmenter").objects.filter(solver="auto").update(solver="theta")
 
 

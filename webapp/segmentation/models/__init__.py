@@ -1,4 +1,4 @@
-"""What segmentation keeps: image sets with their files, learned models, predictions."""
+"""Models of segmentation: image sets with their files, learned models, predictions."""
 
 from webapp.segmentation.models.image_set import ImageFile, ImageSet
 from webapp.segmentation.models.painting import Stroke

@@ -1,23 +1,25 @@
-"""A set of images with the masks that belong to them."""
+"""Image sets with their images, masks and probability maps."""
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
+from engine.datasets.calibration import PixelSize
 from engine.datasets.picture_view import PictureView, view_from_json
 from webapp.common.models import OrganisationOwned, Removable
 from webapp.files.contents import FileStore
 
 
 class ImageSet(Removable, OrganisationOwned):
-    """Images of one kind of thing; ``foreground`` is that thing's name, such as "leaf".
+    """Images of one kind of object; ``foreground`` names that object, such as "leaf".
 
-    ``classes`` names what is painted, [{"value": 1, "name": "Nucleus", "colour": "#3b82f6"}]; it is
-    empty in sets whose masks tell one thing from all else. ``view`` says how deep pictures of the
-    set are shown (`engine.PictureView`) and by which percentiles it was chosen. ``pixel_size`` is
-    what a person set or the first file said, in micrometres.
+    ``classes`` are the painted classes, [{"value": 1, "name": "Nucleus", "colour": "#3b82f6"}]; it
+    is empty in sets whose masks mark one kind of object. ``view`` holds the display of deep
+    images (`engine.PictureView`) and the percentiles that it was chosen by. ``pixel_size`` is in
+    micrometres and set by a person, for the images whose files state none, or for all.
     """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -26,6 +28,11 @@ class ImageSet(Removable, OrganisationOwned):
     classes = models.JSONField(default=list, blank=True)
     view = models.JSONField(default=dict, blank=True)
     pixel_size = models.FloatField(null=True, blank=True, help_text="micrometres")
+    pixel_size_for_all = models.BooleanField(
+        default=False, help_text="also of pictures whose files state another one"
+    )
+
+    n_masked: int  # images with a mask; count_files() sets it
 
     class Meta:
         ordering = ["-created_at"]
@@ -38,19 +45,30 @@ class ImageSet(Removable, OrganisationOwned):
 
     @property
     def picture_view(self) -> PictureView | None:
-        """How deep pictures of the set are shown; None: each by the range of its own values."""
+        """View for deep images of the set; None: each by the range of its own values."""
         return view_from_json(self.view) if self.view else None
+
+    def size_of_pixels(self, stated: Any) -> PixelSize | None:
+        """Return the size of an image's pixels, given ``stated``, x and y from its file.
+
+        Older files state one number for both; ``stated`` is empty if the file states nothing.
+        """
+        if stated and not (self.pixel_size and self.pixel_size_for_all):
+            x, y = stated if isinstance(stated, list) else (stated, stated)
+            return PixelSize(float(x), float(y))
+        return PixelSize(self.pixel_size, self.pixel_size) if self.pixel_size else None
 
 
 class ImageFile(models.Model):
     """One uploaded or painted file of a set: an image, its mask, or probabilities of its pixels.
 
     The bytes lie in the organisation's file store under ``digest``. ``fixed`` means that a person
-    chose the partner, ``role_fixed`` the role; pairing by name then leaves them alone.
-    ``mask_like`` means that its pixels can be read as a mask. ``facts`` tells of deep pictures
-    pages, channels, bits and pixel size, and of probabilities their planes; it is {"bits": 8} for
-    all others and empty for files that came before it was kept. ``version_of`` is the image whose
-    mask a file was before a correction.
+    chose the partner, ``role_fixed`` the role; pairing by name then leaves them unchanged.
+    ``mask_like`` means that its pixels can be read as a mask. ``facts`` holds for deep images the
+    pages, channels and bits, for all images the stated size of a pixel, for masks the numbers of
+    pixels and objects, for label maps the number of classes, and for probabilities their planes; it
+    is empty for files from before facts were stored. ``version_of`` is the image whose mask this
+    file was before a correction.
     """
 
     class Role(models.TextChoices):
@@ -99,12 +117,26 @@ class ImageFile(models.Model):
 
     @property
     def paired_mask(self) -> "ImageFile | None":
-        """The mask of this image, or None."""
+        """Mask of this image, or None."""
         return getattr(self, "mask", None)
 
     @property
+    def pixel_size(self) -> PixelSize | None:
+        """Width and height of a pixel, from the file or the setting of its set."""
+        return self.image_set.size_of_pixels(self.facts.get("pixel_size"))
+
+    @property
+    def understood(self) -> str:
+        """Contents of a mask in words, "75 pixels, 3 objects"; "" for other files."""
+        found = self.facts.get("mask")
+        if not found:
+            return ""
+        pixels, objects = found["pixels"], found["objects"]
+        return f"{pixels:,} pixel{'s'[: pixels != 1]}, {objects:,} object{'s'[: objects != 1]}"
+
+    @property
     def depth_words(self) -> str:
-        """Return "16 bit, 2 channels, 5 pages", or nothing for what any viewer shows."""
+        """Depth in words, "16 bit, 2 channels, 5 pages"; "" for an image that any viewer shows."""
         bits = self.facts.get("bits", 8)
         if not self.facts.get("kind"):
             return ""
@@ -115,11 +147,11 @@ class ImageFile(models.Model):
 
     @property
     def view(self) -> PictureView | None:
-        """How the set shows this file; None for what any viewer shows, and for masks."""
+        """View of the set for this file; None for masks and images that any viewer shows."""
         is_deep_image = self.facts.get("kind") and self.role == self.Role.IMAGE
         return self.image_set.picture_view if is_deep_image else None
 
     @property
     def store(self) -> FileStore:
-        """Where the bytes of this file lie."""
+        """File store that holds the bytes of this file."""
         return FileStore(self.image_set.organisation_id)

@@ -1,4 +1,4 @@
-"""Strokes that people paint on images, kept at once."""
+"""Strokes that people paint on images."""
 
 import uuid
 
@@ -11,9 +11,9 @@ from webapp.segmentation.models.image_set import ImageFile
 class Stroke(models.Model):
     """One stroke on one image, in the image's own pixels.
 
-    ``value`` is the class painted, 0 what the eraser takes away. ``points`` is a flat list
-    x, y, x, y, ...; with ``radii`` of the same count where a pen pressed. ``right`` is the share of
-    its pixels that the answer before it had right; None for the first ones and the eraser.
+    ``value`` is the class painted, 0 for the eraser. ``points`` is a flat list x, y, x, y, ...;
+    ``radii`` has one entry per point if a pen pressed. ``right`` is the share of its pixels that
+    the previous answer had right; None for the first strokes and the eraser.
     """
 
     class Tool(models.TextChoices):

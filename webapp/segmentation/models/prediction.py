@@ -1,4 +1,4 @@
-"""Masks and probabilities that a model gave to the images of a set."""
+"""Predictions: masks and probabilities that a model gives to the images of a set."""
 
 import uuid
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from django.db import models
 from django.urls import reverse
 
+from engine.datasets.calibration import PixelSize
 from engine.datasets.picture_view import PictureView
 from webapp.common.models import OrganisationOwned, Removable
 from webapp.files.storage import array_path
@@ -14,7 +15,7 @@ from webapp.segmentation.models.segmenter import Segmenter
 
 
 class PredictionBatch(Removable, OrganisationOwned):
-    """One run of one model over one set."""
+    """One prediction of one set by one model."""
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
 
@@ -26,7 +27,7 @@ class PredictionBatch(Removable, OrganisationOwned):
     readout = models.CharField(max_length=8, choices=Readout, default=Readout.MARGINAL)
     segmenter = models.ForeignKey(
         Segmenter,
-        null=True,  # once it was removed with this, while rows and files are still taken away
+        null=True,  # once removed with this batch, while rows and files are still being deleted
         on_delete=models.CASCADE,
         related_name="batches",
     )
@@ -38,26 +39,43 @@ class PredictionBatch(Removable, OrganisationOwned):
         default=0, help_text="images of the set that have no row in the batch yet"
     )
 
+    # Set by count_images().
+    n_listed: int
+    n_done: int
+    n_refused: int
+    n_known: int
+    mean_iou: float | None
+    learned_iou: float | None
+    mean_error: float | None
+    mean_log_loss: float | None
+
     class Meta:
         ordering = ["-created_at"]
 
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def model(self) -> Segmenter:
+        """Model that predicts; every batch has one until it is removed."""
+        if self.segmenter is None:
+            raise Segmenter.DoesNotExist("The model of this prediction was removed.")
+        return self.segmenter
+
     def get_absolute_url(self) -> str:
         return reverse("segmentation:prediction", args=[self.pk])
 
     @property
     def n_images(self) -> int:
-        """All images of a batch from a list, which counted those that have rows."""
+        """Number of all images of a batch from a list, which has counted those with rows."""
         return self.n_listed + self.n_unlisted
 
 
 class PredictedImage(models.Model):
-    """What the model says of one image, and how right it is where a mask is known.
+    """Prediction of one image, and its accuracy if a mask is known.
 
-    The digests are those of the files predicted and compared with, whatever becomes of the set
-    later. Numbers are None without a known mask (of classes: without labels painted on the image
+    The digests are those of the predicted and the compared file, even if the set changes later.
+    Figures are None without a known mask (for classes: without labels painted on the image
     when it was predicted; its IoU is the mean over the classes that occur). Errors and shares are
     fractions of pixels, log loss is in nats and entropy in bits per pixel.
     """
@@ -82,6 +100,11 @@ class PredictedImage(models.Model):
     width = models.PositiveIntegerField()
     height = models.PositiveIntegerField()
     learned_from = models.BooleanField(default=False)
+    stated_size = models.JSONField(
+        null=True,
+        default=None,
+        help_text="width and height of a pixel by the file, micrometres; null in earlier rows",
+    )
     seconds = models.FloatField(null=True)
     mean_entropy = models.FloatField(null=True)
     foreground_share = models.FloatField(null=True)
@@ -117,36 +140,44 @@ class PredictedImage(models.Model):
         return None if self.error is None else 1.0 - self.error
 
     @property
+    def pixel_size(self) -> PixelSize | None:
+        """Width and height of a pixel, from the file or the setting of its set."""
+        stated = self.stated_size
+        if stated is None and self.file is not None:
+            stated = self.file.facts.get("pixel_size")
+        return self.batch.image_set.size_of_pixels(stated)
+
+    @property
     def view(self) -> PictureView | None:
-        """How its set shows the picture, where it is a deep one."""
+        """View of its set for the image if it is deep, else None."""
         return self.batch.image_set.picture_view
 
     @property
     def preview_kind(self) -> str:
-        """Which small picture to show: with the prediction once there is one."""
+        """Kind of thumbnail to show: with the prediction once there is one."""
         return "preview.jpg" if self.state == self.State.DONE else "thumbnail.jpg"
 
     @property
     def marginals_path(self) -> Path:
-        """Float32 probabilities, shape (height, width), as ``.npy``."""
+        """Path of the float32 probabilities, shape (height, width), as ``.npy``."""
         return array_path(self.batch.organisation_id, "marginals", self.pk, ".npy")
 
     @property
     def mask_path(self) -> Path:
-        """The mask read out as a two-valued PNG of the image's own size."""
+        """Path of the mask as a two-valued PNG of the image's own size."""
         return array_path(self.batch.organisation_id, "masks", self.pk, ".png")
 
     @property
     def preview_path(self) -> Path:
-        """A small JPEG of the image under its probabilities with the mask's outline."""
+        """Path of a small JPEG of the image under its probabilities with the mask's outline."""
         return array_path(self.batch.organisation_id, "previews", self.pk, ".jpg")
 
     @property
     def objects_path(self) -> Path:
-        """Objects of every class, one array a column; lengths in pixels."""
+        """Path of the objects of every class, one array per column; lengths in pixels."""
         return array_path(self.batch.organisation_id, "objects", self.pk)
 
     @property
     def layers_path(self) -> Path:
-        """Probabilities, mask and known mask packed into one PNG for the viewer."""
+        """Path of probabilities, mask and known mask in one file for the viewer."""
         return array_path(self.batch.organisation_id, "layers", self.pk, ".png")

@@ -1,4 +1,4 @@
-"""A model that segments images, being learned or learned."""
+"""Models that segment images."""
 
 import uuid
 from pathlib import Path
@@ -12,11 +12,11 @@ from webapp.segmentation.models.image_set import ImageSet
 
 
 class Segmenter(OrganisationOwned):
-    """What was asked of learning, and what came out.
+    """Settings and outcome of learning one segmentation model.
 
-    ``learned_digests`` and ``held_out_digests`` name the very images used, so that a prediction can
-    say whether its image was learned from. ``outcome`` is empty until learning has ended.
-    ``classes`` are those of its image set; empty for a model of one thing and all else.
+    ``learned_digests`` and ``held_out_digests`` name the images actually used, so that a prediction
+    can state whether an image was used for training. ``outcome`` is empty until learning has ended.
+    ``classes`` are those of its image set; empty for a model of foreground and background.
     """
 
     HEAVY = ("learned_digests", "held_out_digests")
@@ -49,6 +49,8 @@ class Segmenter(OrganisationOwned):
     classes = models.JSONField(default=list, blank=True)
     imported_from = models.CharField(max_length=200, blank=True)
 
+    last_error: float | None  # on held-out images; lists set it
+
     class Meta:
         ordering = ["-created_at"]
 
@@ -60,22 +62,22 @@ class Segmenter(OrganisationOwned):
 
     @property
     def path(self) -> Path:
-        """Where the learned weights lie, once there are any."""
+        """Path of the learned weights."""
         return array_path(self.organisation_id, "segmenters", self.pk)
 
     @property
     def grows_trees(self) -> bool:
-        """Whether boosted trees judge the pixels, or linear weights do."""
+        """Return True if boosted trees classify the pixels, False for linear weights."""
         return self.solver in {self.Solver.AUTO, self.Solver.CERTIFIED}
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can predict."""
+        """Return True if the model can predict."""
         return bool(self.outcome)
 
     @property
     def held_out_error(self) -> float | None:
-        """Share of wrong pixels on images held out, at full size; of some at that of the models."""
+        """Share of wrong pixels on held-out images, at full size or at the size of the models."""
         checked = self.outcome.get("checked", {}).get("error", {}).get("mean")
         if checked is not None:
             return float(checked)
@@ -83,18 +85,20 @@ class Segmenter(OrganisationOwned):
         return float(points[-1].error) if points else None
 
     def preview_path(self, number: int) -> Path:
-        """Where the current marginals of held-out image ``number`` (0 or 1) lie, as a PNG."""
+        """Return the path of the current marginals of held-out image ``number`` (0 or 1), a PNG."""
         suffix = f"-preview-{int(number)}.png"
         return array_path(self.organisation_id, "segmenters", self.pk, suffix)
 
 
 class HeldOutPoint(models.Model):
-    """The error on the held-out images at one moment of learning."""
+    """The error on the held-out images at one time during learning."""
 
     segmenter = models.ForeignKey(Segmenter, on_delete=models.CASCADE, related_name="held_out")
     iteration = models.PositiveIntegerField()
     seconds = models.FloatField()
     error = models.FloatField(help_text="share of wrong pixels, most likely label of each pixel")
+
+    last_error: float | None  # on held-out images; lists set it
 
     class Meta:
         ordering = ["iteration"]

@@ -1,1 +1,1 @@
-"""Painting classes on images: strokes as pixels, and warm processes that answer after each."""
+"""Painting classes on images: strokes as pixels, and warm processes that answer after each one."""

@@ -1,4 +1,4 @@
-"""Asking the warm process of an image set, which is started when it is not there."""
+"""Client of the warm process of an image set, which starts the process if necessary."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ from webapp.segmentation.painting.process import (
 
 START_SECONDS = 40.0
 ANSWER_SECONDS = 60.0
-QUIET_SECONDS = 60.0  # a process that nobody asked for so long makes way for another set's
+QUIET_SECONDS = 60.0  # a process idle for this long may be replaced by that of another set
 ALL_TAKEN = (
     f"{PLACES} image sets are being painted just now, which is as many as this server keeps warm. "
     "Your strokes are kept; try again in a minute."
@@ -38,7 +38,7 @@ def painting_folder() -> Path:
 
 
 def ask(name: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Return what the warm process of this name answers, started first where there is none.
+    """Return the answer of the warm process of this name, which is started if necessary.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def ask(name: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
 
 
 def end(name: str) -> None:
-    """End the process of this name, if there is one: its set is gone."""
+    """End the process of this name, if there is one, because its set is removed."""
     connection = _connect(painting_folder(), name)
     if connection is not None:
         with connection, suppress(OSError):
@@ -102,7 +102,7 @@ def _start(folder: Path, name: str, deadline: float) -> socket.socket:
 
 
 def _launch(folder: Path, name: str) -> subprocess.Popen[bytes]:
-    """Start the process; it ends with the programs of this installation, as one of them."""
+    """Start the process; it ends with the other programs of this installation."""
     log = folder / "painting.log"
     with log.open("ab") as output:
         return subprocess.Popen(  # noqa: S603 - our own program
@@ -124,7 +124,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _end_quietest(folder: Path) -> bool:
-    """End the process that was asked longest ago, unless all were asked within a minute."""
+    """End the process idle for the longest time, unless all were used within a minute."""
     found = sorted(folder.glob("*.sock"), key=lambda path: path.stat().st_mtime)
     if not found or time.time() - found[0].stat().st_mtime < QUIET_SECONDS:
         return False

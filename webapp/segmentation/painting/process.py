@@ -1,9 +1,9 @@
-"""A warm process of one image set: keeps features of its pictures and answers after each stroke.
+"""Warm process of one image set, which caches image features and answers after each stroke.
 
 ``python -m webapp.segmentation.painting.process FOLDER NAME`` listens on ``NAME.sock`` in a folder
-that only this user may enter. It knows no database: every question brings the strokes, so that a
-process that was killed is replaced by one that knows as much. It ends when nobody has asked for a
-while, and it takes one of a few places: where all are taken it says so and ends at once.
+that only this user may enter. It uses no database: every request contains the strokes, so that
+a new process replaces a killed one without loss. It ends when it has been idle for a while. It
+takes one of a few places; if all are taken it reports that and ends at once.
 """
 
 import fcntl
@@ -22,18 +22,18 @@ IDLE_SECONDS = 600
 PLACES = int(os.environ.get("PAINTING_PROCESSES", "3"))
 MOST_BYTES = int(os.environ.get("PAINTING_MEGABYTES", "2500")) * 10**6
 LONGEST_QUESTION = 64 * 10**6
-NO_PLACE = 75  # the exit code that says so
+NO_PLACE = 75  # exit code if no place is free
 HEAD = 8
 
 
 def socket_address(folder: Path, name: str) -> tuple[int, str]:
-    """Return an open folder and a path to the socket through it: such paths are always short."""
+    """Return an open folder and a path to the socket through it, as such a path is always short."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     return handle, f"/proc/self/fd/{handle}/{name}.sock"
 
 
 def send_block(connection: socket.socket, header: dict[str, Any], body: bytes = b"") -> None:
-    """Send a JSON object and bytes after it."""
+    """Send a JSON object, followed by bytes."""
     head = json.dumps(header).encode()
     lengths = len(head).to_bytes(HEAD, "big") + len(body).to_bytes(HEAD, "big")
     connection.sendall(lengths + head)
@@ -42,7 +42,7 @@ def send_block(connection: socket.socket, header: dict[str, Any], body: bytes = 
 
 
 def receive_block(connection: socket.socket) -> tuple[dict[str, Any], bytes]:
-    """Receive what ``send_block`` sent; EOFError where the other side went away."""
+    """Receive a block sent by ``send_block``; EOFError if the other side closed the connection."""
     lengths = _receive(connection, 2 * HEAD)
     n_head, n_body = (int.from_bytes(lengths[k : k + HEAD], "big") for k in (0, HEAD))
     if n_head > LONGEST_QUESTION:
@@ -62,7 +62,7 @@ def _receive(connection: socket.socket, count: int) -> bytes:
 
 
 def _take_place(folder: Path) -> Any:
-    """Hold one of the places until the process ends; None where all are taken."""
+    """Hold one of the places until the process ends; return None if all are taken."""
     for number in range(PLACES):
         file = (folder / f"place-{number}.lock").open("a")
         try:
@@ -75,7 +75,7 @@ def _take_place(folder: Path) -> Any:
 
 
 def main() -> int:
-    """Listen until nobody asks any more."""
+    """Listen until the process is idle; return the exit code."""
     folder, name = Path(sys.argv[1]), sys.argv[2]
     own = (folder / f"{name}.lock").open("a")
     try:
@@ -105,7 +105,7 @@ def main() -> int:
 
 
 def _serve(listener: socket.socket, warm: Any, path: Path) -> None:
-    """Answer one question after the other; a bad one ends nothing."""
+    """Answer one request after the other; a bad request does not end the process."""
     while True:
         try:
             connection, _ = listener.accept()

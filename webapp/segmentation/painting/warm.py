@@ -1,4 +1,4 @@
-"""What a warm process knows: pictures that are painted, and what the last answer was."""
+"""State of a warm process: images that are being painted, and the last answers."""
 
 import gzip
 from collections import OrderedDict
@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from engine.datasets import read_image
+from engine.datasets.annotations.raster import paint_strokes
 from engine.datasets.picture_view import view_from_json
 from engine.learning.segmentation.live_segmenter import LiveSegmenter
 from engine.metrics import measure_objects
-from webapp.segmentation.painting.raster import live_factor, live_size, paint_strokes
+from webapp.segmentation.painting.raster import live_factor, live_size
 
-UNKNOWN = 255  # the engine's label of what is not painted
-MOST_PICTURES = 12  # of a megapixel and 80 MB each; those asked for longest ago are forgotten
-MOST_PLANES = 8  # classes whose probabilities are sent; of more, only label and sureness
+UNKNOWN = 255  # the engine's label of unpainted pixels
+MOST_PICTURES = 12  # a megapixel and 80 MB each; the least recently used are dropped
+MOST_PLANES = 8  # classes whose probabilities are sent; for more, only labels and certainty
 GZIP_LEVEL = 1
 
 Picture = dict[str, Any]
@@ -25,7 +26,7 @@ Picture = dict[str, Any]
 
 @dataclass(slots=True)
 class _Answer:
-    """The last answer for a picture; labels are numbers of classes."""
+    """Last answer for an image; labels are numbers of classes."""
 
     labels: NDArray[np.uint8]
     sureness: NDArray[np.float32]
@@ -33,16 +34,16 @@ class _Answer:
 
 
 class Warm:
-    """Answers questions about one image set."""
+    """Answers to requests about one image set."""
 
     def __init__(self) -> None:
-        self._live = LiveSegmenter(["1", "2"])  # until a question names the classes
+        self._live = LiveSegmenter(["1", "2"])  # until a request names the classes
         self._values: list[int] = []
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._recent: OrderedDict[str, None] = OrderedDict()
 
     def answer(self, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Answer one question: "open" looks at a picture, "answer" learns, "objects" counts."""
+        """Answer one request: "open" loads an image, "answer" learns, "objects" measures."""
         if question["do"] == "objects":
             return self._objects(question)
         self._begin(question["classes"])
@@ -52,11 +53,11 @@ class Warm:
         return self._learn(question)
 
     def _begin(self, values: list[int]) -> None:
-        """Begin anew where classes have come or gone; the pictures are then looked at again."""
+        """Start again if classes were added or removed; images are then loaded again."""
         if values == self._values:
             return
         names = [str(value) for value in values]
-        # With one class there is nothing to learn yet; pictures can be looked at all the same.
+        # With one class there is nothing to learn yet, but images can be loaded.
         self._live = LiveSegmenter(names if len(names) > 1 else [*names, "other"])
         self._values = values
         self._answers.clear()
@@ -104,22 +105,24 @@ class Warm:
         return header, gzip.compress(body, GZIP_LEVEL, mtime=0)
 
     def _objects(self, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Measure the objects of one class in the last answer."""
+        """Return the objects of one class in the last answer."""
         picture = question["picture"]
         answer = self._answers.get(picture["key"])
         if answer is None:
             return {"rows": []}, b""
+        factor = live_factor(picture["width"], picture["height"])
+        across, down = question.get("pixel_size") or (1.0, 1.0)
         table = measure_objects(
             answer.labels == question["value"],
             _read(picture).mean(axis=2),
             answer.sureness,
-            pixel_size=float(live_factor(picture["width"], picture["height"])),
+            pixel_size=(factor * across, factor * down),
             min_pixels=question["min_pixels"],
         )
         return {"rows": table.rows()}, b""
 
     def _look(self, picture: Picture) -> None:
-        """Have the filters of a picture; those of the one asked for longest ago go."""
+        """Compute the filters of an image; drop those of the least recently used one."""
         key = picture["key"]
         if key not in self._recent:
             while len(self._recent) >= MOST_PICTURES:
@@ -131,13 +134,13 @@ class Warm:
         self._recent.move_to_end(key)
 
     def _as_labels(self, painted: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Numbers of classes as the engine's labels."""
+        """Return numbers of classes as the engine's labels."""
         labels = np.full(256, UNKNOWN, dtype=np.uint8)
         labels[self._values] = np.arange(len(self._values), dtype=np.uint8)
         return labels[painted]
 
     def _right(self, picture: Picture) -> dict[str, float]:
-        """Of strokes that came since the last answer, the share of pixels that it had right."""
+        """Return, for strokes since the last answer, the share of pixels that it had right."""
         answer = self._answers.get(picture["key"])
         if answer is None:
             return {}
@@ -161,7 +164,7 @@ class Warm:
 
 
 def _read(picture: Picture) -> NDArray[np.uint8]:
-    """The picture at its live size."""
+    """Return the image at its live size."""
     view = view_from_json(picture["view"]) if picture["view"] else None
     pixels = read_image(picture["path"], name=picture["name"], view=view)
     size = live_size(picture["width"], picture["height"])

@@ -1,1 +1,1 @@
-"""What reads: image sets with their counts, learned models, predictions and their numbers."""
+"""Queries on image sets with their counts, learned models, predictions and their figures."""

@@ -1,4 +1,4 @@
-"""Which stored files the rows of an organisation need."""
+"""Stored files that an organisation's rows refer to."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from webapp.segmentation.models import ImageFile, PredictedImage, Segmenter
 
 
 def needed_contents(organisation_id: int) -> set[str]:
-    """Digests of the files that a set or a prediction of the organisation refers to."""
+    """Return the digests of files that a set or a prediction of the organisation refers to."""
     results = PredictedImage.objects.filter(batch__organisation_id=organisation_id)
     files = ImageFile.objects.filter(image_set__organisation_id=organisation_id)
     return {
@@ -17,12 +17,12 @@ def needed_contents(organisation_id: int) -> set[str]:
 
 
 def needed_weights(organisation_id: int) -> Iterator[str]:
-    """First part of the names of the files of models: weights and previews."""
+    """Yield the first part of the names of models' files: weights and previews."""
     segmenters = Segmenter.objects.filter(organisation_id=organisation_id)
     return map(str, segmenters.values_list("pk", flat=True))
 
 
 def needed_predictions(organisation_id: int) -> Iterator[str]:
-    """Names of the files of predicted images, without their suffix."""
+    """Yield the names of files of predicted images, without suffix."""
     results = PredictedImage.objects.filter(batch__organisation_id=organisation_id)
     return map(str, results.values_list("pk", flat=True))

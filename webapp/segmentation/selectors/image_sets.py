@@ -1,4 +1,4 @@
-"""Reading image sets and their files."""
+"""Queries on image sets and their files."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from webapp.accounts.models import User
-from webapp.common.listing import Listing, Tally, list_page
+from webapp.common.listing import PAGE_SIZE, Listing, Tally, list_page
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter, Stroke
 
@@ -45,15 +45,15 @@ def image_sets_of(user: User) -> QuerySet[ImageSet]:
 
 
 def count_files(image_sets: Iterable[ImageSet]) -> None:
-    """Have sets know ``n_images``, ``n_masked`` (those with a mask), ``n_masks``, ``n_bytes``."""
+    """Set ``n_images``, ``n_masked`` (images with a mask), ``n_masks``, ``n_bytes`` of sets."""
     _FILES.add_to(image_sets)
 
 
 def image_set_listing(
-    user: User, parameters: Mapping[str, str], **options: int
+    user: User, parameters: Mapping[str, str], size: int = PAGE_SIZE
 ) -> Listing[ImageSet]:
-    """Return a page of the sets; each knows its counts of files, ``n_models``, ``n_batches``."""
-    return list_page(image_sets_of(user), parameters, _FILES, _MODELS, _BATCHES, **options)
+    """Return a page of the sets, each with file counts, ``n_models`` and ``n_batches``."""
+    return list_page(image_sets_of(user), parameters, _FILES, _MODELS, _BATCHES, size=size)
 
 
 def image_set_of(user: User, pk: Any) -> ImageSet:
@@ -72,7 +72,7 @@ def sets_with_maps(user: User) -> QuerySet[ImageFile, UUID]:
 
 
 def image_counts(user: User, *, masked: bool = False) -> dict[UUID, int]:
-    """Return how many images each set has that has any, or how many with a mask; for choices."""
+    """Return the number of images, or of masked images, of each set that has any."""
     files = ImageFile.objects.filter(
         _HAS_MASK if masked else _IMAGE, image_set__in=owned_by(ImageSet, user)
     )
@@ -80,13 +80,13 @@ def image_counts(user: User, *, masked: bool = False) -> dict[UUID, int]:
 
 
 def sets_with_images(user: User) -> QuerySet[ImageSet]:
-    """Return the sets in which there is something to predict."""
+    """Return the sets that have images to predict."""
     images = ImageFile.objects.filter(_IMAGE, image_set=OuterRef("pk"))
     return image_sets_of(user).filter(Exists(images))
 
 
 def sets_with_masks(user: User) -> QuerySet[ImageSet]:
-    """Return the sets in which there is something to learn from."""
+    """Return the sets that have masks to learn from."""
     masked = ImageFile.objects.filter(_HAS_MASK, image_set=OuterRef("pk"))
     return image_sets_of(user).filter(Exists(masked))
 
@@ -97,8 +97,8 @@ def image_file_of(user: User, image_set_pk: Any, pk: Any) -> ImageFile:
     return get_or_404(image_set.files.select_related("image_set"), pk)
 
 
-def files_shown(image_set: ImageSet, choice: str, query: str = "") -> QuerySet[ImageFile]:
-    """Return the files behind one tab of the set's page, by name; each knows ``is_painted``."""
+def matching_files(image_set: ImageSet, choice: str, query: str = "") -> QuerySet[ImageFile]:
+    """Return the files of one tab of the set's page, by name; each has ``is_painted``."""
     _, condition = FILTERS.get(choice, FILTERS["all"])
     strokes = Stroke.objects.filter(file=OuterRef("pk"), undone=False)
     return (
@@ -115,7 +115,7 @@ def _files_named(image_set: ImageSet, query: str) -> QuerySet[ImageFile]:
 
 
 def file_tabs(image_set: ImageSet, query: str = "") -> list[dict[str, Any]]:
-    """Return the tabs of the set's page with how many files each shows."""
+    """Return the tabs of the set's page with the number of files in each."""
     counts = _files_named(image_set, query).aggregate(
         **{key.replace("-", "_"): Count("pk", filter=cond) for key, (_, cond) in FILTERS.items()}
     )
@@ -127,7 +127,7 @@ def file_tabs(image_set: ImageSet, query: str = "") -> list[dict[str, Any]]:
 
 
 def masked_images(image_sets: list[ImageSet]) -> QuerySet[ImageFile]:
-    """Return the images that can be learned from, in a fixed order."""
+    """Return the images that can be used for training, in a fixed order."""
     return (
         ImageFile.objects.filter(
             image_set__in=image_sets, role=ImageFile.Role.IMAGE, mask__isnull=False
@@ -138,6 +138,6 @@ def masked_images(image_sets: list[ImageSet]) -> QuerySet[ImageFile]:
 
 
 def most_pages(image_set: ImageSet) -> int:
-    """Return the most pages that a file of the set has."""
+    """Return the largest number of pages of any file in the set."""
     files = image_set.files.filter(role=ImageFile.Role.IMAGE, facts__has_key="pages")
     return max(files.values_list("facts__pages", flat=True), default=1)

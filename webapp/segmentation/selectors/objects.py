@@ -1,19 +1,33 @@
-"""Counts and areas of the objects of a batch, by image and class."""
+"""Report of the counts and areas of a batch's objects, by image and class."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from webapp.segmentation.measuring import LEAST_PIXELS
+from engine.datasets.calibration import PixelSize
+from webapp.common import formats
+from webapp.segmentation.measuring import LEAST_PIXELS, MICROMETRES, unit_of
 from webapp.segmentation.models import PredictedImage, PredictionBatch
 
 
 def objects_report(batch: PredictionBatch) -> dict[str, Any]:
-    """Return classes, a row an image and the totals; areas in the unit of the set."""
-    segmenter, size = batch.segmenter, batch.image_set.pixel_size
+    """Return classes, one row per image, and the totals.
+
+    Areas are in micrometres, each by its own image's pixels, if all images state their size.
+    """
+    segmenter = batch.model
     classes = segmenter.classes or [{"value": 1, "name": segmenter.foreground, "colour": "#17695a"}]
     done = PredictedImage.State.DONE
-    images = batch.images.filter(state=done).defer(*PredictedImage.HEAVY).order_by("name")
-    scale = (size or 1.0) ** 2
-    rows = [{"image": image, "cells": _cells(image, classes, scale)} for image in images]
+    found = batch.images.filter(state=done).defer(*PredictedImage.HEAVY)
+    images = list(found.select_related("file").order_by("name"))
+    for image in images:
+        image.batch = batch
+    sizes = [image.pixel_size for image in images]
+    is_measured = unit_of(images) == MICROMETRES
+    scales = [size.area if size and is_measured else 1.0 for size in sizes]
+    rows: list[dict[str, Any]] = [
+        {"image": image, "cells": _cells(image, classes, scale)}
+        for image, scale in zip(images, scales, strict=True)
+    ]
     measured = [row for row in rows if row["image"].shares]
     totals = [
         {
@@ -27,11 +41,40 @@ def objects_report(batch: PredictionBatch) -> dict[str, Any]:
         "classes": classes,
         "rows": rows,
         "totals": totals,
-        "unit": "µm²" if size else "px²",
-        "digits": 1 if size else 0,
+        "unit": "µm²" if is_measured else "px²",
+        "digits": 1 if is_measured else 0,
+        "size_words": sizes_in_words(sizes),
         "n_unmeasured": len(rows) - len(measured),
         "least": LEAST_PIXELS,
     }
+
+
+def size_in_words(size: PixelSize) -> str:
+    """Return "0.5 µm", or "0.5 × 2 µm" for pixels that are not square."""
+    sides = [f"{size.x:.4g}"] if size.is_square else [f"{size.x:.4g}", f"{size.y:.4g}"]
+    return f"{' × '.join(sides)} µm"
+
+
+def sizes_in_words(sizes: Sequence[PixelSize | None]) -> str:
+    """Return a sentence on the pixel sizes of images and the unit of their areas."""
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        count = len(sizes) - len(known)
+        return (
+            f"Areas are in pixels: {formats.counted(count, 'image')} of {len(sizes)} "
+            f"state{'s'[: count == 1]} no size of a pixel. Enter it under Display and scale of "
+            "the set."
+        )
+    if not known:
+        return ""
+    words = sorted({size_in_words(size) for size in known})
+    if len(words) == 1:
+        return f"A pixel is {words[0]}."
+    least, most = min(known, key=lambda one: one.area), max(known, key=lambda one: one.area)
+    return (
+        f"Pixels are {size_in_words(least)} to {size_in_words(most)}: "
+        "every area is by its own image’s."
+    )
 
 
 def _cells(

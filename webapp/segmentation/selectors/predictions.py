@@ -1,4 +1,4 @@
-"""Reading predictions: progress, numbers with their uncertainty, neighbours of an image."""
+"""Queries on predictions: progress, figures with their uncertainty, neighbours of an image."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from django.db.models import Avg, Count, F, Q, QuerySet
+from django.db.models import Avg, Count, F, OrderBy, Q, QuerySet
 from django.shortcuts import get_object_or_404
 
 from engine.metrics import Confusion, class_figures
@@ -24,7 +24,7 @@ from webapp.segmentation.uncertainty import (
     means_and_reliability,
 )
 
-KEPT_NUMBERS = 256  # batches whose numbers a process keeps: some kilobytes each
+KEPT_NUMBERS = 256  # cached batches per process: some kilobytes each
 _IMAGES = Tally(
     PredictedImage.objects.all(),
     "batch",
@@ -39,7 +39,7 @@ _IMAGES = Tally(
         "mean_log_loss": Avg("log_loss"),
     },
 )
-ORDERS = {
+ORDERS: dict[str, tuple[str, list[OrderBy | str]]] = {
     "worst": ("Lowest IoU first", [F("iou").asc(nulls_last=True), "name"]),
     "best": ("Highest IoU first", [F("iou").desc(nulls_last=True), "name"]),
     "entropy": ("Least sure first", [F("mean_entropy").desc(nulls_last=True), "name"]),
@@ -49,9 +49,9 @@ ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class BatchNumbers:
-    """How good a batch is on the images whose mask is known and that were not learned from.
+    """Accuracy of a batch on images with a known mask that its model was not trained on.
 
-    ``classes`` has a row a class of the model, over the pixels of all these images; none of masks.
+    ``classes`` has a row per class of the model, over all pixels of these images; empty for masks.
     """
 
     accuracy: Interval
@@ -66,18 +66,18 @@ class BatchNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two batches on the images that both predicted and that have the same known mask.
+    """Comparison of two batches on the images that both predicted with the same known mask.
 
-    ``rows`` holds all of these; the means are over the ``n_images`` that neither model learned
-    from, unless there are no such.
+    ``rows`` holds all of these; the means are over the ``n_images`` that neither model was trained
+    on, or over all if there are no such images.
     """
 
     rows: list[dict[str, Any]]
     n_images: int
     includes_learned: bool
-    first: dict[str, Interval]
-    second: dict[str, Interval]
-    difference: dict[str, Interval]
+    first: dict[str, Interval | None]
+    second: dict[str, Interval | None]
+    difference: dict[str, Interval | None]
 
 
 def batches_of(user: User) -> QuerySet[PredictionBatch]:
@@ -87,9 +87,9 @@ def batches_of(user: User) -> QuerySet[PredictionBatch]:
 
 
 def count_images(batches: Iterable[PredictionBatch]) -> None:
-    """Have batches know ``n_listed``, ``n_done``, ``n_refused``, ``mean_iou``, ``learned_iou``.
+    """Set ``n_listed``, ``n_done``, ``n_refused``, ``mean_iou`` and ``learned_iou`` of batches.
 
-    ``mean_iou`` is over images that the model did not learn from, ``learned_iou`` over the others.
+    ``mean_iou`` is over images that the model was not trained on, ``learned_iou`` over the others.
     """
     _IMAGES.add_to(batches)
 
@@ -120,17 +120,17 @@ def images_in_order(batch: PredictionBatch, order: str) -> QuerySet[PredictedIma
 
 
 def default_order(batch: PredictionBatch) -> str:
-    """Worst first where masks are known, else least sure first."""
+    """Return the default order: worst first if masks are known, else least certain first."""
     return "worst" if batch.images.filter(iou__isnull=False).exists() else "entropy"
 
 
 def batch_numbers(batch: PredictionBatch) -> BatchNumbers | None:
-    """Return the numbers of a batch; None where no known mask allows any.
+    """Return the figures of a batch; None if no image has a known mask.
 
-    Images that the model learned from are left out unless there are no others: they flatter.
-    A process keeps them as long as the batch's counts and means are what they were.
+    Images that the model was trained on are left out unless there are no others, as their figures
+    are too good. A process caches the figures while the batch's counts and means are unchanged.
     """
-    if not hasattr(batch, "mean_iou"):  # not from a list: one that another row led to
+    if not hasattr(batch, "mean_iou"):  # not from a list, but reached through another row
         count_images([batch])
     means = (batch.mean_iou, batch.learned_iou, batch.mean_error, batch.mean_log_loss)
     return _numbers(batch.pk, (batch.n_images, batch.n_known, *means))
@@ -140,7 +140,7 @@ def batch_numbers(batch: PredictionBatch) -> BatchNumbers | None:
 def _numbers(batch_pk: UUID, content: tuple[float | None, ...]) -> BatchNumbers | None:
     columns = ("learned_from", "confusion", "reliability", "error", "iou", "log_loss")
     known = PredictedImage.objects.filter(batch=batch_pk, iou__isnull=False)
-    rows = list(known.values_list(*columns))  # whole images take twice as long
+    rows = list(known.values_list(*columns))  # loading whole images takes twice as long
     fresh = [row for row in rows if not row[0]]
     if not rows:
         return None
@@ -172,9 +172,9 @@ def comparable_batches(batch: PredictionBatch) -> QuerySet[PredictionBatch]:
 
 
 def compare_batches(first: PredictionBatch, second: PredictionBatch) -> Comparison | None:
-    """Pair the images of two batches; None when they have none in common.
+    """Return the comparison of two batches; None if they have no images in common.
 
-    What either model learned from flatters it, so it counts only where there is nothing else.
+    Images that either model was trained on count only if there are no others.
     """
     others = {
         (image.image_digest, image.mask_digest): image
@@ -193,7 +193,11 @@ def compare_batches(first: PredictionBatch, second: PredictionBatch) -> Comparis
         name: tuple([getattr(image, name) for image in side] for side in counted)
         for name in ("accuracy", "iou", "log_loss")
     }
-    rows = [{"first": a, "second": b, "difference": a.iou - b.iou} for a, b in pairs]
+    rows = [
+        {"first": a, "second": b, "difference": a.iou - b.iou}
+        for a, b in pairs
+        if a.iou is not None and b.iou is not None
+    ]
     return Comparison(
         n_images=len(fresh or pairs),
         includes_learned=not fresh,

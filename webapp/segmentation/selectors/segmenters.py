@@ -1,4 +1,4 @@
-"""Reading learned models and what is known of them while they are learned."""
+"""Queries on models, and on their state while they learn."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,15 +21,16 @@ def segmenters_of(user: User) -> QuerySet[Segmenter]:
 def segmenter_listing(user: User, parameters: Mapping[str, str]) -> Listing[Segmenter]:
     """Return a page of the models, newest first.
 
-    Each knows ``n_learned`` and ``n_held_out`` images, and ``last_error`` on the latter.
+    Each has ``n_learned`` and ``n_held_out`` images, and ``last_error`` on the latter.
     """
     points = HeldOutPoint.objects.filter(segmenter=OuterRef("pk")).order_by("-iteration")
     segmenters = light(owned_by(Segmenter, user), "job").prefetch_related("image_sets")
-    counted = segmenters.annotate(
-        n_learned=ArrayLength("learned_digests"),
-        n_held_out=ArrayLength("held_out_digests"),
-        last_error=Subquery(points.values("error")[:1]),
-    )
+    values = {
+        "n_learned": ArrayLength("learned_digests"),
+        "n_held_out": ArrayLength("held_out_digests"),
+        "last_error": Subquery(points.values("error")[:1]),
+    }
+    counted = segmenters.annotate(**values)
     listing = list_page(counted, parameters)
     for segmenter in listing.rows:
         checked = segmenter.outcome.get("checked", {}).get("error", {})
@@ -48,17 +49,18 @@ def ready_segmenters(user: User) -> QuerySet[Segmenter]:
 
 
 def segmenter_badge(segmenter: Segmenter) -> dict[str, str]:
-    """Return text, tone and icon of a model's state."""
+    """Return text, tone and icon for a model's state."""
     outcome, job = segmenter.outcome, segmenter.job
     if outcome:
         return _outcome_badge(outcome)
     state = job.state if job else JobState.FAILED
-    return {
+    badges: dict[str, dict[str, str]] = {
         JobState.QUEUED: {"text": "Waiting", "tone": "", "icon": "clock"},
         JobState.RUNNING: {"text": "Learning", "tone": "accent", "icon": "loader-circle"},
         JobState.FAILED: {"text": "Failed", "tone": "danger", "icon": "circle-x"},
         JobState.CANCELLED: {"text": "Cancelled", "tone": "", "icon": "ban"},
-    }.get(state, {"text": "Done", "tone": "accent", "icon": "circle-check"})
+    }
+    return badges.get(state, {"text": "Done", "tone": "accent", "icon": "circle-check"})
 
 
 def _outcome_badge(outcome: dict[str, Any]) -> dict[str, str]:

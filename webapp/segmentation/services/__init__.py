@@ -1,1 +1,1 @@
-"""What writes: image sets and their files, uploads, learning, predictions, corrections."""
+"""Changes to image sets and their files; uploads, learning, predictions, corrections."""

@@ -1,4 +1,4 @@
-"""Predicting classes: label maps, probabilities of every class, and the viewer's layers."""
+"""Prediction of classes: label maps, probabilities of every class, and the viewer's layers."""
 
 import gzip
 import json
@@ -31,13 +31,13 @@ def predict_class_image(
     model: Any, row: PredictedImage, image: NDArray[np.uint8]
 ) -> dict[str, Any]:
     """Predict one image, write its arrays, and return the row's fields."""
-    classes = row.batch.segmenter.classes
+    classes = row.batch.model.classes
     wants_best = row.batch.readout == "map"
     prediction = predict_classes(model, image, planes_of_row(model, row), with_best=wants_best)
     labels = prediction.read_out(row.batch.readout)
     truth = known_labels(row.file, classes)
     if truth is not None and truth.shape != labels.shape:
-        truth = None  # the file was replaced by one of another size since it was painted
+        truth = None  # a file of another size has replaced it since it was painted
     values = np.array([one["value"] for one in classes], dtype=np.uint8)[labels]
     keep_bytes(row.mask_path, label_png(values, classes))
     keep_array(row.marginals_path, prediction.probabilities.astype(np.float16))
@@ -59,7 +59,7 @@ def predict_class_image(
 def compared(
     prediction: Any, labels: NDArray[np.uint8], truth: NDArray[np.uint8]
 ) -> dict[str, Any]:
-    """Return the numbers that need known labels, over the pixels whose label is known."""
+    """Return the figures that need known labels, over the pixels with a known label."""
     n_classes = len(prediction.classes)
     counts = confusion(labels, truth, n_classes)
     known = truth < n_classes
@@ -79,12 +79,12 @@ def compared(
 
 
 def class_bytes_per_pixel(n_classes: int) -> int:
-    """Return what the files of a predicted image take a pixel, at most."""
+    """Return the maximum bytes per pixel of a predicted image's files."""
     return 2 * n_classes + min(n_classes, MOST_PLANES) + 4
 
 
 def palette(classes: list[dict[str, Any]]) -> NDArray[np.uint8]:
-    """Return the colour of every number, shape (256, 3); black where there is no class."""
+    """Return the colour of every number, shape (256, 3); black without a class."""
     colours = np.zeros((256, 3), dtype=np.uint8)
     for one in classes:
         colours[one["value"]] = list(bytes.fromhex(one["colour"].removeprefix("#")))
@@ -92,7 +92,7 @@ def palette(classes: list[dict[str, Any]]) -> NDArray[np.uint8]:
 
 
 def label_png(values: NDArray[np.uint8], classes: list[dict[str, Any]]) -> bytes:
-    """Return a map of numbers as PNG whose palette has the colours of the classes."""
+    """Return a map of numbers as PNG with a palette of the classes' colours."""
     picture = Image.frombytes("P", values.shape[::-1], np.ascontiguousarray(values).tobytes())
     picture.putpalette(palette(classes).tobytes())
     return png_bytes(picture)
@@ -111,7 +111,7 @@ def pack_classes(
     classes: list[dict[str, Any]],
     truth: NDArray[np.uint8] | None = None,
 ) -> bytes:
-    """Pack what the viewer of classes needs: a header as JSON, labels, probabilities, truth."""
+    """Return the viewer's data of classes: a JSON header, labels, probabilities, truth."""
     factor = live_factor(labels.shape[1], labels.shape[0])
     small, shown = reduced(labels, factor), reduced(probabilities, factor)
     has_all = len(classes) <= MOST_PLANES

@@ -1,4 +1,4 @@
-"""Corrections of predicted masks, kept as new masks of their images."""
+"""Corrections of predicted masks, saved as new masks of their images."""
 
 import numpy as np
 from django.db import transaction
@@ -26,13 +26,13 @@ from webapp.segmentation.services.image_sets import (
 def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFile:
     """Save a corrected mask as the image's new mask; the earlier one is kept as its version.
 
-    ``painted`` is a PNG in the viewer's pixels. Only what differs from the predicted mask is
-    taken over, so that a large image shown smaller keeps its fine borders elsewhere.
+    ``painted`` is a PNG in the viewer's pixels. Only differences from the predicted mask are
+    applied, so that a large image shown smaller keeps its fine borders elsewhere.
 
     Raises
     ------
     SegmentationError, QuotaError
-        If the image has left its set, the PNG is no mask of the right size, or there is no room.
+        If the image has left its set, the PNG is not a mask of the right size, or space is short.
     """
     if row.file is None:
         raise SegmentationError(f"{row.name} has left its set, so there is no place for a mask.")
@@ -65,7 +65,7 @@ def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFil
 def _mask_row(
     user: User, image: ImageFile, name: str, content: StoredContent, facts: FileFacts
 ) -> ImageFile:
-    """Return the row of a stored mask, not saved yet, fixed to its image."""
+    """Return the unsaved row of a stored mask, fixed to its image."""
     return ImageFile(
         image_set=image.image_set,
         created_by=user,
@@ -103,7 +103,7 @@ def _corrected(row: PredictedImage, painted: bytes) -> NDArray[np.bool_]:
 
 
 def enlarged(mask: NDArray[np.bool_], factor: int) -> NDArray[np.bool_]:
-    """Return every pixel as a block of ``factor`` by ``factor``."""
+    """Return the mask with every pixel as a block of ``factor`` by ``factor``."""
     return mask.repeat(factor, axis=0).repeat(factor, axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Making, renaming and emptying image sets; roles and pairs of their files."""
+"""Services that create, rename and empty image sets, and set roles and pairs of files."""
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -14,14 +14,16 @@ from webapp.segmentation.pairing import PairingFile, pair_by_name, pair_problem
 from webapp.segmentation.services.removals import (
     contents_release,
     is_large,
+    learning_jobs_cancel,
     prediction_jobs_cancel,
     prediction_paths,
     removal_start,
+    removed_reason,
 )
 
 
 def image_set_create(*, user: User, name: str, foreground: str) -> ImageSet:
-    """Make an empty set.
+    """Create an empty image set.
 
     Raises
     ------
@@ -29,7 +31,7 @@ def image_set_create(*, user: User, name: str, foreground: str) -> ImageSet:
         If a name is missing or too long.
     """
     image_set = ImageSet(
-        organisation=user.organisation,
+        organisation=user.own_organisation,
         created_by=user,
         name=name.strip(),
         foreground=foreground.strip() or "object",
@@ -41,7 +43,7 @@ def image_set_create(*, user: User, name: str, foreground: str) -> ImageSet:
 
 
 def _check_fields(image_set: ImageSet) -> None:
-    """Refuse what the columns cannot hold, naming the field as forms and programs know it."""
+    """Refuse values too long for the columns, with the field's name on forms and in the API."""
     try:
         image_set.full_clean()
     except ValidationError as error:
@@ -50,9 +52,9 @@ def _check_fields(image_set: ImageSet) -> None:
 
 
 def image_set_purge(*, user: User, image_set: ImageSet) -> None:
-    """Delete a set, its files and what was predicted of them, and cancel what is being predicted.
+    """Delete a set, its files and its predictions, and cancel running predictions.
 
-    Learned models stay. A large set is gone for everybody at once and taken away by a job.
+    Learned models stay. A large set disappears at once and a job deletes its data.
     """
     if is_large(image_set):
         removal_start(user=user, target=image_set)
@@ -66,7 +68,10 @@ def image_set_purge(*, user: User, image_set: ImageSet) -> None:
     paths = [path for result in results for path in prediction_paths(result)]
     organisation_id = image_set.organisation_id
     with transaction.atomic():
-        prediction_jobs_cancel(user=user, batches=image_set.batches)
+        prediction_jobs_cancel(
+            user=user, batches=image_set.batches, reason=removed_reason(image_set)
+        )
+        learning_jobs_cancel(user=user, image_set=image_set)
         audit(
             user,
             "removed",
@@ -81,9 +86,9 @@ def image_set_purge(*, user: User, image_set: ImageSet) -> None:
 
 
 def image_file_remove(*, user: User, file: ImageFile, with_mask: str = "") -> None:
-    """Take one file out of its set; an image with its mask, where the key of that mask is given.
+    """Remove one file from its set; an image with its mask, if the key of that mask is given.
 
-    Raises SegmentationError when the image has another mask by now, or none.
+    Raises SegmentationError if the image has another mask by now, or no mask.
     """
     image_set, mask = file.image_set, file.paired_mask
     if with_mask and (mask is None or str(mask.pk) != with_mask):
@@ -99,7 +104,7 @@ def image_file_remove(*, user: User, file: ImageFile, with_mask: str = "") -> No
 
 
 def image_file_set_role(*, user: User, file: ImageFile, role: str) -> None:
-    """Say that a file is an image or a mask, whatever its name suggests."""
+    """Set the role of a file to image or mask, whatever its name suggests."""
     if role not in {ImageFile.Role.IMAGE, ImageFile.Role.MASK}:
         raise SegmentationError("Choose image or mask.")
     if role == ImageFile.Role.MASK and not file.mask_like:
@@ -114,12 +119,12 @@ def image_file_set_role(*, user: User, file: ImageFile, role: str) -> None:
 
 
 def mask_pair(*, user: User, mask: ImageFile, image: ImageFile | None) -> None:
-    """Pair a mask with an image of the same set, or with none.
+    """Pair a mask with an image of the same set, or with no image.
 
     Raises
     ------
     SegmentationError
-        If the two cannot belong together; nothing changes then.
+        If the two do not fit each other; nothing changes then.
     """
     if mask.role != ImageFile.Role.MASK:
         raise SegmentationError(f"{mask.name} is used as an image.")
@@ -150,9 +155,9 @@ def _check_pair(mask: ImageFile, image: ImageFile) -> None:
 
 
 def pairing_refresh(*, image_set: ImageSet) -> None:
-    """Pair by name again whatever no person has decided, and note what stands in the way.
+    """Pair all files by name that no person has paired, and store the problems.
 
-    A pair made by hand ends when the two no longer fit each other: the mask is to be paired again.
+    A pair made by hand ends when the two no longer fit each other: the mask must be paired again.
     """
     with transaction.atomic():
         files = {file.pk: file for file in image_set.files.select_for_update()}
@@ -165,7 +170,7 @@ def pairing_refresh(*, image_set: ImageSet) -> None:
                 file.role, file.mask_of_id, file.problem = pairing.roles[key], partner, problem
                 file.fixed = file.fixed and not problem
                 changed.append(file)
-        # Partners are unique: all changed ones are freed before any is set.
+        # Partners are unique: clear all changed ones before any is set.
         ImageFile.objects.filter(pk__in=[file.pk for file in changed]).update(mask_of=None)
         ImageFile.objects.bulk_update(
             changed, ["role", "mask_of", "fixed", "problem"], batch_size=100
@@ -188,13 +193,13 @@ def _pairing_file(file: ImageFile) -> PairingFile:
 def content_keep(*, organisation_id: int, content: StoredContent, written: int) -> None:
     """Count stored bytes that a new row needs; call it last in the transaction of the row.
 
-    ``written`` adds what was derived from them. From here to the end of the transaction nobody
-    releases them: :func:`contents_release` waits for the same lock and then sees the row.
+    ``written`` adds derived bytes. From here to the end of the transaction nobody can release them:
+    :func:`contents_release` waits for the same lock and then sees the row.
 
     Raises
     ------
     SegmentationError, QuotaError
-        If the same bytes were released since they were written, or there is no room.
+        If the same bytes were released since they were written, or there is no space.
     """
     check_quota(organisation_id, written=written)
     if not store.store().has(FileStore(organisation_id).path(content.digest)):

@@ -1,28 +1,28 @@
-"""What is known of an image's classes: the strokes and label maps that lie on it."""
+"""Known classes of an image's pixels, from its strokes and label maps."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.datasets.annotations.raster import paint_strokes
 from webapp.segmentation.models import ImageFile
-from webapp.segmentation.painting.raster import paint_strokes
 from webapp.segmentation.services.painting import classes_of, stroke_fields
 
 UNKNOWN = 255
 
 
 def painted_labels(file: ImageFile, classes: list[dict[str, Any]]) -> NDArray[np.uint8]:
-    """Return the engine's label of every pixel: the place of its class, 255 where unpainted."""
+    """Return the engine's label of every pixel: the index of its class, 255 if unpainted."""
     places = {one["value"]: place for place, one in enumerate(classes)}
     return _labels(file, places)
 
 
 def known_labels(file: ImageFile | None, classes: list[dict[str, Any]]) -> NDArray[np.uint8] | None:
-    """Return labels to compare a model's classes with, found by name; None where there are none.
+    """Return labels for comparison with a model's classes, matched by name; None without any.
 
-    The model may come from another set whose classes have other numbers. What is painted as a class
-    that the model does not know counts as unknown.
+    The model may come from another set whose classes have other numbers. Pixels painted as a class
+    that the model lacks count as unknown.
     """
     if file is None or not file.strokes.filter(undone=False, value__gt=0).exists():
         return None

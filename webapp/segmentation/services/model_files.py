@@ -1,4 +1,4 @@
-"""Model files from other installations: checked in every part before they are kept."""
+"""Import of model files from other installations, after a check of every part."""
 
 import hashlib
 import tempfile
@@ -30,15 +30,15 @@ def file_digest(path: Path) -> str:
 def segmenter_import(
     *, user: User, name: str, foreground: str, file_name: str, chunks: Iterable[bytes], digest: str
 ) -> Segmenter:
-    """Keep a model that another installation, or the command line, has written.
+    """Import a model file written by another installation or by the command line.
 
-    The file is numbers and text; nothing in it is run. ``digest`` is what the sender said its
-    SHA-256 is, or blank.
+    The file holds numbers and text; nothing in it is executed. ``digest`` is the SHA-256 that the
+    sender stated, or blank.
 
     Raises
     ------
     SegmentationError, QuotaError
-        If it is too large, no model of this version, damaged, or not the file that was meant.
+        If it is too large, not a model of this version, damaged, or has another digest.
     """
     with tempfile.TemporaryDirectory(prefix="bethe-hall-model-") as folder:
         path = Path(folder) / "model.npz"
@@ -50,7 +50,7 @@ def segmenter_import(
         classes, loss, n_maps = _checked(path)
         with transaction.atomic():
             segmenter = Segmenter.objects.create(
-                organisation=user.organisation,
+                organisation=user.own_organisation,
                 created_by=user,
                 name=name.strip()[:120],
                 foreground=foreground.strip()[:40] or "object",
@@ -85,7 +85,7 @@ def _write(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def _checked(path: Path) -> tuple[list[dict], str, int]:
-    """Return the classes of a model (none where it marks one thing), its loss, and its maps."""
+    """Return a model's classes (empty for foreground only), its loss, and its planes of maps."""
     try:
         model = load_class_model(path)
     except InvalidProblemError as of_classes:
@@ -93,7 +93,7 @@ def _checked(path: Path) -> tuple[list[dict], str, int]:
             plain = load_segmentation_model(path)
         except InvalidProblemError as error:
             reason = str(error) if "not a" not in str(error) else str(of_classes)
-            sentence = reason.replace("model.npz", "The file")
+            sentence = reason.replace("model.npz: this", "This").replace("model.npz", "The file")
             raise SegmentationError(f"{sentence} Nothing was imported.") from error
         return [], str(getattr(plain, "loss", "likelihood")), plain.n_maps
     classes = [

@@ -24,22 +24,22 @@ from webapp.segmentation.services.painting import classes_of
 from webapp.segmentation.services.predictions import prediction_start
 from webapp.segmentation.services.probability_maps import maps_beside, read_planes
 
-LEARNED_PIXELS = 512**2  # of a larger picture a window is learned from
-MODEL_BYTES = 12_000_000  # trees of two stages for some classes, from above
+LEARNED_PIXELS = 512**2  # from a larger image, a window of this size is learned
+MODEL_BYTES = 12_000_000  # upper bound of trees of two stages for some classes
 
 
 @with_fresh_count
 def painting_learn(
     *, user: User, image_set: ImageSet, predict: bool, max_seconds: int = 300
 ) -> Segmenter:
-    """Queue the learning of a model from all strokes of a set; then its prediction, if asked.
+    """Queue learning a model from all strokes of a set, and then its prediction, if requested.
 
-    Where every image has a map of another program's probabilities, these are features, too.
+    If every image has a probability map of another program, the maps are features, too.
 
     Raises
     ------
     SegmentationError, QuotaError
-        If fewer than two classes are painted, or there is no room.
+        If fewer than two classes are painted, or there is no space.
     """
     classes = classes_of(image_set)
     strokes = Stroke.objects.filter(file__image_set=image_set, undone=False)
@@ -52,7 +52,7 @@ def painting_learn(
     files = image_set.files.filter(pk__in=strokes.values("file")).order_by("name", "pk")
     with transaction.atomic():
         segmenter = Segmenter.objects.create(
-            organisation=user.organisation,
+            organisation=user.own_organisation,
             created_by=user,
             name=name[:120],
             foreground=used[0]["name"].lower()[:40],
@@ -83,9 +83,9 @@ def painting_learn(
 
 
 def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[ImageFile]]:
-    """Learn from the strokes on the files of a job; return what was learned and the files used.
+    """Train on the strokes on a job's files; return the trained model and the files used.
 
-    Where time was short these are the first of them.
+    If time was short, only the first files are used.
     """
     files = list(
         ImageFile.objects.filter(pk__in=context.parameters["learned"])
@@ -109,13 +109,14 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         max_seconds=max(segmenter.max_seconds - context.seconds, 0.0),
         on_progress=context.on_progress,
         should_stop=context.should_stop,
+        checkpoint=context.checkpoint,
         rng=context.rng,
     )
     return trained, used[: trained.n_read]
 
 
 def _maps(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.float32]] | None:
-    """The probabilities beside images, if the job learns with them."""
+    """Return the probabilities beside images, if the job uses them."""
     return map(read_planes, files) if context.parameters.get("planes") else None
 
 
@@ -130,7 +131,7 @@ def _images(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.
 
 
 def predict_painted(segmenter_pk: UUID) -> str:
-    """Predict the set that a model was painted on; return why not where that cannot be."""
+    """Predict the set that a model was painted on; return the reason if that is impossible."""
     segmenter = Segmenter.objects.select_related("created_by").get(pk=segmenter_pk)
     image_set = segmenter.image_sets.first()
     if image_set is None or segmenter.created_by is None:

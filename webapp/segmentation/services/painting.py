@@ -1,27 +1,25 @@
-"""Painting: classes, strokes that are kept at once, and the answer of the warm process."""
+"""Services for painting: classes, strokes, and the answers of the warm process."""
 
-import math
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
+from engine.core.errors import InvalidProblemError
+from engine.datasets.annotations.raster import MOST_STROKES, checked_geometry, paint_strokes
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, Stroke
 from webapp.segmentation.painting import client
-from webapp.segmentation.painting.raster import live_factor, live_size, paint_strokes
+from webapp.segmentation.painting.raster import live_factor, live_size
 from webapp.segmentation.services.views import view_mark
 
 MOST_CLASSES = 32
-MOST_STROKES = 3_000
-MOST_NUMBERS = 60_000  # of one stroke: a filled area is some thousand runs of three
-LARGEST_RADIUS = 2_000.0
-MOST_PAINTED = 48  # images that an answer learns from besides the one in sight
+MOST_PAINTED = 48  # images that an answer learns from, besides the one shown
 COLOURS = (
     "#3b82f6", "#f28c1a", "#b9c2be", "#2fb344", "#d6336c", "#9b5de5", "#12b5b0", "#c9a400",
 )  # fmt: skip
@@ -29,7 +27,7 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 
 def default_classes(image_set: ImageSet) -> list[dict[str, Any]]:
-    """Return what a set that has no classes yet begins with: its thing, and the background."""
+    """Return the first classes of a new set: its object, and the background."""
     first = image_set.foreground[:1].upper() + image_set.foreground[1:]
     return [
         {"value": 1, "name": first, "colour": COLOURS[0]},
@@ -38,17 +36,22 @@ def default_classes(image_set: ImageSet) -> list[dict[str, Any]]:
 
 
 def classes_of(image_set: ImageSet) -> list[dict[str, Any]]:
-    """Return the classes of a set, or those that it begins with."""
+    """Return the classes of a set, or its default classes."""
     return image_set.classes or default_classes(image_set)
 
 
+def export_number(one: Mapping[str, Any]) -> int:
+    """Return the number of a class in label files: its own, unless it was imported with another."""
+    return int(one.get("number", one["value"]))
+
+
 def classes_change(*, user: User, image_set: ImageSet, classes: Any) -> list[dict[str, Any]]:
-    """Keep names and colours of the classes; a class keeps its number as long as it exists.
+    """Store names and colours of the classes; a class keeps its number as long as it exists.
 
     Raises
     ------
     SegmentationError
-        If names are missing or doubled, there are too many, or a class with strokes would go.
+        If names are missing or equal, there are too many, or a class with strokes would be removed.
     """
     checked = _checked_classes(classes)
     values = {one["value"] for one in checked}
@@ -61,6 +64,10 @@ def classes_change(*, user: User, image_set: ImageSet, classes: Any) -> list[dic
                 raise SegmentationError(
                     f"{one['name']} has {count} stroke{'s'[: count != 1]}. Take them back first."
                 )
+        numbers = {one["value"]: one["number"] for one in locked.classes if "number" in one}
+        for one in checked:  # the number of a class in the files that it was imported from
+            if one["value"] in numbers:
+                one["number"] = numbers[one["value"]]
         locked.classes = checked
         locked.save(update_fields=["classes"])
         audit(user, "changed the classes of", locked, classes=len(checked))
@@ -77,12 +84,12 @@ def _checked_classes(classes: Any) -> list[dict[str, Any]]:
             raise SegmentationError("A class needs a name and a colour.")
         name, colour = str(one.get("name", "")).strip(), str(one.get("colour", "")).lower()
         value = one.get("value")
-        is_number = isinstance(value, int) and not isinstance(value, bool)
         if not name or len(name) > 40:
             raise SegmentationError("A class needs a name of at most 40 letters.")
         if name.casefold() in names:
             raise SegmentationError(f"There are two classes named {name}.")
-        if not is_number or not 1 <= value <= MOST_CLASSES or value in values:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if not is_number or not 1 <= int(value or 0) <= MOST_CLASSES or value in values:
             raise SegmentationError(f"A class needs a number of its own, 1 to {MOST_CLASSES}.")
         if not _COLOUR.fullmatch(colour):
             raise SegmentationError(f"{name} needs a colour.")
@@ -93,15 +100,14 @@ def _checked_classes(classes: Any) -> list[dict[str, Any]]:
 
 
 def stroke_add(*, user: User, file: ImageFile, stroke: Mapping[str, Any]) -> Stroke:
-    """Keep one stroke; strokes that were taken back before it cannot come again.
+    """Store one stroke; strokes undone before it can no longer be redone.
 
-    A browser that heard no answer sends a stroke again, with the key ``id`` that it gave it: it is
-    kept once.
+    A browser that gets no answer sends a stroke again with the same key ``id``; it is stored once.
 
     Raises
     ------
     SegmentationError
-        If it is no stroke on this picture.
+        If it is not a valid stroke on this image.
     """
     fields = _checked_stroke(file, stroke)
     key = _checked_key(stroke.get("id"))
@@ -130,7 +136,7 @@ def stroke_add(*, user: User, file: ImageFile, stroke: Mapping[str, Any]) -> Str
 
 
 def _checked_key(key: Any) -> uuid.UUID:
-    """Return the key that a browser gave a stroke, or a new one."""
+    """Return the browser's key of a stroke, or a new one."""
     if key is None:
         return uuid.uuid4()
     try:
@@ -140,7 +146,7 @@ def _checked_key(key: Any) -> uuid.UUID:
 
 
 def _checked_stroke(file: ImageFile, stroke: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a stroke."""
+    """Return the validated fields of a stroke."""
     classes = {one["value"] for one in classes_of(file.image_set)}
     value, tool = stroke.get("value"), stroke.get("tool")
     is_number = isinstance(value, int) and not isinstance(value, bool)
@@ -148,38 +154,15 @@ def _checked_stroke(file: ImageFile, stroke: Mapping[str, Any]) -> dict[str, Any
         raise SegmentationError("This class is no longer there.")
     if not isinstance(tool, str) or tool not in Stroke.Tool.values:
         raise SegmentationError("This is no tool for painting.")
-    points, radii = (_numbers(stroke.get(key, [])) for key in ("points", "radii"))
-    (radius,) = _numbers([stroke.get("radius", 1)])
-    step = 3 if tool == Stroke.Tool.FILL else 2
-    fewest = 3 if tool == Stroke.Tool.POLYGON else 1
-    if len(points) % step or len(points) < step * fewest:
-        raise SegmentationError("The stroke has no points.")
-    if not 0 <= radius <= LARGEST_RADIUS or any(not 0 <= r <= LARGEST_RADIUS for r in radii):
-        raise SegmentationError("The brush is too large.")
-    reach = max(file.width, file.height) + 2 * LARGEST_RADIUS
-    if any(abs(number) > reach for number in points):
-        raise SegmentationError("The stroke lies outside the picture.")
-    return {"value": value, "tool": tool, "points": points, "radii": radii, "radius": radius}
-
-
-def _numbers(values: Any) -> list[float]:
-    """A list of finite numbers with one digit, not too long."""
-    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) > MOST_NUMBERS:
-        raise SegmentationError("The stroke is too long; paint it in parts.")
-    found = []
-    for value in values:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not math.isfinite(value)
-        ):
-            raise SegmentationError("The stroke holds something that is not a number.")
-        found.append(round(float(value), 1))
-    return found
+    try:
+        geometry = checked_geometry({**stroke, "tool": tool}, (file.width, file.height))
+    except InvalidProblemError as error:
+        raise SegmentationError(str(error)) from error
+    return {"value": value, "tool": tool, **geometry}
 
 
 def stroke_undo(*, file: ImageFile, redo: bool = False) -> Stroke | None:
-    """Take the last stroke back, or bring the last one taken back again; None if there is none."""
+    """Undo the last stroke, or redo the last one undone; return None if there is none."""
     with transaction.atomic():
         ImageFile.objects.select_for_update().get(pk=file.pk)
         strokes = file.strokes.filter(undone=redo).order_by("number" if redo else "-number")
@@ -191,17 +174,17 @@ def stroke_undo(*, file: ImageFile, redo: bool = False) -> Stroke | None:
 
 
 def class_values(image_set: ImageSet) -> list[int]:
-    """Return the numbers of the classes, in their order."""
+    """Return the numbers of the classes, in order."""
     return [one["value"] for one in classes_of(image_set)]
 
 
 def process_name(image_set: ImageSet) -> str:
-    """Return the name of the warm process of a set."""
+    """Return the name of a set's warm process."""
     return image_set.pk.hex
 
 
 def warm_up(file: ImageFile) -> None:
-    """Have the warm process look at a picture before the first stroke."""
+    """Make the warm process load an image before the first stroke."""
     question = {
         "do": "open",
         "classes": class_values(file.image_set),
@@ -211,7 +194,7 @@ def warm_up(file: ImageFile) -> None:
 
 
 def answer(file: ImageFile) -> tuple[dict[str, Any], bytes]:
-    """Learn from all strokes of the set and answer for one picture; keep how right it was before.
+    """Learn from all strokes of the set and answer for one image; store the accuracy before.
 
     Raises
     ------
@@ -232,24 +215,29 @@ def answer(file: ImageFile) -> tuple[dict[str, Any], bytes]:
 
 
 def objects(file: ImageFile, value: int, *, min_pixels: int) -> list[dict[str, Any]]:
-    """Return the objects of a class in the last answer, largest first, in pixels of the image."""
+    """Return the objects of a class in the last answer, largest first.
+
+    Areas and lengths are in micrometres if the size of a pixel is known, else in pixels.
+    """
+    size = file.pixel_size
     question = {
         "do": "objects",
         "picture": picture_of(file, []),
         "value": value,
         "min_pixels": min_pixels,
+        "pixel_size": [size.x, size.y] if size else None,
     }
     return client.ask(process_name(file.image_set), question)[0]["rows"]
 
 
 def painted_files(image_set: ImageSet, besides: ImageFile) -> list[ImageFile]:
-    """Return the other images of a set that have strokes, those painted last first."""
+    """Return the other images of a set with strokes, last painted first."""
     others = image_set.files.filter(strokes__undone=False).exclude(pk=besides.pk)
     return list(others.annotate(last=Max("strokes__created_at")).order_by("-last")[:MOST_PAINTED])
 
 
 def picture_of(file: ImageFile, strokes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what a warm process needs to know of a picture."""
+    """Return the data about an image that a warm process needs."""
     view = file.view
     return {
         "key": file.digest + view_mark(view),
@@ -267,7 +255,7 @@ def _strokes(file: ImageFile) -> list[dict[str, Any]]:
 
 
 def stroke_fields(stroke: Stroke) -> dict[str, Any]:
-    """Return what of a stroke makes its pixels, and its key."""
+    """Return the fields of a stroke that determine its pixels, and its key."""
     return {
         "id": str(stroke.pk),
         "tool": stroke.tool,

@@ -1,4 +1,4 @@
-"""Predicting sets and correcting masks."""
+"""Services that start, compute and delete predictions."""
 
 import time
 from typing import Any
@@ -45,6 +45,7 @@ from webapp.segmentation.services.removals import (
     is_large,
     prediction_paths,
     removal_start,
+    removed_reason,
 )
 from webapp.segmentation.services.waiting_images import (
     bytes_to_come,
@@ -55,7 +56,7 @@ from webapp.segmentation.services.waiting_images import (
 from webapp.segmentation.uncertainty import reliability_counts
 
 PREVIEW_SIDE = 360  # pixels
-PIECE_PIXELS = 50_000_000  # of one piece, if that is reached before its number of images
+PIECE_PIXELS = 50_000_000  # of one piece, if reached before its number of images
 
 
 @with_fresh_count
@@ -72,7 +73,7 @@ def prediction_start(
     ------
     SegmentationError, QuotaError
         If the set has no images, or none with the probability map that the model needs, the model
-        is not learned yet, or there is no room.
+        is not learned yet, or there is no space.
     """
     n_images = image_set.files.filter(role=ImageFile.Role.IMAGE).count()
     if not n_images:
@@ -83,7 +84,7 @@ def prediction_start(
     learned = set(segmenter.learned_digests)
     with transaction.atomic():
         batch = PredictionBatch.objects.create(
-            organisation=user.organisation,
+            organisation=user.own_organisation,
             created_by=user,
             name=image_set.name,
             segmenter=segmenter,
@@ -98,12 +99,12 @@ def prediction_start(
 
 @with_fresh_count
 def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
-    """Queue the images that a failed or cancelled job left; return how many.
+    """Queue the images that a failed or cancelled job left; return their number.
 
     Raises
     ------
     SegmentationError, QuotaError
-        If nothing is left, the batch is being predicted, or there is no room.
+        If no images are left, the batch is being predicted, or there is no space.
     """
     with transaction.atomic():
         batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
@@ -121,20 +122,20 @@ def _enqueue(user: User, batch: PredictionBatch) -> None:
         user=user,
         kind="segmentation.predict",
         parameters={"batch": str(batch.pk)},
-        title=f"{batch.name} by {batch.segmenter.name}",
+        title=f"{batch.name} by {batch.model.name}",
         stores=bytes_to_come(batch),
     )
     batch.save(update_fields=["job"])
 
 
 def prediction_pieces(batch: PredictionBatch) -> list[Piece]:
-    """Cut what is left of a batch into pieces of about a minute: in the order of names.
+    """Divide the remaining images of a batch into pieces of about a minute, in order of names.
 
     A piece is named by its first and last image. Names are unique in a batch and never change, so
-    that a piece means the same images whoever asks, on whichever host.
+    a piece means the same images on every host.
     """
     waiting = batch.images.filter(state=PredictedImage.State.WAITING).order_by("name")
-    n_classes = len(batch.segmenter.classes)
+    n_classes = len(batch.model.classes)
     pieces: list[Piece] = []
     names: list[str] = []
     pixels = stores = 0
@@ -156,15 +157,15 @@ def _piece(batch: PredictionBatch, names: list[str], stores: int) -> Piece:
 
 
 def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
-    """Predict one image and keep its arrays and numbers; a bad file gets a sentence instead.
+    """Predict one image and store its arrays and figures; a bad file gets a sentence instead.
 
-    ``job`` is the claimed one that reserved room for the files of the image.
+    ``job`` is the claimed job that reserved space for the files of the image.
     """
     started = time.monotonic()
     contents = FileStore(row.batch.organisation_id)
     try:
         image = read_image(contents.fetch(row.image_digest), name=row.name, view=row.view)
-        if row.batch.segmenter.classes:
+        if row.batch.model.classes:
             with full_disk_explained():
                 fields = predict_class_image(model, row, image)
             seconds = time.monotonic() - started
@@ -194,7 +195,7 @@ def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
 
 def _settle(row: PredictedImage, job: Job, **fields: Any) -> None:
     paths = prediction_paths(row)
-    reserved = predicted_bytes(row.width, row.height, len(row.batch.segmenter.classes))
+    reserved = predicted_bytes(row.width, row.height, len(row.batch.model.classes))
     written = sum(path.stat().st_size for path in paths if path.exists())
     with transaction.atomic():
         job_store(job=job, reserved=reserved, written=written)
@@ -208,7 +209,7 @@ def _settle(row: PredictedImage, job: Job, **fields: Any) -> None:
 def _known_mask(
     contents: FileStore, row: PredictedImage, shape: tuple[int, int]
 ) -> tuple[NDArray[np.bool_] | None, str]:
-    """Return the known mask, or None and why it cannot be compared with."""
+    """Return the known mask, or None and the reason why it cannot be compared."""
     if not row.mask_digest:
         return None, ""
     try:
@@ -233,7 +234,7 @@ def _write_arrays(
 def _write_objects(
     row: PredictedImage, contents: FileStore, prediction: Any, mask: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Measure the marked objects, keep their table, and return what the row says of them."""
+    """Measure the marked objects, store their table, and return the fields of the row."""
     grey = intensities(contents.fetch(row.image_digest), row.view, name=row.name)
     classes = classes_of_row(row)
     table, summary = measure_row(mask.astype(np.uint8), prediction.marginals, grey, classes)
@@ -254,7 +255,7 @@ def _write_preview(
 def _fields(
     prediction: Any, mask: NDArray[np.bool_], truth: NDArray[np.bool_] | None, readout: str
 ) -> dict[str, Any]:
-    """The numbers of one image; the ones that need a known mask only with it."""
+    """Return the figures of one image; those that need a known mask only if there is one."""
     nats = float(prediction.entropy.mean(dtype=np.float64))
     fields: dict[str, Any] = {
         "mean_entropy": nats / float(np.log(2.0)),
@@ -278,7 +279,7 @@ def _fields(
 def prediction_delete(*, user: User, batch: PredictionBatch) -> None:
     """Delete a batch and its arrays; images and models stay. A running job is cancelled.
 
-    A large one is gone for everybody at once and taken away by a job.
+    A large batch disappears at once and a job deletes its data.
     """
     if is_large(batch):
         removal_start(user=user, target=batch)
@@ -290,7 +291,7 @@ def prediction_delete(*, user: User, batch: PredictionBatch) -> None:
     digests = {row.image_digest for row in rows} | {row.mask_digest for row in rows} - {""}
     with transaction.atomic():
         if batch.job is not None and batch.job.is_active:
-            job_cancel(user=user, job=batch.job)
+            job_cancel(user=user, job=batch.job, reason=removed_reason(batch))
         audit(user, "removed", batch, images=len(rows))
         organisation_id = batch.organisation_id
         batch.delete()

@@ -1,4 +1,4 @@
-"""Probabilities of another program beside the images of a set: whose they are, and reading them."""
+"""Another program's probability maps beside the images of a set: pairing and reading."""
 
 import itertools
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, Segm
 
 @dataclass(frozen=True, slots=True)
 class MapsBeside:
-    """How many images of sets have a map that fits, of how many, and the planes that maps have."""
+    """Number of images with a suitable map, number of all images, and the maps' planes."""
 
     n_with: int
     n_images: int
@@ -25,13 +25,13 @@ class MapsBeside:
 
     @property
     def n_planes(self) -> int:
-        """Planes to learn with: 0 unless every image has a map, all with as many planes."""
+        """Number of planes to learn with: 0 unless every image has a map with equally many."""
         is_whole = self.n_with == self.n_images and len(self.planes) == 1
         return self.planes[0] if is_whole else 0
 
 
 def maps_beside(*image_sets: ImageSet) -> MapsBeside:
-    """Count the maps of some sets; where a set has none, its images are only counted."""
+    """Return the counts of maps of sets; for a set without maps only its images are counted."""
     n_with = n_images = 0
     planes: set[int] = set()
     for image_set in image_sets:
@@ -45,12 +45,12 @@ def maps_beside(*image_sets: ImageSet) -> MapsBeside:
 
 
 def check_maps_beside(*, segmenter: Segmenter, image_set: ImageSet) -> None:
-    """Refuse to predict a set none of whose images has the map that a model needs.
+    """Refuse to predict a set in which no image has the map that a model needs.
 
     Raises
     ------
     SegmentationError
-        Naming the planes that are needed, and those that there are.
+        The sentence names the planes that are needed and those that exist.
     """
     needed = segmenter.outcome.get("n_maps", 0)
     if not needed:
@@ -67,12 +67,12 @@ def check_maps_beside(*, segmenter: Segmenter, image_set: ImageSet) -> None:
 
 
 def read_planes(file: ImageFile) -> NDArray[np.float32]:
-    """Read the probabilities beside an image, shape (H, W, C).
+    """Return the probabilities beside an image, shape (H, W, C).
 
     Raises
     ------
     InvalidProblemError
-        If there are none; the sentence names the image.
+        If the image has none; the sentence names it.
     """
     stem = picture_stem(file.name)
     maps = _begins_like(file.image_set.files.filter(role=ImageFile.Role.MAP, problem=""), stem)
@@ -85,18 +85,18 @@ def read_planes(file: ImageFile) -> NDArray[np.float32]:
 
 
 def planes_of_row(model: Any, row: PredictedImage) -> NDArray[np.float32] | None:
-    """Read the probabilities that a model needs beside an image that is predicted, if it does.
+    """Return the probabilities beside a predicted image, or None if the model needs none.
 
     Raises
     ------
     InvalidProblemError
-        If there are none; of an image that has left its set the model itself says so.
+        If there are none; for an image removed from its set, the model itself reports that.
     """
     return read_planes(row.file) if model.n_maps and row.file else None
 
 
 def is_map_of_image(image_set: ImageSet, name: str) -> bool:
-    """Whether a file is named as the probabilities of an image of the set."""
+    """Return True if a file is named as the probabilities of an image of the set."""
     stem = map_stem(name)
     if stem is None:
         return False
@@ -105,6 +105,6 @@ def is_map_of_image(image_set: ImageSet, name: str) -> bool:
 
 
 def _begins_like(files: QuerySet[ImageFile], stem: str) -> QuerySet[ImageFile]:
-    """Return those that may have a stem: databases know small and capital letters of ASCII only."""
+    """Return the files that may have a stem; databases ignore case for ASCII letters only."""
     lead = "".join(itertools.takewhile(str.isascii, stem))
     return files.filter(name__istartswith=lead)

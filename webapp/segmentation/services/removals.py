@@ -1,8 +1,8 @@
-"""Taking away what somebody removed: at once what is small, by a job what is large.
+"""Deletion of removed sets and predictions: small ones at once, large ones by a job.
 
-The request marks a large set or prediction, which is gone then for everybody. A job takes rows and
-files away, some hundred at a time: files first, so that whoever goes on after a kill still finds by
-the rows what there is to do. Bytes that several rows share go after the last of them.
+The request marks a large set or prediction, which nobody sees from then on. A job deletes files and
+rows, some hundred at a time: files first, so that after a kill the rows still show what is left to
+do. Bytes that several rows share are deleted with the last of them.
 """
 
 import contextlib
@@ -23,33 +23,40 @@ from webapp.files.contents import content_remove
 from webapp.files.quota import lock_organisation, refresh_count
 from webapp.jobs.models import ACTIVE_STATES
 from webapp.jobs.services import job_cancel, job_enqueue
-from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, PredictionBatch
+from webapp.segmentation.models import (
+    ImageFile,
+    ImageSet,
+    PredictedImage,
+    PredictionBatch,
+    Segmenter,
+)
 
-AT_ONCE = 200  # rows of one piece; SQLite takes 32,766 values in one statement
+AT_ONCE = 200  # rows per step; SQLite takes 32,766 values in one statement
 KIND = "removal.images"
 Target = ImageSet | PredictionBatch
-Report = Callable[[int], None]  # how many rows are gone; raises to stop
-_ENDING_SECONDS = 30.0  # that a cancelled prediction may take to end
+Report = Callable[[int], None]  # gets the number of deleted rows; raises to stop
+_ENDING_SECONDS = 30.0  # for a cancelled prediction to end
 
 
 def is_large(target: Target) -> bool:
-    """Whether taking it away would keep somebody waiting."""
+    """Return True if deleting the target takes too long for a request."""
     return sum(rows.count() for rows in _rows_of(target)) > settings.REMOVED_AT_ONCE
 
 
 def removal_start(*, user: User, target: Target) -> None:
-    """Have a set with its predictions, or one prediction, gone for everybody; a job does the rest.
+    """Hide a set with its predictions, or one prediction, from everybody; a job deletes it.
 
-    What is being predicted is cancelled. Where as many jobs wait as may, the sweep does the rest
-    within a day.
+    Running predictions are cancelled. If the queue is full, the sweep finishes within a day.
     """
     batches = _batches_of(target)
     n_files, n_predictions = (rows.count() for rows in _rows_of(target))
     noun = "images" if isinstance(target, PredictionBatch) else "predictions"
     numbers = {noun: n_predictions} | ({"files": n_files} if noun == "predictions" else {})
     with transaction.atomic():
-        prediction_jobs_cancel(user=user, batches=batches)
-        audit(user, "removed", target, **numbers)
+        prediction_jobs_cancel(user=user, batches=batches, reason=removed_reason(target))
+        if isinstance(target, ImageSet):
+            learning_jobs_cancel(user=user, image_set=target)
+        audit(user, "removed", target, organisation=None, **numbers)
         now = timezone.now()
         batches.update(removed_at=now)
         type(target).everything.filter(pk=target.pk).update(removed_at=now)
@@ -59,7 +66,7 @@ def removal_start(*, user: User, target: Target) -> None:
 
 
 def removals_finish() -> int:
-    """Take away what jobs left that were cancelled or failed; return how many objects."""
+    """Delete the remains of cancelled or failed removal jobs; return the number of objects."""
     count = 0
     for model in (PredictionBatch, ImageSet):
         for target in model.everything.exclude(removed_at=None):
@@ -69,9 +76,9 @@ def removals_finish() -> int:
 
 
 def removed_take_away(target: Target, on_progress: Report = lambda n_rows: None) -> int:
-    """Take away the rows and files of what was removed, and itself; return how many rows.
+    """Delete the rows and files of a removed target, and itself; return the number of rows.
 
-    It may be stopped or killed at any moment, and goes on when it is called again.
+    It may be stopped or killed at any time, and continues when it is called again.
     """
     _wait_for_predictions(_batches_of(target), on_progress)
     files, results = _rows_of(target)
@@ -101,12 +108,12 @@ def _take_away(organisation_id: int, piece: list[Any], paths_of: Callable[[Any],
 
 
 def _no_paths(file: ImageFile) -> list:
-    """An image's bytes lie under their digest; nothing is its own."""
+    """Return no paths: an image's bytes lie under their digest and may be shared."""
     return []
 
 
 def _rows_of(target: Target) -> tuple[QuerySet[ImageFile], QuerySet[PredictedImage]]:
-    """Files and predicted images that go with it, those of its removed predictions included."""
+    """Return the target's files and predicted images, with those of its removed predictions."""
     if isinstance(target, PredictionBatch):
         return ImageFile.objects.none(), PredictedImage.objects.filter(batch=target.pk)
     results = PredictedImage.objects.filter(batch__image_set=target.pk)
@@ -119,7 +126,7 @@ def _batches_of(target: Target) -> QuerySet[PredictionBatch]:
 
 
 def _wait_for_predictions(batches: QuerySet[PredictionBatch], on_progress: Report) -> None:
-    """Wait for what was cancelled, which may be writing the files of an image."""
+    """Wait for cancelled predictions, which may be writing the files of an image."""
     deadline = time.monotonic() + _ENDING_SECONDS
     while time.monotonic() < deadline and batches.filter(job__state__in=ACTIVE_STATES).exists():
         on_progress(0)
@@ -127,7 +134,7 @@ def _wait_for_predictions(batches: QuerySet[PredictionBatch], on_progress: Repor
 
 
 def contents_release(*, organisation_id: int, digests: Iterable[str]) -> None:
-    """Remove the stored bytes that no file and no prediction of the organisation needs."""
+    """Delete the stored bytes that no file and no prediction of the organisation needs."""
     for digest in set(digests):
         with transaction.atomic():
             lock_organisation(organisation_id)
@@ -145,14 +152,30 @@ def _is_needed(organisation_id: int, digest: str) -> bool:
     )
 
 
-def prediction_jobs_cancel(*, user: User, batches: Any) -> None:
-    """Cancel what is being predicted of batches that are about to be deleted."""
+def prediction_jobs_cancel(*, user: User, batches: Any, reason: str) -> None:
+    """Cancel the running predictions of batches that are about to be deleted."""
     for batch in batches.filter(job__state__in=ACTIVE_STATES).select_related("job"):
-        job_cancel(user=user, job=batch.job)
+        job_cancel(user=user, job=batch.job, reason=reason)
+
+
+def learning_jobs_cancel(*, user: User, image_set: ImageSet) -> None:
+    """Cancel learning from a set that is about to be deleted, and from no other."""
+    learning = Segmenter.objects.filter(image_sets=image_set, job__state__in=ACTIVE_STATES)
+    for segmenter in learning.select_related("job"):
+        if segmenter.job is not None and segmenter.image_sets.count() == 1:
+            job_cancel(user=user, job=segmenter.job, reason=removed_reason(image_set))
+
+
+def removed_reason(target: Target | Segmenter) -> str:
+    """Return the reason for cancelling a job whose image set, predictions or model is removed."""
+    if isinstance(target, PredictionBatch):
+        return "The predictions were removed."
+    noun = "image set" if isinstance(target, ImageSet) else "model"
+    return f"The {noun} “{target.name}” was removed."
 
 
 def prediction_paths(result: PredictedImage) -> list:
-    """Return where the arrays of a predicted image lie."""
+    """Return the paths of a predicted image's arrays."""
     return [
         result.marginals_path,
         result.mask_path,

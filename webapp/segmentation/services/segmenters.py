@@ -1,4 +1,4 @@
-"""Starting to learn a model, renaming and deleting it."""
+"""Services that start learning a model, rename it and delete it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -28,16 +28,17 @@ from webapp.segmentation.services.removals import (
     prediction_jobs_cancel,
     prediction_paths,
     removal_start,
+    removed_reason,
 )
 
 FEWEST_FOR_HOLDING_OUT = 4
-FEWEST_SIDE = 16  # pixels of a model; 0 means whatever pays
-MODEL_BYTES = 6_000_000  # trees, weights and two small maps of held-out images, from above
+FEWEST_SIDE = 16  # pixels of a model; 0 means the size that pays off
+MODEL_BYTES = 6_000_000  # upper bound of trees, weights and two small maps of held-out images
 
 
 @dataclass(frozen=True, slots=True)
 class LearningChoices:
-    """What a person chose on the page; the defaults are what most sets need.
+    """Settings that a person chose on the page; the defaults suit most sets.
 
     ``restraint`` multiplies the usual lambda, which is 0.001 per training pixel.
     """
@@ -59,15 +60,15 @@ def segmenter_learn(
     choices: LearningChoices,
     seed: int | None = None,
 ) -> Segmenter:
-    """Queue the learning of a model from the masked images of some sets.
+    """Queue learning a model from the masked images of some sets.
 
-    Where every image of the sets has a map of another program's probabilities, all with as many
-    planes, these are features, too.
+    If every image of the sets has a probability map of another program, all with equally many
+    planes, the maps are features, too.
 
     Raises
     ------
     SegmentationError, QuotaError
-        If no image of the sets has a mask, or there is no room.
+        If no image of the sets has a mask, or there is no space.
     """
     if choices.max_side != 0 and choices.max_side < FEWEST_SIDE:
         raise SegmentationError(f"Models have at least {FEWEST_SIDE} pixels a side.")
@@ -80,7 +81,7 @@ def segmenter_learn(
         )
     with transaction.atomic():
         segmenter = Segmenter.objects.create(
-            organisation=user.organisation,
+            organisation=user.own_organisation,
             created_by=user,
             name=name.strip()[:120] or image_sets[0].name,
             foreground=image_sets[0].foreground,
@@ -92,7 +93,7 @@ def segmenter_learn(
             kind="segmentation.learn",
             parameters={
                 "segmenter": str(segmenter.pk),
-                "relative_gap": choices.relative_gap,  # the target that the plot shows
+                "relative_gap": choices.relative_gap,  # the target shown in the plot
                 "planes": maps_beside(*image_sets).n_planes,
             },
             title=segmenter.name,
@@ -112,7 +113,7 @@ def segmenter_learn(
 def _tell_job(
     job: Job, learned: list[ImageFile], held_out: list[ImageFile], *, copies: int
 ) -> None:
-    """Give the job its files; they depend on the job's own seed."""
+    """Store the files of a job in its parameters; they depend on the job's own seed."""
     job.parameters |= {
         "learned": [str(file.pk) for file in learned],
         "held_out": [str(file.pk) for file in held_out],
@@ -122,7 +123,7 @@ def _tell_job(
 
 
 def unique_contents(images: Sequence[ImageFile]) -> list[ImageFile]:
-    """Leave out copies: an image in two sets must not be learned from and held out at once."""
+    """Return images without copies, since no image may be both trained on and held out."""
     seen: dict[str, ImageFile] = {}
     for file in images:
         seen.setdefault(file.digest, file)
@@ -132,9 +133,9 @@ def unique_contents(images: Sequence[ImageFile]) -> list[ImageFile]:
 def split_images(
     images: Sequence[ImageFile], *, percent: int, seed: int
 ) -> tuple[list[ImageFile], list[ImageFile]]:
-    """Split at random into images to learn from and images held out to check on.
+    """Split images at random into a training part and a held-out part.
 
-    With fewer than four images nothing is held out: there is too little to learn from already.
+    With fewer than four images nothing is held out, since there is too little to train on.
     """
     if percent <= 0 or len(images) < FEWEST_FOR_HOLDING_OUT:
         return list(images), []
@@ -147,7 +148,7 @@ def split_images(
 def segmenter_delete(*, user: User, segmenter: Segmenter) -> None:
     """Delete a model with its predictions; running jobs are cancelled. Images stay.
 
-    Large predictions are gone at once too, and a job takes away their rows and files.
+    Large predictions disappear at once too, and a job deletes their rows and files.
     """
     n_predictions = segmenter.batches.count()
     for batch in segmenter.batches.all():
@@ -162,8 +163,10 @@ def segmenter_delete(*, user: User, segmenter: Segmenter) -> None:
     digests = {row.image_digest for row in rows} | {row.mask_digest for row in rows}
     with transaction.atomic():
         if segmenter.job is not None and segmenter.job.is_active:
-            job_cancel(user=user, job=segmenter.job)
-        prediction_jobs_cancel(user=user, batches=segmenter.batches)
+            job_cancel(user=user, job=segmenter.job, reason=removed_reason(segmenter))
+        prediction_jobs_cancel(
+            user=user, batches=segmenter.batches, reason=removed_reason(segmenter)
+        )
         audit(user, "removed", segmenter, predictions=n_predictions)
         organisation_id = segmenter.organisation_id
         segmenter.delete()

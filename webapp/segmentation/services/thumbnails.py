@@ -1,4 +1,4 @@
-"""Small and screen-sized copies of stored pictures: made when missing, kept beside each other."""
+"""Thumbnails and screen-sized copies of stored images, created on demand and cached."""
 
 from pathlib import Path
 

@@ -1,15 +1,41 @@
-"""Taking uploaded files into a set, one by one: a bad file never fails its neighbours."""
+"""Import of uploaded files into a set, one by one: a bad file does not affect the others."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 
 from django.core.files.uploadedfile import UploadedFile
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from engine import InvalidProblemError
+from engine.datasets.annotations.archive import (
+    MAX_ENTRY_BYTES,
+    ArchiveEntry,
+    ArchiveError,
+    NamesError,
+    archive_entries,
+    display_name,
+    entry_chunks,
+    open_archive,
+)
+from engine.datasets.annotations.archive_plans import ArchivePlan, plan_archive
+from engine.datasets.annotations.class_maps import read_class_map
+from engine.datasets.annotations.label_tables import LabelTable
+from engine.datasets.annotations.object_masks import joined_masks, numbered_stem
+from engine.datasets.annotations.panoptic import FindMap
+from engine.datasets.annotations.pictures import (
+    FindPicture,
+    NoPictureError,
+    is_annotation,
+    read_annotation_file,
+)
+from engine.datasets.annotations.shapes import Annotation
 from engine.datasets.image_names import (
     ILASTIK_MAP,
     MASK_PREFIXES,
+    is_lossy,
     map_stem,
     mask_stem,
     numbers_objects,
@@ -21,24 +47,10 @@ from webapp.audit.services import audit
 from webapp.common.errors import Refusal
 from webapp.files.contents import FileStore, StorageFullError, StoredContent
 from webapp.files.quota import QuotaError, with_fresh_count
-from webapp.segmentation.annotations import read_annotations, read_class_map
-from webapp.segmentation.archive import (
-    MAX_ENTRY_BYTES,
-    ArchiveError,
-    archive_entries,
-    display_name,
-    entry_chunks,
-    open_archive,
-)
-from webapp.segmentation.imagej import read_roi
+from webapp.files.store import StoreAwayError
 from webapp.segmentation.inspection import FileFacts, inspect_file, inspect_map
 from webapp.segmentation.models import ImageFile, ImageSet
-from webapp.segmentation.services.annotations import (
-    ROI_ENDING,
-    annotations_take,
-    image_of_roi,
-    is_annotation,
-)
+from webapp.segmentation.services.annotations import annotations_take
 from webapp.segmentation.services.image_sets import (
     content_keep,
     contents_release,
@@ -47,56 +59,124 @@ from webapp.segmentation.services.image_sets import (
 from webapp.segmentation.services.probability_maps import is_map_of_image
 from webapp.segmentation.services.views import view_for, view_mark
 
+logger = logging.getLogger(__name__)
+
 ZIP_HEADS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
-MAX_FILES = 250_000  # 100,000 images, their masks, and room
+MAX_FILES = 250_000  # 100,000 images, their masks, and a reserve
 NOT_TRIED = "Not tried: there was no room for a file before it."
+UNFORESEEN = (
+    "{name} could not be read: an error that nobody foresaw, which is in the log. Nothing of it "
+    "was saved; it stops no other file."
+)
+_IMAGE = ImageFile.Role.IMAGE
 
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What became of one file: added, replaced, same or refused, and a sentence for people."""
+    """Result of one file: added, replaced, same, left out or refused, and a sentence.
+
+    ``is_early``: its image is not in the set yet; it may be sent again after that.
+    ``encodings`` has samples of the names of a ZIP by the encodings that they may have.
+    """
 
     name: str
     outcome: str
     sentence: str
     file_id: str = ""
-    is_no_room: bool = False  # nor for any file after it
+    is_no_room: bool = False  # applies to every file after it, too
+    is_early: bool = False
+    encodings: dict[str, str] = field(default_factory=dict)
 
     @property
     def was_taken(self) -> bool:
-        """Whether the file is in the set now."""
-        return self.outcome != "refused"
+        """Return True if the file is in the set now, in any form."""
+        return self.outcome in {"added", "replaced", "same"}
+
+
+@dataclass(frozen=True, slots=True)
+class UploadChoices:
+    """Options sent with a file.
+
+    Parameters
+    ----------
+    as_name : name of the file to replace, instead of its own name
+    encoding : encoding of the names in a ZIP
+    beside : name of the only image sent along, for outlines that name no image
+    """
+
+    as_name: str = ""
+    encoding: str = ""
+    beside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Origin of a file, with the facts from its archive."""
+
+    archive: str = ""
+    beside: str = ""
+    is_of_objects: bool = False
+    is_label_map: bool = False
+    table: LabelTable | None = None
+    find_picture: FindPicture = lambda reference: None
+    find_map: FindMap = lambda path: None
 
 
 def upload_take_all(
-    *, user: User, image_set: ImageSet, files: Sequence[UploadedFile], as_name: str = ""
+    *,
+    user: User,
+    image_set: ImageSet,
+    files: Sequence[UploadedFile],
+    choices: UploadChoices = UploadChoices(),
 ) -> Iterator[FileResult]:
-    """Take files one after the other; where there is no room for one, none after it is tried."""
-    has_room = True
-    for uploaded in files:
+    """Import files one after the other, images first; stop at the first one without space.
+
+    Of files with one name only the first is imported.
+    """
+    has_room, names = True, set()
+    for uploaded in sorted(files, key=_turn):
+        name = display_name(choices.as_name or uploaded.name or "")
         if not has_room:
-            yield FileResult(display_name(uploaded.name or ""), "refused", NOT_TRIED)
+            yield FileResult(name, "refused", NOT_TRIED)
             continue
+        if name in names:
+            sentence = f"{name} was sent twice; the second one was not saved. Rename one of them."
+            yield FileResult(name, "refused", sentence)
+            continue
+        names.add(name)
         for result in upload_take(
-            user=user, image_set=image_set, uploaded=uploaded, as_name=as_name
+            user=user, image_set=image_set, uploaded=uploaded, choices=choices
         ):
             has_room = has_room and not result.is_no_room
             yield result
 
 
+def _turn(uploaded: UploadedFile) -> int:
+    """Return the turn of a file: images, then masks, then annotations, then ZIPs of outlines."""
+    name = uploaded.name or ""
+    if name.casefold().endswith(".zip"):
+        return 2 if "roi" in name.casefold() else 0
+    return 1 if _is_about_another(name) else 0
+
+
 def upload_take(
-    *, user: User, image_set: ImageSet, uploaded: UploadedFile, as_name: str = ""
+    *,
+    user: User,
+    image_set: ImageSet,
+    uploaded: UploadedFile,
+    choices: UploadChoices = UploadChoices(),
 ) -> Iterator[FileResult]:
-    """Store a picture, or every picture of a ZIP, yielding a result per file as it is settled."""
+    """Store an image, or every image of a ZIP; yield a result per file as soon as it is known."""
     head = uploaded.read(4)
     uploaded.seek(0)
     taken = 0
     try:
         if head in ZIP_HEADS:
-            results = _take_archive(user, image_set, uploaded)
+            results = _take_archive(user, image_set, uploaded, choices)
         else:
-            name = display_name(as_name or uploaded.name or "") or "image"
-            results = iter([_take(user, image_set, name, uploaded.chunks())])
+            name = display_name(choices.as_name or uploaded.name or "") or "image"
+            source = _Source(beside=choices.beside)
+            results = iter([_take(user, image_set, name, uploaded.chunks(), source)])
         for result in results:
             taken += result.was_taken
             yield result
@@ -106,37 +186,125 @@ def upload_take(
             audit(user, "uploaded to", image_set, name=uploaded.name, files=taken)
 
 
-def _take_archive(user: User, image_set: ImageSet, uploaded: UploadedFile) -> Iterator[FileResult]:
+def _take_archive(
+    user: User, image_set: ImageSet, uploaded: UploadedFile, choices: UploadChoices
+) -> Iterator[FileResult]:
     name = display_name(uploaded.name or "") or "ZIP"
+    if uploaded.file is None:
+        raise ValueError("The upload has no file.")
     try:
         archive = open_archive(uploaded.file)
     except ArchiveError as error:
         yield FileResult(name, "refused", str(error))
         return
     with archive:
-        entries = sorted(archive_entries(archive), key=lambda entry: _is_about_another(entry.name))
+        try:
+            entries = archive_entries(archive, choices.encoding)
+        except NamesError as error:
+            yield FileResult(name, "refused", str(error), encodings=error.choices)
+            return
         if not entries:
             yield FileResult(name, "refused", "The ZIP is empty. Nothing was saved.")
-        for left, entry in zip(range(len(entries) - 1, -1, -1), entries, strict=True):
-            if entry.refusal:
-                yield FileResult(entry.name or "?", "refused", entry.refusal)
-                continue
-            is_of_objects = "segmentationobject/" in entry.info.filename.casefold()
-            chunks = entry_chunks(archive, entry)
-            result = _take(
-                user, image_set, entry.name, chunks, archive=name, is_of_objects=is_of_objects
-            )
-            yield result
-            if result.is_no_room:
-                if left:
+            return
+
+        def read(entry: ArchiveEntry) -> bytes:
+            return b"".join(_capped(entry_chunks(archive, entry), entry.name))
+
+        plan = plan_archive(entries, read)
+        steps = list(_steps(user, image_set, name, plan, read, choices))
+        for number, step in enumerate(steps, start=1):
+            results = list(step())
+            yield from results
+            if any(result.is_no_room for result in results):
+                if left := len(steps) - number:
                     yield FileResult(name, "refused", f"{left} more of its files were not tried.")
                 return
+        yield from _left_out(plan.left_out)
+
+
+def _steps(
+    user: User,
+    image_set: ImageSet,
+    archive: str,
+    plan: ArchivePlan,
+    read: Callable[[ArchiveEntry], bytes],
+    choices: UploadChoices,
+) -> Iterator[Callable[[], Iterable[FileResult]]]:
+    """Yield the steps for the files of an archive, images before the files about them."""
+    for entry in plan.refused:
+        yield partial(_refused, entry)
+    ordered = sorted(plan.files, key=lambda entry: _is_about_another(entry.name))
+    for entry in [one for one in ordered if not is_annotation(one.name)]:
+        source = _Source(
+            archive=archive,
+            is_of_objects="segmentationobject/" in entry.path.casefold(),
+            is_label_map=plan.is_label_map(entry),
+            table=plan.table_of(entry),
+        )
+        yield partial(_take_entry, user, image_set, entry, read, source)
+    for picture, masks in plan.object_masks.items():
+        yield partial(_take_objects, user, image_set, picture, masks, read)
+    for entry in [one for one in ordered if is_annotation(one.name)]:
+        source = _Source(
+            archive=archive,
+            beside=choices.beside,
+            find_picture=partial(plan.pictures.find, about=entry.path),
+            find_map=partial(plan.find_map, read=read, about=entry.path),
+        )
+        yield partial(_take_entry, user, image_set, entry, read, source)
+
+
+def _refused(entry: ArchiveEntry) -> list[FileResult]:
+    return [FileResult(entry.name or "?", "refused", entry.refusal or "")]
+
+
+def _take_entry(
+    user: User,
+    image_set: ImageSet,
+    entry: ArchiveEntry,
+    read: Callable[[ArchiveEntry], bytes],
+    source: _Source,
+) -> list[FileResult]:
+    try:
+        content = read(entry)
+    except (Refusal, InvalidProblemError) as error:
+        return [FileResult(entry.name, "refused", str(error))]
+    return [_take(user, image_set, entry.name, [content], source)]
+
+
+def _take_objects(
+    user: User,
+    image_set: ImageSet,
+    picture: str,
+    masks: list[ArchiveEntry],
+    read: Callable[[ArchiveEntry], bytes],
+) -> list[FileResult]:
+    """Join masks of one object each to a map of all objects of their image."""
+    name = display_name(f"{Path(picture).stem}_instances.png")
+    try:
+        content, count = joined_masks((entry.name, read(entry)) for entry in masks)
+    except (Refusal, InvalidProblemError) as error:
+        return [FileResult(name, "refused", f"{error} None of the masks of {picture} was saved.")]
+    result = _take(user, image_set, name, [content], _Source(is_of_objects=True))
+    sentence = f"{count} masks of one object each, joined. {result.sentence}"
+    return [replace(result, sentence=sentence)]
+
+
+def _left_out(entries: Sequence[ArchiveEntry]) -> Iterator[FileResult]:
+    """Yield one result per reason, with the number of files left out and the first one's name."""
+    reasons: dict[str, list[ArchiveEntry]] = {}
+    for entry in entries:
+        reasons.setdefault(entry.left_out, []).append(entry)
+    for reason, group in reasons.items():
+        more = f"So were {len(group) - 1} more files." if len(group) > 2 else ""
+        more = "So was one more file." if len(group) == 2 else more
+        yield FileResult(group[0].name, "left out", f"{reason} {more}".strip())
 
 
 def _is_about_another(name: str) -> bool:
-    """Whether a file belongs to a picture, which has to be there first."""
+    """Return True if a file belongs to an image, which must be there first."""
     is_prefixed = picture_stem(name).startswith(MASK_PREFIXES)
-    is_mask = mask_stem(name) is not None or is_prefixed
+    is_mask = mask_stem(name) is not None or is_prefixed or numbered_stem(name) is not None
     is_map = map_stem(name) is not None
     return is_annotation(name) or is_mask or is_map or _is_scribble(name)
 
@@ -146,47 +314,92 @@ def _is_scribble(name: str) -> bool:
 
 
 def _take_annotations(
-    user: User, image_set: ImageSet, name: str, content: bytes, archive: str
+    user: User, image_set: ImageSet, name: str, content: bytes, source: _Source
 ) -> FileResult:
-    if name.casefold().endswith(ROI_ENDING):
-        image = image_of_roi(image_set, name, archive)
-        annotations = [read_roi(content, name, image)]
-    else:
-        annotations = read_annotations(content, name)
-    sentence = annotations_take(user=user, image_set=image_set, name=name, annotations=annotations)
+    annotations = read_annotation_file(
+        content,
+        name,
+        image_set.files.filter(role=_IMAGE).values_list("name", flat=True),
+        archive=source.archive,
+        beside=source.beside,
+        is_picture=_PicturesOf(image_set, source).__contains__,
+        find_map=_MapsOf(image_set, source).find,
+    )
+    sentence = annotations_take(
+        user=user,
+        image_set=image_set,
+        name=name,
+        annotations=annotations,
+        find=source.find_picture,
+    )
     return FileResult(name, "added", sentence)
 
 
-def _painted_instead(user: User, file: ImageFile, *, is_of_objects: bool) -> FileResult | None:
-    """Paint a map of classes on its picture, in whose place no mask of two values can stand."""
-    path = file.store.fetch(file.digest)
-    found = None
-    if _may_hold_classes(file):
-        is_of_objects |= numbers_objects(file.name)
-        found = read_class_map(path, file.name, is_of_objects=is_of_objects)
-    if found is None:
+class _PicturesOf:
+    """Lookup of the images that annotations refer to: in the archive and in the set."""
+
+    def __init__(self, image_set: ImageSet, source: _Source) -> None:
+        names = image_set.files.filter(role=_IMAGE).values_list("name", flat=True)
+        self._stems = {picture_stem(name) for name in names}
+        self._find = source.find_picture
+
+    def __contains__(self, reference: str) -> bool:
+        return picture_stem(reference) in self._stems or self._find(reference) is not None
+
+
+class _MapsOf:
+    """Lookup of the PNG files with COCO panoptic's segments: in the archive, or in the set."""
+
+    def __init__(self, image_set: ImageSet, source: _Source) -> None:
+        self._image_set, self._find = image_set, source.find_map
+
+    def find(self, path: str) -> Path | bytes | None:
+        found = self._find(path)
+        if found is not None:
+            return found
+        file = self._image_set.files.filter(name=display_name(path)).first()
+        return file.store.fetch(file.digest) if file else None
+
+
+def _painted_instead(user: User, file: ImageFile, source: _Source) -> FileResult | None:
+    """Paint a map of classes on its image, since it cannot be a two-valued mask."""
+    if not _may_hold_classes(file, source):
         return None
     image_set, digest = file.image_set, file.digest
+    found: Annotation | None = None
     try:
+        found = read_class_map(
+            file.store.fetch(file.digest),
+            file.name,
+            is_of_objects=source.is_of_objects or numbers_objects(file.name),
+            table=source.table,
+        )
+        if found is None:
+            return None
         sentence = annotations_take(
             user=user, image_set=image_set, name=file.name, annotations=[found]
         )
-        return FileResult(file.name, "added", sentence)
-    except Refusal as error:
-        return FileResult(file.name, "refused", str(error))
-    finally:
+    except (Refusal, InvalidProblemError) as error:
+        is_early = isinstance(error, NoPictureError)
         file.delete()
         contents_release(organisation_id=image_set.organisation_id, digests=[digest])
+        return FileResult(file.name, "refused", str(error), is_early=is_early)
+    file.delete()
+    contents_release(organisation_id=image_set.organisation_id, digests=[digest])
+    return FileResult(file.name, "added", sentence)
 
 
-def _may_hold_classes(file: ImageFile) -> bool:
-    """Whether a file's name is of a map of classes, or of a mask that it cannot be read as.
+def _may_hold_classes(file: ImageFile, source: _Source) -> bool:
+    """Return True if a file is a map of classes by archive or name, or is unusable as a mask.
 
-    Of the two classes of ilastik nobody has said which is to be found.
+    A map of ilastik counts even with two classes, as neither is known to be the foreground. A
+    lossless file of few values beside a photograph of its name counts as well.
     """
-    if _is_scribble(file.name) or picture_stem(file.name).endswith(ILASTIK_MAP):
+    if source.is_label_map or _is_scribble(file.name):
         return True
-    return not file.mask_like and _is_named_as_mask(file)
+    if picture_stem(file.name).endswith(ILASTIK_MAP):
+        return True
+    return not file.mask_like and (_is_named_as_mask(file) or _is_beside_photograph(file))
 
 
 def _is_named_as_mask(file: ImageFile) -> bool:
@@ -198,54 +411,98 @@ def _is_named_as_mask(file: ImageFile) -> bool:
     return prefixed_stem(file.name, {picture_stem(name) for name in others}) is not None
 
 
+def _is_beside_photograph(file: ImageFile) -> bool:
+    """Return True if a file of few values has the name and size of a photograph of the set."""
+    if is_lossy(file.name) or not file.facts.get("labels"):
+        return False
+    stem = picture_stem(file.name)
+    same = file.image_set.files.filter(role=_IMAGE, width=file.width, height=file.height)
+    others = same.exclude(pk=file.pk).values_list("name", flat=True)
+    return any(is_lossy(name) and picture_stem(name) == stem for name in others)
+
+
+def _labels_beside(user: User, photograph: ImageFile) -> str:
+    """Paint the map of classes that was uploaded before its photograph, as an image.
+
+    If two uploads find each other at once, one of them paints. Return a sentence about it.
+    """
+    if not is_lossy(photograph.name):
+        return ""
+    stem = picture_stem(photograph.name)
+    others = photograph.image_set.files.filter(role=_IMAGE, facts__labels__gt=0)
+    with transaction.atomic():
+        ImageSet.objects.select_for_update().get(pk=photograph.image_set_id)
+        for file in others.exclude(pk=photograph.pk):
+            if picture_stem(file.name) == stem and not file.strokes.exists():
+                painted = _painted_instead(user, file, _Source())
+                if painted is not None:
+                    return f". {file.name}: {painted.sentence}"
+    return ""
+
+
 def _take(
-    user: User,
-    image_set: ImageSet,
-    name: str,
-    chunks: Iterable[bytes],
-    *,
-    archive: str = "",
-    is_of_objects: bool = False,
+    user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes], source: _Source
 ) -> FileResult:
+    """Import one file; an error is reported for this file and does not stop the others."""
     try:
-        if is_annotation(name):
-            content = b"".join(_capped(chunks, name))
-            return _take_annotations(user, image_set, name, content, archive)
-        file, outcome = image_file_add(user=user, image_set=image_set, name=name, chunks=chunks)
-        painted = None
-        if outcome != "same" and file.role != ImageFile.Role.MAP:
-            painted = _painted_instead(user, file, is_of_objects=is_of_objects)
-        if painted is not None:
-            return painted
+        return _taken(user, image_set, name, chunks, source)
     except (QuotaError, StorageFullError) as error:
         return FileResult(name, "refused", str(error), is_no_room=True)
     except InvalidProblemError as error:
         sentence = str(error)
         if name not in sentence:
             sentence = f"{name}: {sentence[:1].lower()}{sentence[1:]}"
-        return FileResult(name, "refused", sentence)
+        is_early = isinstance(error, NoPictureError)
+        return FileResult(name, "refused", sentence, is_early=is_early)
     except Refusal as error:
         return FileResult(name, "refused", str(error))
-    sentences = {
-        "added": f"{file.width} × {file.height} pixels",
-        "replaced": f"Replaced the earlier {name}",
-        "same": "Already here, unchanged",
-    }
-    if file.role == ImageFile.Role.MAP and outcome != "same":
+    except (OSError, DatabaseError, StoreAwayError):
+        raise  # an error of the server, for every file after this one
+    except Exception:
+        logger.exception("An upload raised what nobody foresaw")
+        return FileResult(name, "refused", UNFORESEEN.format(name=name))
+
+
+def _taken(
+    user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes], source: _Source
+) -> FileResult:
+    if is_annotation(name):
+        content = b"".join(_capped(chunks, name))
+        return _take_annotations(user, image_set, name, content, source)
+    file, outcome = image_file_add(user=user, image_set=image_set, name=name, chunks=chunks)
+    note = ""
+    if outcome != "same" and file.role != ImageFile.Role.MAP:
+        painted = _painted_instead(user, file, source)
+        if painted is not None:
+            return painted
+        note = _labels_beside(user, file)
+    return FileResult(name, outcome, _sentence(file, outcome) + note, str(file.pk))
+
+
+def _sentence(file: ImageFile, outcome: str) -> str:
+    """Return the sentence on an imported file: how it was understood, before it is used."""
+    if outcome == "same":
+        return "Already here, unchanged"
+    if file.role == ImageFile.Role.MAP:
         n_planes = file.facts["planes"]
-        return FileResult(
-            name, outcome, f"Probabilities, {n_planes} plane{'s'[: n_planes != 1]}", str(file.pk)
-        )
-    plain = file.facts.get("plain") if outcome != "same" and file.mask_of_id is None else ""
+        return f"Probabilities, {n_planes} plane{'s'[: n_planes != 1]}"
+    sentence = f"{file.width} × {file.height} pixels"
+    if outcome == "replaced":
+        sentence = f"Replaced the earlier {file.name}"
+    if _is_named_as_mask(file) and file.understood:
+        return f"{sentence}. Understood: {file.understood}"
+    if reason := file.facts.get("not_mask"):
+        return f"{sentence}. It is not used as a mask: {reason[:1].lower()}{reason[1:]}"
+    plain = file.facts.get("plain") if file.mask_of_id is None else ""
     note = f". All {plain} in this set’s range of values: see Display and scale" if plain else ""
-    return FileResult(name, outcome, sentences[outcome] + note, str(file.pk))
+    return sentence + note
 
 
 @with_fresh_count
 def image_file_add(
     *, user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]
 ) -> tuple[ImageFile, str]:
-    """Store one picture under its name; an earlier file of that name is replaced.
+    """Store one image under its name; an earlier file of that name is replaced.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How deep pictures of a set are shown: chosen with the first, kept, changed by people."""
+"""Views of the deep images of a set: chosen with the first image, stored, changed by people."""
 
 import hashlib
 import json
@@ -15,26 +15,28 @@ from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet
 
 PERCENTILES = (0.1, 99.9)
-MOST_READ = 24  # pictures of a set that a new view is measured on
+MOST_READ = 24  # images of a set that a new view is measured on
 MAX_PAGE = 9_999
 
 
 def view_mark(view: PictureView | None) -> str:
-    """Return some letters that tell one view from another, for the names of derived files."""
+    """Return a short text that identifies a view, for the names of derived files."""
     if view is None:
         return ""
     return hashlib.sha256(json.dumps(view.as_json()).encode()).hexdigest()[:8]
 
 
 def view_for(image_set: ImageSet, stack: Any, *, is_mask: bool) -> PictureView | None:
-    """Return how a set shows a deep picture that comes in; the first one decides for the set.
+    """Return the view of a set for a new deep image; the first image decides for the set.
 
-    A set with pictures from before views were kept shows each by its own range, as it did.
+    A set with images from before views were stored shows each by its own range.
     """
     if is_mask:
         return None
     kept = image_set.picture_view
     n_channels = stack.planes.shape[1]
+    if kept is not None and not kept.suits(stack):
+        return None
     if kept is not None and len(kept.channels) >= n_channels:
         return kept
     if kept is None and image_set.files.filter(facts={}).exists():
@@ -42,12 +44,10 @@ def view_for(image_set: ImageSet, stack: Any, *, is_mask: bool) -> PictureView |
     own = choose_view([stack], percentiles=PERCENTILES)
     n_kept = len(kept.channels) if kept else 0
     channels = (*(kept.channels if kept else ()), *own.channels[n_kept:])
-    view = PictureView(channels, kept.page if kept else 0)
+    view = PictureView(channels, kept.page if kept else 0, own.is_colour)
     percentiles = image_set.view.get("percentiles", list(PERCENTILES))
     image_set.view = view.as_json() | {"percentiles": percentiles}
-    if image_set.pixel_size is None:
-        image_set.pixel_size = stack.pixel_size
-    image_set.save(update_fields=["view", "pixel_size"])
+    image_set.save(update_fields=["view"])
     return view
 
 
@@ -59,22 +59,28 @@ def view_change(
     colours: Iterable[str],
     page: int,
     pixel_size: float | None,
+    pixel_size_for_all: bool = False,
 ) -> None:
-    """Choose percentiles, colours of channels, the page, and say how large a pixel is.
+    """Set the percentiles, the colours of channels, the page, and the size of a pixel.
 
-    The range of values is measured anew, over all deep pictures of the set or evenly chosen
-    ones. What was learned and predicted stays as it was.
+    The size of a pixel applies to images whose files state none, or to all.
+
+    The range of values is measured again, over all deep images of the set or evenly chosen
+    ones. Models and predictions stay as they were.
 
     Raises
     ------
     SegmentationError
-        If the set has no deep picture or a choice is out of range.
+        If the set has no deep image or a value is out of range.
     """
     if not BRIGHTEST <= page <= MAX_PAGE:
         raise SegmentationError("The page is out of range.")
     if pixel_size is not None and not 0 < pixel_size < 1e6:
         raise SegmentationError("A pixel is larger than 0 and smaller than 1,000,000 micrometres.")
-    fields: dict[str, Any] = {"pixel_size": pixel_size}
+    fields: dict[str, Any] = {
+        "pixel_size": pixel_size,
+        "pixel_size_for_all": pixel_size_for_all and pixel_size is not None,
+    }
     if deep_files(image_set):
         try:
             view = choose_view(
@@ -89,7 +95,7 @@ def view_change(
 
 
 def deep_files(image_set: ImageSet) -> list[ImageFile]:
-    """Return the deep pictures of a set, evenly chosen where there are many."""
+    """Return the deep images of a set, evenly chosen if there are many."""
     files = image_set.files.filter(role=ImageFile.Role.IMAGE)
     found = list(files.filter(facts__has_key="kind").select_related("image_set"))
     return found[:: -(-len(found) // MOST_READ)] if found else []

@@ -1,9 +1,9 @@
-"""Rows of the images that a prediction is still to predict, made some hundred at a time.
+"""Rows of the images that a prediction still has to predict, created in steps.
 
-A set may have 100,000 images. The request that starts a prediction makes the first rows, which is
-all of them for most sets; the job makes the rest before it begins, each few hundred with what is
-left in one transaction. Whoever goes on, after a kill or a cancellation, goes on behind the last
-name there is.
+A set may have 100,000 images. The request that starts a prediction creates the first rows, which
+is all of them for most sets; the job creates the rest before it begins, a few hundred per
+transaction together with the remaining count. After a kill or a cancellation, the next job
+continues after the last name that has a row.
 """
 
 from django.db import transaction
@@ -13,34 +13,33 @@ from django.db.models.functions import Cast
 from webapp.segmentation.models import ImageFile, PredictedImage, PredictionBatch
 from webapp.segmentation.services.class_predictions import class_bytes_per_pixel
 
-DEAL_IMAGES = 200  # rows of one transaction, for which others who write wait
-BYTES_PER_PIXEL = 5  # 4 of the marginals; mask and layers are smooth and shrink to less than one
+DEAL_IMAGES = 200  # rows per transaction, during which other writers wait
+BYTES_PER_PIXEL = 5  # 4 of the marginals; mask and layers are smooth and compress to less than one
 BYTES_PER_IMAGE = (
     250_000  # preview, headers, objects, and the layers of images too small to be smooth
 )
 
 
 def images_of(batch: PredictionBatch) -> QuerySet[ImageFile]:
-    """Return the images of the set of a batch that have no row in it yet, by name."""
+    """Return the images of a batch's set that have no row in it yet, by name."""
     files = ImageFile.objects.filter(image_set=batch.image_set_id, role=ImageFile.Role.IMAGE)
     last = batch.images.order_by("-name").values_list("name", flat=True).first()
     return (files if last is None else files.filter(name__gt=last)).order_by("name")
 
 
 def rows_make(*, batch: PredictionBatch, learned: set[str]) -> int:
-    """Make the next rows of a batch; return how many images are left without one.
+    """Create the next rows of a batch; return the number of images left without a row.
 
-    ``learned`` are the digests of what the model learned from: thousands, which the caller reads
-    before its transaction. An image that joined the set meanwhile is predicted too, if its name
-    comes later.
+    ``learned`` are the digests of the model's training images: thousands, which the caller reads
+    before its transaction. A new image whose name comes later is predicted too.
     """
     with transaction.atomic():
-        # Two processes may believe that the job is theirs: one of them finds the other's rows.
+        # If two processes hold the same job, one of them finds the other's rows.
         left = PredictionBatch.objects.select_for_update().get(pk=batch.pk).n_unlisted
         files = list(images_of(batch).select_related("mask")[:DEAL_IMAGES])
         PredictedImage.objects.bulk_create([_waiting(batch, file, learned) for file in files])
         is_last = len(files) < DEAL_IMAGES or not images_of(batch).exists()
-        # One that joined meanwhile was not counted, one that was removed is not found.
+        # An image added meanwhile was not counted, a removed one is not found.
         batch.n_unlisted = 0 if is_last else max(left - len(files), 1)
         batch.save(update_fields=["n_unlisted"])
     return batch.n_unlisted
@@ -56,23 +55,24 @@ def _waiting(batch: PredictionBatch, file: ImageFile, learned: set[str]) -> Pred
         width=file.width,
         height=file.height,
         learned_from=file.digest in learned,
+        stated_size=file.facts.get("pixel_size") or [],
     )
 
 
 def waiting_count(batch: PredictionBatch) -> int:
-    """Return how many images of a batch are still to be predicted, with a row or without one."""
+    """Return the number of images of a batch still to predict, with or without a row."""
     return batch.images.filter(state=PredictedImage.State.WAITING).count() + batch.n_unlisted
 
 
 def predicted_bytes(width: int, height: int, n_classes: int = 0) -> int:
-    """Return what the files of one predicted image take at most, unless it is mere noise."""
+    """Return the maximum bytes of one predicted image's files, unless it is mere noise."""
     return _bytes(1, width * height, n_classes)
 
 
 def bytes_to_come(batch: PredictionBatch) -> int:
-    """Return what the files of all images take at most that a batch is still to predict."""
+    """Return the maximum bytes of the files of all images that a batch still has to predict."""
     waiting = batch.images.filter(state=PredictedImage.State.WAITING)
-    n_classes = len(batch.segmenter.classes)
+    n_classes = len(batch.model.classes)
     found = [_room(waiting, n_classes)]
     if batch.n_unlisted:
         found.append(_room(images_of(batch), n_classes))

@@ -1,13 +1,16 @@
-"""Words of the segmentation pages: megabytes, intervals, measures compared."""
+"""Template filters of the segmentation pages: megabytes, intervals, measures compared."""
 
 from typing import Any
+from uuid import UUID
 
 from django import template
 from django.utils.html import format_html
 
+from engine.datasets.calibration import PixelSize
 from engine.datasets.image_names import mask_stem, picture_stem, picture_stems
 from webapp.common import formats
 from webapp.segmentation.models import ImageFile
+from webapp.segmentation.selectors.objects import size_in_words
 from webapp.segmentation.selectors.predictions import Comparison
 from webapp.segmentation.uncertainty import Interval
 
@@ -22,7 +25,7 @@ _MEASURES = (
 
 @register.filter
 def megabytes(size: Any) -> str:
-    """Bytes as megabytes with one digit below ten: 1.2, 48; under 0.1 for the least."""
+    """Return bytes as megabytes with one decimal below ten: 1.2, 48; "under 0.1" if tiny."""
     value = float(size or 0) / 1e6
     if 0 < value < 0.05:
         return "under 0.1"
@@ -31,7 +34,7 @@ def megabytes(size: Any) -> str:
 
 @register.filter
 def gap(value: float | None) -> str:
-    """A relative gap as per cent, rounded up: 0.09 %; one above 100 % bounds nothing."""
+    """Return a relative gap in per cent, rounded up: 0.09 %; above 100 % it bounds nothing."""
     if value is not None and value > 1:
         return "no useful bound yet"
     return formats.gap(value)
@@ -39,7 +42,7 @@ def gap(value: float | None) -> str:
 
 @register.filter
 def interval(value: Interval, digits: int = 3) -> str:
-    """The 95 % range of a mean: 0.941 to 0.962."""
+    """Return the 95 % interval of a mean: 0.941 to 0.962."""
     if value.low is None or value.high is None:
         return "one image: no range"
     return f"{formats.number(value.low, digits)} to {formats.number(value.high, digits)}"
@@ -47,7 +50,7 @@ def interval(value: Interval, digits: int = 3) -> str:
 
 @register.filter
 def interval_per_cent(value: Interval, digits: int = 1) -> str:
-    """The 95 % range of a share: 98.2 % to 99.1 %."""
+    """Return the 95 % interval of a share: 98.2 % to 99.1 %."""
     if value.low is None or value.high is None:
         return "one image: no range"
     return f"{formats.per_cent(value.low, digits)} to {formats.per_cent(value.high, digits)}"
@@ -55,18 +58,18 @@ def interval_per_cent(value: Interval, digits: int = 1) -> str:
 
 @register.filter
 def points(share: float, digits: int = 1) -> str:
-    """A difference of two shares in percentage points: 11.6 points."""
+    """Return a difference of two shares in percentage points: 11.6 points."""
     text = formats.number(100 * share, digits)
     return f"{text} point" if text == "1" else f"{text} points"
 
 
 @register.filter
 def measures(comparison: Comparison) -> list[dict[str, Any]]:
-    """The rows of a comparison; a difference is clear when its range leaves zero out."""
+    """Return the rows of a comparison; a difference is clear if its interval excludes zero."""
     rows = []
     for name, label in _MEASURES:
         difference = comparison.difference[name]
-        low, high = difference.low, difference.high
+        low, high = (difference.low, difference.high) if difference else (None, None)
         rows.append(
             {
                 "label": label,
@@ -80,27 +83,33 @@ def measures(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 @register.filter
-def likely_image(mask: ImageFile, images: list[ImageFile]) -> int | None:
-    """Key of the first image that a mask's name is of: it is offered first."""
+def likely_image(mask: ImageFile, images: list[ImageFile]) -> UUID | None:
+    """Return the key of the first image that matches a mask's name, to be offered first."""
     stem = mask_stem(mask.name) or picture_stem(mask.name)
     return next((image.pk for image in images if stem in picture_stems(image.name)), None)
 
 
 @register.filter
+def size_words(size: PixelSize) -> str:
+    """Return the width and height of a pixel: 0.5 µm, or 0.5 × 2 µm."""
+    return size_in_words(size)
+
+
+@register.filter
 def at(values: Any, place: int) -> Any:
-    """The entry at a place of a list."""
+    """Return the entry at an index of a list."""
     return values[place]
 
 
 @register.simple_tag
 def class_name(classes: list[dict[str, Any]], place: int) -> str:
-    """Name of the class at a place."""
+    """Return the name of the class at an index."""
     return classes[place]["name"]
 
 
 @register.simple_tag
 def class_swatch(colour: str) -> str:
-    """A small square of a class's colour; the policy allows no style attribute."""
+    """Return a small square of a class's colour; the policy allows no style attribute."""
     return format_html(
         '<svg class="class-swatch" viewBox="0 0 10 10" aria-hidden="true">'
         '<rect width="10" height="10" rx="2" fill="{}"/></svg>',

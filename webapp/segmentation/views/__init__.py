@@ -1,1 +1,1 @@
-"""Pages and files of segmentation; thin: selectors read, services write."""
+"""Thin views of segmentation over selectors and services."""

@@ -1,50 +1,50 @@
-"""Uploading files into a set, and their bytes back out."""
+"""Views for uploading files into a set, and for sending their bytes."""
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    JsonResponse,
-    StreamingHttpResponse,
-)
+from django.http import HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from engine.datasets.annotations.archive import ENCODINGS
 from webapp.accounts.models import User
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.full_disk import is_full_disk
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
+from webapp.files import store
 from webapp.files.contents import StorageFullError
 from webapp.files.file_responses import exported, file_response
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import image_file_of
 from webapp.segmentation.services.thumbnails import thumbnail_path
-from webapp.segmentation.services.uploads import FileResult, upload_take_all
+from webapp.segmentation.services.uploads import FileResult, UploadChoices, upload_take_all
 
 CUT_OFF = "The upload stopped before its end. Nothing of this file was saved."
 
 
-@csrf_exempt  # checked inside, where a full disk while reading the upload can still be explained
+@csrf_exempt  # checked inside, so that a full disk can still be reported
 @require_POST
 @staff_required
-def image_file_upload(request: HttpRequest, pk: str) -> HttpResponseBase:
-    """Take one picture or one ZIP; the answer is a line of JSON per file, sent as it is settled."""
+def image_file_upload(request: SignedInRequest, pk: str) -> HttpResponseBase:
+    """Import one image or one ZIP; stream one line of JSON per file as soon as it is known."""
     try:
         return _protected_upload(request, pk)
     except OSError as error:
         if is_full_disk(error):
             return JsonResponse({"sentence": str(StorageFullError())}, status=507)
+        if store.is_fault(error):
+            raise  # answered with 503 and a sentence
         return JsonResponse({"sentence": CUT_OFF}, status=400)
 
 
 @csrf_protect
-def _protected_upload(request: HttpRequest, pk: str) -> HttpResponseBase:
+def _protected_upload(request: SignedInRequest, pk: str) -> HttpResponseBase:
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     files = request.FILES.getlist("file")
     wants_lines = request.headers.get("Accept", "").startswith("application/x-ndjson")
@@ -53,8 +53,12 @@ def _protected_upload(request: HttpRequest, pk: str) -> HttpResponseBase:
             return JsonResponse({"sentence": CUT_OFF}, status=400)
         toast(request, "Choose at least one file.", error=True)
         return redirect(image_set)
-    name = request.POST.get("name", "") if len(files) == 1 else ""
-    results = upload_take_all(user=request.user, image_set=image_set, files=files, as_name=name)
+    choices = UploadChoices(
+        as_name=request.POST.get("name", "") if len(files) == 1 else "",
+        encoding=request.POST.get("encoding", ""),
+        beside=request.POST.get("beside", ""),
+    )
+    results = upload_take_all(user=request.user, image_set=image_set, files=files, choices=choices)
     if not wants_lines:
         return _tell(request, image_set, results)
     return StreamingHttpResponse(
@@ -62,8 +66,8 @@ def _protected_upload(request: HttpRequest, pk: str) -> HttpResponseBase:
     )
 
 
-def _is_whole(request: HttpRequest, files: list) -> bool:
-    """Whether as many bytes came as the page said it would send; a cut body looks complete."""
+def _is_whole(request: SignedInRequest, files: list) -> bool:
+    """Return True if the body has the length that the page stated; a cut body looks complete."""
     return request.POST.get("bytes", "") in ("", str(sum(file.size for file in files)))
 
 
@@ -72,9 +76,20 @@ def _lines(user: User, image_set: ImageSet, results: Iterator[FileResult]) -> It
         yield json.dumps(result_json(image_set, result)).encode() + b"\n"
 
 
-def result_json(image_set: ImageSet, result: FileResult) -> dict[str, str]:
-    """What the page needs to show one result."""
-    line = {"name": result.name, "outcome": result.outcome, "sentence": result.sentence}
+def result_json(image_set: ImageSet, result: FileResult) -> dict[str, Any]:
+    """Return the fields of one result for the page."""
+    line: dict[str, Any] = {
+        "name": result.name,
+        "outcome": result.outcome,
+        "sentence": result.sentence,
+    }
+    if result.is_early:
+        line["early"] = True
+    if result.encodings:
+        line["encodings"] = [
+            {"key": key, "label": ENCODINGS[key], "sample": sample}
+            for key, sample in result.encodings.items()
+        ]
     if result.file_id:
         line["thumbnail"] = reverse(
             "segmentation:image-file-thumbnail", args=[image_set.pk, result.file_id]
@@ -82,22 +97,24 @@ def result_json(image_set: ImageSet, result: FileResult) -> dict[str, str]:
     return line
 
 
-def _tell(request: HttpRequest, image_set: ImageSet, results: Iterator[FileResult]) -> HttpResponse:
-    """Without JavaScript: say in messages what became of the files."""
+def _tell(
+    request: SignedInRequest, image_set: ImageSet, results: Iterator[FileResult]
+) -> HttpResponse:
+    """Redirect with messages about the files, for browsers without JavaScript."""
     settled = list(results)
     taken = sum(result.was_taken for result in settled)
     if taken:
         toast(request, f"{taken} of {len(settled)} files saved.")
     for result in settled[:20]:
-        if not result.was_taken:
+        if result.outcome == "refused":
             toast(request, result.sentence, error=True)
     return redirect(image_set)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def image_file_content(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
-    """The very bytes that were uploaded: looked at, or downloaded, which leaves an audit line."""
+def image_file_content(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """Send the uploaded bytes: to view, or to download, which leaves an audit line."""
     file = image_file_of(request.user, pk, file_pk)
     is_download = "download" in request.GET
     response = file_response(
@@ -113,10 +130,10 @@ def image_file_content(request: HttpRequest, pk: str, file_pk: str) -> HttpRespo
     return response
 
 
-@require_GET
+@require_safe
 @viewer_required
-def image_file_thumbnail(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
-    """A JPEG of at most 320 pixels a side."""
+def image_file_thumbnail(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """Send a JPEG of at most 320 pixels a side."""
     file = image_file_of(request.user, pk, file_pk)
     path = thumbnail_path(file.image_set.organisation_id, file.digest, file.view)
     return file_response(request, path, media_type="image/jpeg", etag=path.name[:80])

@@ -1,24 +1,25 @@
-"""Pages of image sets: list, new, one set; removing it or its files, roles and pairs."""
+"""Views of image sets: list, new, one set; removal of sets and files, roles and pairs."""
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.http import urlencode
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from engine.datasets.annotations.archive import MAX_ENTRY_BYTES, MAX_TOTAL_BYTES
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.listing import page_at
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
-from webapp.segmentation.archive import MAX_ENTRY_BYTES, MAX_TOTAL_BYTES
 from webapp.segmentation.forms import ImageSetForm
 from webapp.segmentation.models import ImageFile, ImageSet
 from webapp.segmentation.selectors.image_sets import (
     file_tabs,
-    files_shown,
     image_file_of,
     image_set_listing,
     image_set_of,
+    matching_files,
 )
 from webapp.segmentation.services.image_sets import (
     image_file_remove,
@@ -27,23 +28,23 @@ from webapp.segmentation.services.image_sets import (
     image_set_purge,
     mask_pair,
 )
-from webapp.segmentation.views.set_views import view_words
+from webapp.segmentation.views.set_views import scale_words, view_words
 
 PAGE_SIZE = 36
 
 
-@require_GET
+@require_safe
 @viewer_required
-def image_set_list(request: HttpRequest) -> HttpResponse:
-    """All sets of the organisation."""
+def image_set_list(request: SignedInRequest) -> HttpResponse:
+    """List the image sets of the organisation."""
     listing = image_set_listing(request.user, request.GET)
     return render(request, "segmentation/image_set_list.html", {"listing": listing})
 
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def image_set_new(request: HttpRequest) -> HttpResponse:
-    """Make an empty set and go there to upload."""
+def image_set_new(request: SignedInRequest) -> HttpResponse:
+    """Create an empty image set and redirect to its page for uploading."""
     form = ImageSetForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         image_set = image_set_create(user=request.user, **form.cleaned_data)
@@ -52,14 +53,14 @@ def image_set_new(request: HttpRequest) -> HttpResponse:
     return render(request, "segmentation/image_set_new.html", {"form": form}, status=status)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def image_set_page(request: HttpRequest, pk: str) -> HttpResponse:
-    """One set: drop zone, files with their masks, what stands in the way."""
+def image_set_page(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Show one image set: drop zone, files with their masks, problems."""
     image_set = image_set_of(request.user, pk)
     choice = request.GET.get("show", "all")
     query = request.GET.get("q", "").strip()
-    page = page_at(files_shown(image_set, choice, query), request.GET.get("page"), PAGE_SIZE)
+    page = page_at(matching_files(image_set, choice, query), request.GET.get("page"), PAGE_SIZE)
     unpaired = choice == "unpaired"
     context = {
         "image_set": image_set,
@@ -69,7 +70,7 @@ def image_set_page(request: HttpRequest, pk: str) -> HttpResponse:
         "page": page,
         "free_images": _images_without_mask(image_set) if unpaired else [],
         "view_words": view_words(image_set),
-        "pixel_size": f"{image_set.pixel_size:.4g}" if image_set.pixel_size else "",
+        "size_words": scale_words(image_set),
         "max_megabytes": MAX_ENTRY_BYTES // 1024**2,
         "max_gigabytes": MAX_TOTAL_BYTES // 1024**3,
     }
@@ -82,8 +83,8 @@ def _images_without_mask(image_set: ImageSet) -> list[ImageFile]:
 
 @require_POST
 @staff_required
-def image_set_purge_view(request: HttpRequest, pk: str) -> HttpResponse:
-    """Remove a set with its files and predictions once its name has been typed."""
+def image_set_purge_view(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Delete a set with its files and predictions if its name was typed."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     if request.POST.get("confirm", "").strip() != image_set.name:
         toast(request, "The name did not match. Nothing was removed.", error=True)
@@ -95,8 +96,8 @@ def image_set_purge_view(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def image_file_remove_view(request: HttpRequest, pk: str, file_pk: str) -> HttpResponse:
-    """Say what goes with a file; remove it on POST."""
+def image_file_remove_view(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponse:
+    """Show what is removed together with a file; remove it on POST."""
     file = image_file_of(request.user, pk, file_pk)
     if request.method == "POST":
         with_mask = request.POST.get("with_mask", "")
@@ -118,8 +119,8 @@ def image_file_remove_view(request: HttpRequest, pk: str, file_pk: str) -> HttpR
 
 @require_POST
 @staff_required
-def image_file_action(request: HttpRequest, pk: str, file_pk: str, action: str) -> HttpResponse:
-    """Change a file's role or pair a mask; then back to where the button was."""
+def image_file_action(request: SignedInRequest, pk: str, file_pk: str, action: str) -> HttpResponse:
+    """Change a file's role or pair a mask; redirect to the page of the button."""
     file = image_file_of(request.user, pk, file_pk)
     try:
         sentence = _ACTIONS[action](request, file)
@@ -130,19 +131,19 @@ def image_file_action(request: HttpRequest, pk: str, file_pk: str, action: str) 
     return _back(request, file)
 
 
-def _back(request: HttpRequest, file: ImageFile) -> HttpResponse:
-    """Return to the tab, search and page of the set on which the form stood."""
+def _back(request: SignedInRequest, file: ImageFile) -> HttpResponse:
+    """Redirect to the tab, search and page of the set that showed the form."""
     sent = QueryDict(request.POST.get("back", ""))
     shown = urlencode({name: sent[name] for name in ("show", "q", "page") if sent.get(name)})
     return redirect(f"{file.image_set.get_absolute_url()}?{shown}")
 
 
-def _set_role(request: HttpRequest, file: ImageFile) -> str:
+def _set_role(request: SignedInRequest, file: ImageFile) -> str:
     image_file_set_role(user=request.user, file=file, role=request.POST.get("role", ""))
     return f"{file.name} is now used as {'a mask' if file.role == 'mask' else 'an image'}."
 
 
-def _pair(request: HttpRequest, file: ImageFile) -> str:
+def _pair(request: SignedInRequest, file: ImageFile) -> str:
     wanted = request.POST.get("image", "")
     image = image_file_of(request.user, file.image_set_id, wanted) if wanted else None
     mask_pair(user=request.user, mask=file, image=image)

@@ -1,24 +1,27 @@
-"""Painting on the images of a set: the page, strokes, and the answer after each."""
+"""Views for painting on the images of a set: the page, strokes, and the answer after each."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from engine.core.json_text import read_json
+from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.json_text import read_json
 from webapp.common.selectors import get_owned_or_404
+from webapp.common.tables_out import CSV
 from webapp.common.toasts import toast
 from webapp.files.file_headers import as_attachment
 from webapp.files.file_responses import file_response
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.forms import PaintedForm
+from webapp.segmentation.measuring import MICROMETRES, PIXELS, sides_of
 from webapp.segmentation.models import ImageFile, ImageSet, Stroke
 from webapp.segmentation.object_tables import objects_csv
 from webapp.segmentation.painting.raster import live_factor
@@ -34,17 +37,17 @@ MOST_STROKES_AT_ONCE = 200
 MOST_OBJECTS = 500
 
 
-def _painted_file(request: HttpRequest, pk: str, file_pk: str) -> ImageFile:
+def _painted_file(request: SignedInRequest, pk: str, file_pk: str) -> ImageFile:
     file = image_file_of(request.user, pk, file_pk)
     if file.role != ImageFile.Role.IMAGE:
         raise Http404("Masks are not painted on.")
     return file
 
 
-@require_GET
+@require_safe
 @staff_required
-def paint_set(request: HttpRequest, pk: str) -> HttpResponse:
-    """Go to the image painted last, or to the first of the set."""
+def paint_set(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Redirect to the image painted last, or to the first of the set."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     last = Stroke.objects.filter(file__image_set=image_set, undone=False).order_by("-created_at")
     stroke = last.select_related("file").first()
@@ -55,10 +58,10 @@ def paint_set(request: HttpRequest, pk: str) -> HttpResponse:
     return redirect("segmentation:paint", image_set.pk, file.pk)
 
 
-@require_GET
+@require_safe
 @staff_required
-def paint_page(request: HttpRequest, pk: str, file_pk: str) -> HttpResponse:
-    """One image with its strokes and tools."""
+def paint_page(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponse:
+    """Show one image with its strokes and tools."""
     file = _painted_file(request, pk, file_pk)
     image_set = file.image_set
     keys = list(image_set.files.filter(role=ImageFile.Role.IMAGE).values_list("pk", flat=True))
@@ -79,7 +82,7 @@ def paint_page(request: HttpRequest, pk: str, file_pk: str) -> HttpResponse:
 
 
 def _state(file: ImageFile) -> dict[str, Any]:
-    """What the page's script begins with."""
+    """Return the initial state of the page's script."""
     image_set = file.image_set
     base = [image_set.pk, file.pk]
     urls = {
@@ -92,7 +95,7 @@ def _state(file: ImageFile) -> dict[str, Any]:
         "width": file.width,
         "height": file.height,
         "factor": live_factor(file.width, file.height),
-        "pixelSize": image_set.pixel_size,
+        "pixelSize": sides_of(file.pixel_size),
         "classes": painting.classes_of(image_set),
         "strokes": [stroke_json(stroke) for stroke in file.strokes.filter(undone=False)],
         "canRedo": file.strokes.filter(undone=True).exists(),
@@ -102,7 +105,7 @@ def _state(file: ImageFile) -> dict[str, Any]:
 
 
 def _counts_elsewhere(file: ImageFile) -> dict[int, list[int]]:
-    """Strokes and pixels of each class on the other images of the set."""
+    """Return the strokes and pixels of each class on the other images of the set."""
     counts: dict[int, list[int]] = {}
     others = Stroke.objects.filter(file__image_set=file.image_set, undone=False, value__gt=0)
     for value, pixels in others.exclude(file=file).values_list("value", "pixels"):
@@ -113,7 +116,7 @@ def _counts_elsewhere(file: ImageFile) -> dict[int, list[int]]:
 
 
 def stroke_json(stroke: Stroke) -> dict[str, Any]:
-    """One stroke as the page's script knows it."""
+    """Return one stroke in the format of the page's script."""
     return {
         "id": str(stroke.pk),
         "number": stroke.number,
@@ -127,8 +130,8 @@ def stroke_json(stroke: Stroke) -> dict[str, Any]:
     }
 
 
-def _body(request: HttpRequest) -> Any:
-    """What the page's script sent; a form, whose body may be read already, is none of that."""
+def _body(request: SignedInRequest) -> Any:
+    """Return the JSON that the page's script sent; refuse forms, whose body may be read already."""
     if request.content_type != "application/json":
         raise Refusal("This is not what the page sends.")
     if len(request.body) > MOST_JSON_BYTES:
@@ -145,8 +148,8 @@ def _refused(error: Refusal, status: int = 422) -> JsonResponse:
 
 @require_POST
 @staff_required
-def paint_strokes(request: HttpRequest, pk: str, file_pk: str) -> JsonResponse:
-    """Keep strokes in their order; the answer says of each whether it was kept, or why not."""
+def paint_strokes(request: SignedInRequest, pk: str, file_pk: str) -> JsonResponse:
+    """Store strokes in order; answer for each that it was stored, or why not."""
     file = _painted_file(request, pk, file_pk)
     try:
         strokes = _strokes_in(_body(request))
@@ -176,8 +179,8 @@ def _strokes_in(content: Any) -> list[dict[str, Any]]:
 
 @require_POST
 @staff_required
-def paint_undo(request: HttpRequest, pk: str, file_pk: str) -> JsonResponse:
-    """Take the last stroke back, or bring it again."""
+def paint_undo(request: SignedInRequest, pk: str, file_pk: str) -> JsonResponse:
+    """Undo the last stroke, or redo it."""
     file = _painted_file(request, pk, file_pk)
     painting.stroke_undo(file=file, redo=request.GET.get("redo") == "1")
     strokes = [stroke_json(stroke) for stroke in file.strokes.filter(undone=False)]
@@ -187,8 +190,8 @@ def paint_undo(request: HttpRequest, pk: str, file_pk: str) -> JsonResponse:
 
 @require_POST
 @staff_required
-def paint_answer(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
-    """Learn from all strokes; the header tells about the planes that follow as the body."""
+def paint_answer(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """Learn from all strokes; a header describes the planes that follow as the body."""
     file = _painted_file(request, pk, file_pk)
     try:
         if request.GET.get("warm") == "1":
@@ -206,10 +209,10 @@ def paint_answer(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBas
     return response
 
 
-@require_GET
+@require_safe
 @staff_required
-def paint_objects(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
-    """The objects of one class in the last answer, in the unit of the set."""
+def paint_objects(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """Return the last answer's objects of one class, in micrometres if the pixel size is known."""
     file = _painted_file(request, pk, file_pk)
     value, least = request.GET.get("class", "1"), request.GET.get("least", "1")
     if not (value.isdecimal() and least.isdecimal() and len(value + least) < 12):
@@ -218,17 +221,14 @@ def paint_objects(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBa
         rows = painting.objects(file, int(value), min_pixels=int(least))
     except Refusal as error:
         return _refused(error, 503)
-    size = file.image_set.pixel_size or 1.0
-    for row in rows:
-        row["area"] *= size**2
-        row["perimeter"] *= size
     if request.GET.get("format") == "csv":
         audit(request.user, "exported", file, objects=len(rows), format="CSV")
-        unit = "um" if file.image_set.pixel_size else "px"
-        factor = live_factor(file.width, file.height)
-        content = objects_csv([(file.name, row) for row in rows], unit=unit, factor=factor)
+        size = file.pixel_size
+        unit, factor = MICROMETRES if size else PIXELS, live_factor(file.width, file.height)
+        found = [(file.name, row | {"pixel_size": size}) for row in rows]
+        content = objects_csv(found, unit=unit, factor=factor)
         return as_attachment(
-            HttpResponse(content, content_type="text/csv; charset=utf-8"),
+            HttpResponse(content, content_type=CSV),
             f"{Path(file.name).stem}.objects.csv",
         )
     total = sum(row["area"] for row in rows)
@@ -237,10 +237,10 @@ def paint_objects(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBa
     return JsonResponse(answer)
 
 
-@require_GET
+@require_safe
 @staff_required
-def paint_picture(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
-    """The picture as it is shown, at most 8 megapixels."""
+def paint_picture(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """Send the image as it is shown, at most 8 megapixels."""
     file = _painted_file(request, pk, file_pk)
     path = view_picture_path(file.image_set.organisation_id, file.digest, file.view)
     return file_response(request, path, media_type="image/jpeg", etag=path.name[:80])
@@ -248,8 +248,8 @@ def paint_picture(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBa
 
 @require_POST
 @staff_required
-def paint_classes(request: HttpRequest, pk: str) -> JsonResponse:
-    """Keep names and colours of the classes."""
+def paint_classes(request: SignedInRequest, pk: str) -> JsonResponse:
+    """Store the names and colours of the classes."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     try:
         classes = painting.classes_change(
@@ -262,8 +262,8 @@ def paint_classes(request: HttpRequest, pk: str) -> JsonResponse:
 
 @require_POST
 @staff_required
-def paint_learn(request: HttpRequest, pk: str) -> HttpResponse:
-    """Learn a model from all strokes of the set, and predict the whole set with it if asked."""
+def paint_learn(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Learn a model from all strokes of the set, and predict the whole set if requested."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     form = PaintedForm(request.POST)
     try:

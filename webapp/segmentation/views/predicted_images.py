@@ -1,25 +1,28 @@
-"""The viewer of one predicted image, its files, and corrections of its mask."""
+"""Views of one predicted image, its files, and corrections of its mask."""
 
 from collections.abc import Callable
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.full_disk import is_full_disk
+from webapp.common.tables_out import CSV, XLSX
 from webapp.common.toasts import toast
+from webapp.files import store
 from webapp.files.contents import StorageFullError
 from webapp.files.file_headers import as_attachment
 from webapp.files.file_responses import exported, file_response
 from webapp.segmentation.exports import coco_json, labels_tif, overlay_png, require_done, stem
-from webapp.segmentation.measuring import classes_of_row, object_rows, unit_of
+from webapp.segmentation.measuring import classes_of_row, object_rows, sides_of, unit_of
 from webapp.segmentation.models import PredictedImage
-from webapp.segmentation.object_tables import XLSX, objects_csv, objects_xlsx
+from webapp.segmentation.object_tables import objects_csv, objects_xlsx
 from webapp.segmentation.selectors.predictions import (
     ORDERS,
     batch_numbers,
@@ -42,10 +45,10 @@ LAYER_ROWS = [
 ]
 
 
-@require_GET
+@require_safe
 @viewer_required
-def predicted_image_page(request: HttpRequest, pk: str, image_pk: str) -> HttpResponse:
-    """One image with its layers."""
+def predicted_image_page(request: SignedInRequest, pk: str, image_pk: str) -> HttpResponse:
+    """Show one predicted image with its layers."""
     row = predicted_image_of(request.user, pk, image_pk)
     order = request.GET.get("order", "")
     order = order if order in ORDERS else default_order(row.batch)
@@ -55,7 +58,7 @@ def predicted_image_page(request: HttpRequest, pk: str, image_pk: str) -> HttpRe
         "row": row,
         "batch": row.batch,
         "layers": LAYER_ROWS,
-        "foreground": row.batch.segmenter.foreground,
+        "foreground": row.batch.model.foreground,
         "numbers": batch_numbers(row.batch),
         "order": order,
         "order_label": ORDERS[order][0],
@@ -65,14 +68,14 @@ def predicted_image_page(request: HttpRequest, pk: str, image_pk: str) -> HttpRe
         "total": len(rows),
         "strip": _strip(rows, place),
     }
-    if row.batch.segmenter.classes:
+    if row.batch.model.classes:
         context["state"] = _class_state(row)
         return render(request, "segmentation/predicted_classes.html", context)
     return render(request, "segmentation/predicted_image.html", context)
 
 
 def _class_state(row: PredictedImage) -> dict[str, Any]:
-    """What the script of the viewer of classes begins with."""
+    """Return the initial state of the script that shows classes."""
     base = [row.batch_id, row.pk]
     names = {"picture": "view.jpg", "layers": "layers.bin", "objectsCsv": "objects.csv"}
     urls = {
@@ -84,9 +87,9 @@ def _class_state(row: PredictedImage) -> dict[str, Any]:
         "width": row.width,
         "height": row.height,
         "factor": 1,
-        "pixelSize": row.batch.image_set.pixel_size,
-        "classes": row.batch.segmenter.classes,
-        "shares": [row.shares.get(str(one["value"]), {}) for one in row.batch.segmenter.classes],
+        "pixelSize": sides_of(row.pixel_size),
+        "classes": row.batch.model.classes,
+        "shares": [row.shares.get(str(one["value"]), {}) for one in row.batch.model.classes],
         "strokes": [],
         "canRedo": False,
         "elsewhere": {},
@@ -94,31 +97,33 @@ def _class_state(row: PredictedImage) -> dict[str, Any]:
     }
 
 
-@require_GET
+@require_safe
 @viewer_required
-def predicted_image_objects(request: HttpRequest, pk: str, image_pk: str) -> JsonResponse:
-    """The objects of one class of a predicted image, largest first, in the unit of the set."""
+def predicted_image_objects(request: SignedInRequest, pk: str, image_pk: str) -> JsonResponse:
+    """Return the objects of one class of a predicted image, largest first, in its unit."""
     row = predicted_image_of(request.user, pk, image_pk)
     require_done(row)
     value = request.GET.get("class", str(classes_of_row(row)[0]["value"]))
     rows = [found for _, found in object_rows([row]) if f"{found['value']:.0f}" == value]
+    for found in rows:
+        del found["pixel_size"]  # already on the page
     areas = [found["area"] for found in rows]
     answer = {"rows": rows[:500], "count": len(rows), "total": sum(areas), "areas": areas}
     return JsonResponse(answer)
 
 
 def _strip(rows: list[PredictedImage], place: int) -> list[PredictedImage]:
-    """The images around the present one; a long batch does not make a long page."""
+    """Return the images around the present one, so that a long batch makes no long page."""
     first = max(0, min(place - STRIP_IMAGES // 2, len(rows) - STRIP_IMAGES))
     return rows[first : first + STRIP_IMAGES]
 
 
-@require_GET
+@require_safe
 @viewer_required
 def predicted_image_file(
-    request: HttpRequest, pk: str, image_pk: str, kind: str
+    request: SignedInRequest, pk: str, image_pk: str, kind: str
 ) -> HttpResponseBase:
-    """One of the files that belong to a predicted image."""
+    """Send one of the files of a predicted image."""
     row = predicted_image_of(request.user, pk, image_pk)
     if kind not in FILES:
         raise Http404("There is no such file.")
@@ -129,14 +134,14 @@ def predicted_image_file(
     return FILES[kind](request, row)
 
 
-def exported_file(request: HttpRequest, row: PredictedImage, kind: str) -> HttpResponseBase:
-    """One of the files that are offered for download; an audit line says who took it."""
+def exported_file(request: SignedInRequest, row: PredictedImage, kind: str) -> HttpResponseBase:
+    """Send one of the files for download; an audit line names the reader."""
     require_done(row)
     return exported(request, row, FILES[kind](request, row), file=kind)
 
 
 def _arrays(kind: str, attribute: str, **options: Any) -> Any:
-    def send(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+    def send(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
         path = getattr(row, attribute)
         stamp = path.stat().st_mtime_ns if path.exists() else 0
         name = f"{stem(row)}.{kind}" if options.get("attachment") else ""
@@ -146,38 +151,38 @@ def _arrays(kind: str, attribute: str, **options: Any) -> Any:
     return send
 
 
-def _layers(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+def _layers(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
     send = _arrays("layers", "layers_path", media_type="application/octet-stream", encoding="gzip")
     return send(request, row)
 
 
-def _overlay(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+def _overlay(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
     response = HttpResponse(overlay_png(row), content_type="image/png")
     return as_attachment(response, f"{stem(row)}.overlay.png")
 
 
-def _thumbnail(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+def _thumbnail(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
     path = thumbnail_path(row.batch.organisation_id, row.image_digest, row.view)
     return file_response(request, path, media_type="image/jpeg", etag=path.name[:80])
 
 
-def _view(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+def _view(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
     path = view_picture_path(row.batch.organisation_id, row.image_digest, row.view)
     return file_response(request, path, media_type="image/jpeg", etag=path.name[:80])
 
 
 def _made(kind: str, media_type: str, make: Callable[[PredictedImage], bytes]) -> Any:
-    """A file that is made when somebody asks for it."""
+    """Return a response maker for a file that is created on request."""
 
-    def send(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+    def send(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
         response = HttpResponse(make(row), content_type=media_type)
         return as_attachment(response, f"{stem(row)}.{kind}")
 
     return send
 
 
-def _labels(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
-    """Numbers of classes; ``least`` leaves out pixels that are less sure."""
+def _labels(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
+    """Send the numbers of classes; pixels less certain than ``least`` are left out."""
     try:
         least = float(request.GET.get("least", "0"))
     except ValueError:
@@ -188,7 +193,7 @@ def _labels(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
     return as_attachment(response, f"{stem(row)}.labels.tif")
 
 
-# Offered for download, and exports; the other files are what the page itself shows.
+# Files offered for download, and exports; the other files are for the page itself.
 EXPORTS = (
     "mask.png",
     "labels.tif",
@@ -210,11 +215,11 @@ FILES = {
     "labels.tif": _labels,
     "objects.csv": _made(
         "objects.csv",
-        "text/csv; charset=utf-8",
-        lambda row: objects_csv(object_rows([row]), unit=unit_of(row)),
+        CSV,
+        lambda row: objects_csv(object_rows([row]), unit=unit_of([row])),
     ),
     "objects.xlsx": _made(
-        "objects.xlsx", XLSX, lambda row: objects_xlsx(object_rows([row]), unit=unit_of(row))
+        "objects.xlsx", XLSX, lambda row: objects_xlsx(object_rows([row]), unit=unit_of([row]))
     ),
     "coco.json": _made("coco.json", "application/json", lambda row: coco_json([row])),
     "layers.bin": _layers,
@@ -224,27 +229,29 @@ FILES = {
 }
 
 
-@csrf_exempt  # checked inside, where a full disk while reading the upload can still be explained
+@csrf_exempt  # checked inside, so that a full disk can still be reported
 @require_POST
 @staff_required
-def predicted_image_correct(request: HttpRequest, pk: str, image_pk: str) -> HttpResponseBase:
+def predicted_image_correct(request: SignedInRequest, pk: str, image_pk: str) -> HttpResponseBase:
     """Save a painted mask as the new mask of the image."""
     try:
         return _protected_correct(request, pk, image_pk)
     except StorageFullError as error:
         return JsonResponse({"sentence": str(error)}, status=507)
     except OSError as error:
+        if store.is_fault(error):
+            raise  # answered with 503 and a sentence
         full = is_full_disk(error)
         sentence = str(StorageFullError()) if full else "The upload stopped before its end."
         return JsonResponse({"sentence": sentence}, status=507 if full else 400)
 
 
 @csrf_protect
-def _protected_correct(request: HttpRequest, pk: str, image_pk: str) -> HttpResponse:
+def _protected_correct(request: SignedInRequest, pk: str, image_pk: str) -> HttpResponse:
     row = predicted_image_of(request.user, pk, image_pk)
     require_done(row)
     painted = request.FILES.get("mask")
-    if painted is None or painted.size > MAX_PAINTED_BYTES:
+    if painted is None or (painted.size or 0) > MAX_PAINTED_BYTES:
         return JsonResponse({"sentence": "The corrected mask did not arrive whole."}, status=400)
     try:
         file = mask_correct(user=request.user, row=row, painted=painted.read())

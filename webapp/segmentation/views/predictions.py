@@ -1,23 +1,19 @@
-"""Pages of predictions: list, start, one batch with its numbers, two models compared."""
+"""Views of predictions: list, start, one batch with its figures, comparison of two models."""
 
 from collections.abc import Callable
 from typing import Any
 
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    StreamingHttpResponse,
-)
+from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.listing import page_at
 from webapp.common.selectors import get_owned_or_404
+from webapp.common.tables_out import CSV, XLSX
 from webapp.common.toasts import attempt, toast
 from webapp.files.file_headers import as_attachment
 from webapp.segmentation.charts import reliability_figure
@@ -25,7 +21,8 @@ from webapp.segmentation.exports import batch_archive, coco_json, done_rows, num
 from webapp.segmentation.forms import PredictForm
 from webapp.segmentation.measuring import object_rows, unit_of
 from webapp.segmentation.models import ImageSet, PredictedImage, PredictionBatch, Segmenter
-from webapp.segmentation.object_tables import XLSX, objects_csv, objects_xlsx
+from webapp.segmentation.object_tables import objects_csv, objects_xlsx
+from webapp.segmentation.selectors.image_sets import sets_with_images
 from webapp.segmentation.selectors.objects import objects_report
 from webapp.segmentation.selectors.predictions import (
     ORDERS,
@@ -50,18 +47,18 @@ from webapp.segmentation.services.waiting_images import waiting_count
 PAGE_SIZE = 30
 
 
-@require_GET
+@require_safe
 @viewer_required
-def prediction_list(request: HttpRequest) -> HttpResponse:
-    """All batches of the organisation."""
+def prediction_list(request: SignedInRequest) -> HttpResponse:
+    """List the predictions of the organisation."""
     listing = batch_listing(request.user, request.GET)
     return render(request, "segmentation/prediction_list.html", {"listing": listing})
 
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def prediction_new(request: HttpRequest) -> HttpResponse:
-    """Choose a set and a model, and start."""
+def prediction_new(request: SignedInRequest) -> HttpResponse:
+    """Choose an image set and a model, and start predicting."""
     form = PredictForm(request.POST or None, user=request.user, initial=_initial(request))
     if request.method == "POST" and form.is_valid():
         try:
@@ -70,15 +67,15 @@ def prediction_new(request: HttpRequest) -> HttpResponse:
             form.add_error(None, str(error))
     context = {
         "form": form,
-        "has_models": form.fields["segmenter"].queryset.exists(),
-        "has_images": form.fields["image_set"].queryset.exists(),
+        "has_models": ready_segmenters(request.user).exists(),
+        "has_images": sets_with_images(request.user).exists(),
     }
     status = 422 if form.errors else 200
     return render(request, "segmentation/prediction_new.html", context, status=status)
 
 
-def _initial(request: HttpRequest) -> dict[str, Any]:
-    """What the links that lead here have chosen already, checked against the owner."""
+def _initial(request: SignedInRequest) -> dict[str, Any]:
+    """Return the choices in the URL, checked against their owner."""
     initial: dict[str, Any] = {}
     if request.GET.get("set"):
         initial["image_set"] = get_owned_or_404(ImageSet, request.user, request.GET["set"]).pk
@@ -91,18 +88,18 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return initial
 
 
-@require_GET
+@require_safe
 @viewer_required
-def prediction_page(request: HttpRequest, pk: str) -> HttpResponse:
-    """One batch: progress or numbers, and its images, worst first."""
+def prediction_page(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Show one batch: progress or figures, and its images, worst first."""
     batch = batch_of(request.user, pk)
     return render(request, "segmentation/prediction.html", _context(request, batch))
 
 
-@require_GET
+@require_safe
 @viewer_required
-def prediction_live(request: HttpRequest, pk: str) -> HttpResponse:
-    """The part of the page that changes while predicting; asks again until it is over."""
+def prediction_live(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Show the part of the page that changes while predicting; it polls until the end."""
     batch = batch_of(request.user, pk)
     context = _live_context(request, batch)
     response = render(request, "segmentation/_prediction_live.html", context)
@@ -111,7 +108,7 @@ def prediction_live(request: HttpRequest, pk: str) -> HttpResponse:
     return response
 
 
-def _context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
+def _context(request: SignedInRequest, batch: PredictionBatch) -> dict[str, Any]:
     live = _live_context(request, batch)
     numbers = batch_numbers(batch)
     n_left = waiting_count(batch)
@@ -129,20 +126,20 @@ def _context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
 
 
 def _has_known(batch: PredictionBatch) -> bool:
-    """Whether any image has a known mask or known labels to compare with."""
-    if batch.segmenter.classes:
+    """Return True if any image has a known mask or known labels to compare with."""
+    if batch.model.classes:
         return batch.images.filter(iou__isnull=False).exists()
     return batch.images.exclude(mask_digest="").exists()
 
 
 def _class_rows(batch: PredictionBatch, numbers: BatchNumbers | None) -> list[dict[str, Any]]:
-    """A row a class of what was found where labels are known; none of masks."""
-    rows = zip(batch.segmenter.classes, numbers.classes if numbers else (), strict=False)
+    """Return one row per class over images with known labels; empty for masks."""
+    rows = zip(batch.model.classes, numbers.classes if numbers else (), strict=False)
     return [one | figures for one, figures in rows]
 
 
-def _live_context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
-    """What the list of images shows; asked for every two seconds while predicting."""
+def _live_context(request: SignedInRequest, batch: PredictionBatch) -> dict[str, Any]:
+    """Return the context of the list of images; polled every two seconds while predicting."""
     order = request.GET.get("order", "")
     order = order if order in ORDERS else default_order(batch)
     page = page_at(images_in_order(batch, order), request.GET.get("page"), PAGE_SIZE)
@@ -155,10 +152,10 @@ def _live_context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any
     }
 
 
-@require_GET
+@require_safe
 @viewer_required
-def prediction_compare(request: HttpRequest, pk: str) -> HttpResponse:
-    """Two batches on the images they share, side by side, with the range of the difference."""
+def prediction_compare(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Show two batches side by side on the images they share, with the difference's interval."""
     first = batch_of(request.user, pk)
     others = comparable_batches(first)
     wanted = request.GET.get("with")
@@ -172,39 +169,39 @@ def prediction_compare(request: HttpRequest, pk: str) -> HttpResponse:
     return render(request, "segmentation/prediction_compare.html", context)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def prediction_archive(request: HttpRequest, pk: str) -> HttpResponseBase:
-    """All masks and probabilities of a batch as one ZIP, made while it is sent."""
+def prediction_archive(request: SignedInRequest, pk: str) -> HttpResponseBase:
+    """Stream all masks and probabilities of a batch as one ZIP."""
     batch = batch_of(request.user, pk)
     audit(request.user, "exported", batch, images=batch.n_done, format="ZIP")
     response = StreamingHttpResponse(batch_archive(batch), content_type="application/zip")
     return as_attachment(response, f"{batch.name}.zip")
 
 
-@require_GET
+@require_safe
 @viewer_required
-def prediction_csv(request: HttpRequest, pk: str) -> HttpResponseBase:
-    """The numbers of every image of a batch."""
+def prediction_csv(request: SignedInRequest, pk: str) -> HttpResponseBase:
+    """Send the figures of every image of a batch as CSV."""
     batch = batch_of(request.user, pk)
     audit(request.user, "exported", batch, images=batch.n_done, format="CSV")
-    response = HttpResponse(numbers_csv(batch.images.all()), content_type="text/csv; charset=utf-8")
+    response = HttpResponse(numbers_csv(batch.images.all()), content_type=CSV)
     return as_attachment(response, f"{batch.name}.csv")
 
 
-@require_GET
+@require_safe
 @viewer_required
-def prediction_objects(request: HttpRequest, pk: str) -> HttpResponse:
-    """The report: how many objects of each class, how large, on every image and in all."""
+def prediction_objects(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Show the number and size of the objects of each class, for every image and in total."""
     batch = batch_of(request.user, pk)
     context = {"batch": batch, **objects_report(batch)}
     return render(request, "segmentation/prediction_objects.html", context)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def prediction_objects_file(request: HttpRequest, pk: str, kind: str) -> HttpResponseBase:
-    """All objects of a batch as CSV, XLSX or COCO."""
+def prediction_objects_file(request: SignedInRequest, pk: str, kind: str) -> HttpResponseBase:
+    """Send all objects of a batch as CSV, XLSX or COCO."""
     batch = batch_of(request.user, pk)
     if kind not in OBJECT_FILES:
         raise Http404("There is no such file.")
@@ -215,24 +212,20 @@ def prediction_objects_file(request: HttpRequest, pk: str, kind: str) -> HttpRes
     return as_attachment(response, f"{batch.name}.objects.{kind}")
 
 
-def _unit(rows: list[PredictedImage]) -> str:
-    return unit_of(rows[0]) if rows else "px"
-
-
 OBJECT_FILES: dict[str, tuple[str, Callable[[list[PredictedImage]], bytes]]] = {
     "csv": (
-        "text/csv; charset=utf-8",
-        lambda rows: objects_csv(object_rows(rows), unit=_unit(rows)),
+        CSV,
+        lambda rows: objects_csv(object_rows(rows), unit=unit_of(rows)),
     ),
-    "xlsx": (XLSX, lambda rows: objects_xlsx(object_rows(rows), unit=_unit(rows))),
+    "xlsx": (XLSX, lambda rows: objects_xlsx(object_rows(rows), unit=unit_of(rows))),
     "coco.json": ("application/json", coco_json),
 }
 
 
 @require_POST
 @staff_required
-def prediction_go_on_view(request: HttpRequest, pk: str) -> HttpResponse:
-    """Predict what a failed or cancelled job left."""
+def prediction_go_on_view(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Predict the images that a failed or cancelled job left."""
     batch = get_owned_or_404(PredictionBatch, request.user, pk)
     attempt(request, lambda: prediction_go_on(user=request.user, batch=batch))
     return redirect(batch)
@@ -240,8 +233,8 @@ def prediction_go_on_view(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def prediction_delete_view(request: HttpRequest, pk: str) -> HttpResponse:
-    """Remove a batch once its name has been typed."""
+def prediction_delete_view(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Delete a batch if its name was typed."""
     batch = get_owned_or_404(PredictionBatch, request.user, pk)
     if request.POST.get("confirm", "").strip() != batch.name:
         toast(request, "The name did not match. Nothing was removed.", error=True)

@@ -1,13 +1,14 @@
-"""Pages of learned models: list, learn, watch, result."""
+"""Views of segmentation models: list, learn, progress, result."""
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
@@ -19,6 +20,7 @@ from webapp.segmentation.charts import held_out_chart
 from webapp.segmentation.checking import accuracy_of, interval_of
 from webapp.segmentation.forms import ImportForm, LearnForm
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter
+from webapp.segmentation.selectors.image_sets import sets_with_masks
 from webapp.segmentation.selectors.segmenters import (
     segmenter_badge,
     segmenter_listing,
@@ -30,13 +32,13 @@ from webapp.segmentation.services.segmenters import (
     segmenter_learn,
 )
 
-TIME_LIMIT = "time limit"  # the engine's word for its status
+TIME_LIMIT = "time limit"  # the engine's name of this status
 
 
-@require_GET
+@require_safe
 @viewer_required
-def segmenter_list(request: HttpRequest) -> HttpResponse:
-    """All models of the organisation that segment images."""
+def segmenter_list(request: SignedInRequest) -> HttpResponse:
+    """List the segmentation models of the organisation."""
     listing = segmenter_listing(request.user, request.GET)
     rows = [(segmenter, segmenter_badge(segmenter)) for segmenter in listing.rows]
     context = {"listing": listing, "rows": rows}
@@ -45,8 +47,8 @@ def segmenter_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def segmenter_new(request: HttpRequest) -> HttpResponse:
-    """Choose sets and settings, and start learning."""
+def segmenter_new(request: SignedInRequest) -> HttpResponse:
+    """Choose image sets and settings, and start learning."""
     form = LearnForm(request.POST or None, user=request.user, initial=_initial(request))
     if request.method == "POST" and form.is_valid():
         try:
@@ -60,15 +62,15 @@ def segmenter_new(request: HttpRequest) -> HttpResponse:
             form.add_error("image_sets", str(error))
         else:
             return redirect(segmenter)
-    context = {"form": form, "has_masks": form.fields["image_sets"].queryset.exists()}
+    context = {"form": form, "has_masks": sets_with_masks(request.user).exists()}
     status = 422 if form.errors else 200
     return render(request, "segmentation/segmenter_new.html", context, status=status)
 
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def segmenter_import_view(request: HttpRequest) -> HttpResponse:
-    """Take a model file of another installation."""
+def segmenter_import_view(request: SignedInRequest) -> HttpResponse:
+    """Import a model file from another installation."""
     form = ImportForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
@@ -90,7 +92,7 @@ def segmenter_import_view(request: HttpRequest) -> HttpResponse:
     return render(request, "segmentation/segmenter_import.html", {"form": form}, status=status)
 
 
-def _initial(request: HttpRequest) -> dict[str, Any]:
+def _initial(request: SignedInRequest) -> dict[str, Any]:
     wanted = [get_owned_or_404(ImageSet, request.user, pk) for pk in request.GET.getlist("set")]
     if not wanted:
         return {}
@@ -100,18 +102,18 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return {"image_sets": [image_set.pk for image_set in wanted], "name": name}
 
 
-@require_GET
+@require_safe
 @viewer_required
-def segmenter_page(request: HttpRequest, pk: str) -> HttpResponse:
-    """One model: how learning goes, or what came out."""
+def segmenter_page(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Show one model: the progress of learning, or its outcome."""
     segmenter = segmenter_of(request.user, pk)
     return render(request, "segmentation/segmenter.html", _context(segmenter))
 
 
-@require_GET
+@require_safe
 @viewer_required
-def segmenter_live(request: HttpRequest, pk: str) -> HttpResponse:
-    """The part of the page that changes while learning; asks again until learning is over."""
+def segmenter_live(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Show the part of the page that changes while learning; it polls until the end."""
     segmenter = segmenter_of(request.user, pk)
     response = render(request, "segmentation/_segmenter_live.html", _context(segmenter))
     if segmenter.job is None or not segmenter.job.is_active:
@@ -161,7 +163,7 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
 
 
 def _has_bounds(segmenter: Segmenter) -> bool:
-    """Whether its job tells bounds as it goes; trees and their weights tell none."""
+    """Return True if the model's job reports bounds; learning of trees reports none."""
     if segmenter.job is None:
         return False
     is_solved = not segmenter.grows_trees and segmenter.solver != Segmenter.Solver.PAINTED
@@ -169,12 +171,12 @@ def _has_bounds(segmenter: Segmenter) -> bool:
 
 
 def _checked(segmenter: Segmenter) -> dict[str, Any]:
-    """How right it is on pictures that it did not learn from, with a row a class."""
+    """Return the model's accuracy on images that it was not trained on, with a row per class."""
     checked = segmenter.outcome.get("checked") or {}
     rows = list(zip(segmenter.classes, checked.get("classes", []), strict=False))
     return {
         "checked": checked,
-        # Painted in one place only, which the model learned from, or left out for want of time.
+        # Painted in one place only, which the model was trained on, or left out for lack of time.
         "ran_out": segmenter.outcome.get("status") == TIME_LIMIT,
         "unjudged": [one["name"] for one, figures in rows if not figures["pixels"]],
         "checked_iou": interval_of(checked, "iou"),
@@ -190,13 +192,13 @@ def _learned_from(segmenter: Segmenter) -> str:
 
 
 def _n_maps(segmenter: Segmenter) -> int:
-    """Planes of maps that it learned with, or is to learn with."""
+    """Return the planes of maps that the model was trained with, or will be."""
     planned = segmenter.job.parameters.get("planes", 0) if segmenter.job else 0
     return segmenter.outcome.get("n_maps", 0 if segmenter.is_ready else planned)
 
 
 def _again_url(segmenter: Segmenter) -> str:
-    """Where a model that failed is learned again: where its sets are chosen, or painted."""
+    """Return the URL for learning a failed model again: choosing its sets, or painting."""
     keys = [str(image_set.pk) for image_set in segmenter.image_sets.all()]
     if segmenter.solver == Segmenter.Solver.PAINTED and keys:
         return reverse("segmentation:paint-set", args=[keys[0]])
@@ -205,7 +207,7 @@ def _again_url(segmenter: Segmenter) -> str:
 
 
 def _digest(segmenter: Segmenter) -> str:
-    """What whoever imports the file elsewhere compares with."""
+    """Return the SHA-256 that people compare when they import the file elsewhere."""
     kept = segmenter.outcome.get("sha256")
     if kept or not segmenter.is_ready:
         return kept or ""
@@ -219,20 +221,20 @@ def _stopped_by(outcome: dict[str, Any]) -> str:
     return "converged" if outcome.get("is_certified") is False else "as asked"
 
 
-@require_GET
+@require_safe
 @viewer_required
-def segmenter_preview(request: HttpRequest, pk: str, number: int) -> HttpResponseBase:
-    """Current marginals of one held-out image."""
+def segmenter_preview(request: SignedInRequest, pk: str, number: int) -> HttpResponseBase:
+    """Send the current marginals of one held-out image."""
     segmenter = segmenter_of(request.user, pk)
     path = store.get(segmenter.preview_path(number), fresh=True)
     stamp = path.stat().st_mtime_ns if path.exists() else 0
     return file_response(request, path, media_type="image/png", etag=f"{segmenter.pk}-{stamp}")
 
 
-@require_GET
+@require_safe
 @viewer_required
-def segmenter_file(request: HttpRequest, pk: str) -> HttpResponseBase:
-    """The model file, for use with the command line."""
+def segmenter_file(request: SignedInRequest, pk: str) -> HttpResponseBase:
+    """Send the model file, for use with the command line."""
     segmenter = segmenter_of(request.user, pk)
     response = file_response(
         request,
@@ -247,8 +249,8 @@ def segmenter_file(request: HttpRequest, pk: str) -> HttpResponseBase:
 
 @require_POST
 @staff_required
-def segmenter_delete_view(request: HttpRequest, pk: str) -> HttpResponse:
-    """Remove a model and its predictions once its name has been typed."""
+def segmenter_delete_view(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Delete a model and its predictions if its name was typed."""
     segmenter = segmenter_of(request.user, pk)
     if request.POST.get("confirm", "").strip() != segmenter.name:
         toast(request, "The name did not match. Nothing was removed.", error=True)

@@ -1,10 +1,11 @@
-"""How the deep pictures of a set are shown: percentiles, channels, page, size of a pixel."""
+"""Views for the display of a set's deep images: percentiles, channels, page, size of a pixel."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from engine.datasets.picture_view import BRIGHTEST
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
@@ -15,7 +16,7 @@ from webapp.segmentation.services.views import PERCENTILES, view_change
 
 
 def view_words(image_set: ImageSet) -> str:
-    """Return "shown from the 0.1 to the 99.9 percentile, 212 to 3,205", or nothing."""
+    """Return "shown from the 0.1 to the 99.9 percentile, 212 to 3,205", or ""."""
     view = image_set.view
     if not view:
         return ""
@@ -31,10 +32,20 @@ def view_words(image_set: ImageSet) -> str:
     return words + (f", page {view['page'] + 1}" if page is None else page)
 
 
+def scale_words(image_set: ImageSet) -> str:
+    """Return the size of a pixel that a person set in words, or ""."""
+    if not image_set.pixel_size:
+        return ""
+    size = f"{image_set.pixel_size:.4g} µm"
+    if image_set.pixel_size_for_all:
+        return f"A pixel of every picture is {size}."
+    return f"A pixel is {size} where a file states no size."
+
+
 @require_http_methods(["GET", "POST"])
 @staff_required
-def image_set_view(request: HttpRequest, pk: str) -> HttpResponse:
-    """Choose how the pictures of a set are shown and how large a pixel is."""
+def image_set_view(request: SignedInRequest, pk: str) -> HttpResponse:
+    """Set the display of the images of a set and the size of a pixel."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     low, high = image_set.view.get("percentiles", PERCENTILES)
     initial = {
@@ -42,6 +53,7 @@ def image_set_view(request: HttpRequest, pk: str) -> HttpResponse:
         "high": high,
         "page": image_set.view.get("page", 0),
         "pixel_size": image_set.pixel_size,
+        "pixel_size_for_all": image_set.pixel_size_for_all,
     }
     form = ViewForm(request.POST or None, image_set=image_set, initial=initial)
     if request.method == "POST" and form.is_valid():

@@ -21,6 +21,8 @@ from webapp.files import store
 from webapp.files.storage import array_path, keep_array, keep_bytes, read_arrays, write_arrays
 from webapp.jobs.checkpoint import StoredCheckpoint
 
+pytestmark = pytest.mark.django_db  # a folder without a mark asks the database
+
 UUID = "00000000-0000-4000-8000-000000000001"
 
 

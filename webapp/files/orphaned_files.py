@@ -1,7 +1,7 @@
-"""Files that no row needs: a process was killed between the two. They go after a day.
+"""Orphaned files, left when a process was killed before its row was written; removed after a day.
 
-Whoever stores something writes the file first and the row second, and deletes the row first and the
-file second, so that no row ever lacks its file. What a kill leaves is a file without a row.
+Code that stores something writes the file first and the row second, and deletes the row first and
+the file second, so that no row ever lacks its file. A kill can only leave a file without a row.
 """
 
 import re
@@ -23,16 +23,16 @@ _needed: dict[str, Needed] = {}
 
 
 def register_needed(folder: str, needed: Needed) -> None:
-    """Have the files of a folder of every organisation looked through once a day.
+    """Register a folder of every organisation for the daily search for orphaned files.
 
-    ``needed`` gets the key of an organisation and returns what the names of the files begin with
-    that its rows need: UUIDs, or digests in hex. Files whose names begin otherwise stay.
+    ``needed`` gets the key of an organisation and returns the beginnings of the file names that
+    its rows need: UUIDs, or hex digests. Files whose names begin otherwise stay.
     """
     _needed[folder] = needed
 
 
-def remove_left_files() -> int:
-    """Remove files that are older than a day and that no row needs; return how many."""
+def remove_orphaned_files() -> int:
+    """Remove files that are older than a day and that no row needs; return their number."""
     return sum(
         _remove_left(organisation_id, folder, needed)
         for organisation_id in Organisation.objects.values_list("pk", flat=True)
@@ -45,7 +45,7 @@ def _remove_left(organisation_id: int, folder: str, needed: Needed) -> int:
     if not suspects:
         return 0
     with transaction.atomic():
-        lock_organisation(organisation_id)  # whoever needs such a file anew waits, or is seen now
+        lock_organisation(organisation_id)  # new users of a file wait, or are seen now
         left = _left(organisation_id, folder, needed)
         for path in left:
             store.remove(path)
@@ -53,9 +53,9 @@ def _remove_left(organisation_id: int, folder: str, needed: Needed) -> int:
 
 
 def _left(organisation_id: int, folder: str, needed: Needed) -> list[Path]:
-    """Return those files that nobody needs and nobody has written for a day.
+    """Return the files that no row needs and that were not written for a day.
 
-    No upload and no job takes a day, so what they have written and not yet given a row is younger.
+    No upload and no job takes a day, so files that still wait for their row are younger.
     """
     before = time.time() - UNFINISHED_SECONDS
     old = {

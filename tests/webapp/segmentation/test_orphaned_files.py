@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 
 from webapp.accounts.models import User
-from webapp.files import left_files
+from webapp.files import orphaned_files
 from webapp.files.contents import FileStore
-from webapp.files.left_files import remove_left_files
+from webapp.files.orphaned_files import remove_orphaned_files
 from webapp.files.storage import array_path, organisation_folder
 from webapp.files.store.protocol import UNFINISHED_SECONDS
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch
@@ -38,7 +38,7 @@ def test_every_file_with_a_row_stays_however_old(bob: User, image: ImageFile) ->
     view_picture_path(bob.organisation_id, image.digest, None)
     before = files_of(bob)
     age(*before)
-    assert remove_left_files() == 0
+    assert remove_orphaned_files() == 0
     assert files_of(bob) == before
 
 
@@ -53,9 +53,9 @@ def test_files_without_rows_go_after_a_day(bob: User, image_set: ImageSet) -> No
         write(bob, "segmenters", "-preview-0.png"),
         write(bob, "masks", ".png"),
     ]
-    assert remove_left_files() == 0  # a running job may be about to write their rows
+    assert remove_orphaned_files() == 0  # a running job may be about to write their rows
     age(*files_of(bob))
-    assert remove_left_files() == 7
+    assert remove_orphaned_files() == 7
     assert files_of(bob) == kept
     assert not any(path.exists() for path in left)
 
@@ -66,7 +66,7 @@ def test_rows_of_another_organisation_keep_nothing(
     content = FileStore(mallory.organisation_id).put([image.store.path(image.digest).read_bytes()])
     assert content.digest == image.digest
     age(*files_of(mallory), *files_of(bob))
-    assert remove_left_files() == 1
+    assert remove_orphaned_files() == 1
     assert files_of(mallory) == set()
     assert image.store.path(image.digest).exists()
 
@@ -76,7 +76,7 @@ def test_what_a_purge_did_not_come_to_release_goes(
 ) -> None:
     image_set.delete()
     age(*files_of(bob))
-    remove_left_files()
+    remove_orphaned_files()
     assert {path.name for path in files_of(bob)} == {batch.segmenter.path.name}
 
 
@@ -86,14 +86,14 @@ def test_a_file_that_gets_its_row_before_the_lock_stays(
     content = FileStore(bob.organisation_id).put([b"bytes"])
     path = FileStore(bob.organisation_id).path(content.digest)
     age(path)
-    lock = left_files.lock_organisation
+    lock = orphaned_files.lock_organisation
 
     def upload_then_lock(key: int) -> None:
         image_set.files.update(digest=content.digest)
         lock(key)
 
-    monkeypatch.setattr(left_files, "lock_organisation", upload_then_lock)
-    remove_left_files()
+    monkeypatch.setattr(orphaned_files, "lock_organisation", upload_then_lock)
+    remove_orphaned_files()
     assert path.exists()
 
 
@@ -102,4 +102,4 @@ def test_other_names_are_nobody_elses_business(bob: User, image_set: ImageSet) -
     path.write_bytes(b"x")
     strangers = write(bob, "strangers", ".json")
     age(path, strangers)
-    assert remove_left_files() == 0
+    assert remove_orphaned_files() == 0
