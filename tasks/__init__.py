@@ -1,4 +1,4 @@
-"""The Celery application; thin: an id goes to a service, which calls the engine."""
+"""Celery application. Tasks are thin: each passes an id to a service, which calls the engine."""
 
 from tasks.celery import app
 

@@ -1,4 +1,4 @@
-"""The Celery application. It is configured by Django's settings under ``CELERY_``."""
+"""Celery application, configured by Django's settings under ``CELERY_``."""
 
 import os
 from typing import Any
@@ -8,7 +8,7 @@ from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
-app = Celery("bethe_hall", include=["tasks.jobs", "tasks.signs"])
+app = Celery("bethe_hall", include=["tasks.jobs", "tasks.heartbeat", "tasks.idle"])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 
 

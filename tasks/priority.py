@@ -1,25 +1,25 @@
-"""How far a worker's jobs give way to all else on its machine."""
+"""Scheduling priority of a worker's jobs relative to pages and to other programs."""
 
 import contextlib
 import os
 from pathlib import Path
 
-LOWEST = 19
 _AUTOGROUP = Path("/proc/self/autogroup")
+_SESSION_STEPS = 3  # steps of a session per niceness step of its process
 
 
 def give_way(steps: int) -> None:
-    """Lower the priority of this process and of its session by so many steps (0 to 19).
+    """Lower the priority of this process's session by ``steps`` (0 to 19), its own by a third.
 
-    Linux shares the processor among sessions before it looks at priorities (sched_autogroup), and
-    every program of the product is a session of its own: without the second, work at the lowest
-    priority would take as much as the pages. The lowest priority also takes a core for what is
-    left of it only: else Linux leaves a learner alone on one core and all pages on the other.
+    With autogrouping (sched_autogroup), Linux first shares the processor among sessions. Every
+    program of the product is a session of its own, and so are most other programs that keep a
+    machine busy. There the session's steps decide. In containers and services, each process of
+    another program counts for itself, and jobs with all the steps would starve beside them.
+    There the fewer steps of the process decide.
+
+    ``SCHED_IDLE`` is not used: on a busy machine it gets one second of processor in minutes.
     """
-    niceness = os.nice(steps)
+    os.nice(steps // _SESSION_STEPS)
     if steps:
-        with contextlib.suppress(OSError):  # a kernel that shares among processes
-            _AUTOGROUP.write_text(str(niceness), encoding="ascii")
-    if niceness == LOWEST and hasattr(os, "SCHED_IDLE"):
-        with contextlib.suppress(OSError):  # a container that forbids to choose
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        with contextlib.suppress(OSError):  # this kernel shares the processor among sessions
+            _AUTOGROUP.write_text(str(steps), encoding="ascii")

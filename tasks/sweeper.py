@@ -1,4 +1,4 @@
-"""Looking after abandoned jobs, uploads and files, in a process of its own."""
+"""Sweeper that handles abandoned jobs, uploads and files, in a process of its own."""
 
 import math
 import threading
@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection
 
 from webapp.cohorts.services.drafts import drafts_expire
 from webapp.common.backup import backups_tidy
-from webapp.files.left_files import remove_left_files
+from webapp.files.orphaned_files import remove_orphaned_files
 from webapp.files.store import StoreAwayError, tidy
 from webapp.identity.services import people_expire
 from webapp.jobs.services import jobs_sweep
@@ -27,13 +27,13 @@ from webapp.webhooks.services import deliveries_expire, deliveries_send
 
 log = structlog.get_logger(__name__)
 
-_TIDY_SECONDS = 24 * 3600  # between two walks over all files
-_RETRY_SECONDS = 3600  # after a walk that failed
-_LAST_WORDS_SECONDS = 15  # for what is being sent when the end comes
+_TIDY_SECONDS = 24 * 3600  # seconds between two walks over all files
+_RETRY_SECONDS = 3600  # seconds after a failed walk
+_LAST_WORDS_SECONDS = 15  # seconds for messages still being sent at the end
 
 
 class Sweeper:
-    """Runs the sweep at once and then every ``JOB_SWEEP_SECONDS``; once a day it tidies up."""
+    """Loop that sweeps every ``JOB_SWEEP_SECONDS``, first at once, and tidies files once a day."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
@@ -44,11 +44,11 @@ class Sweeper:
         self._stopped.set()
 
     def run(self) -> None:
-        """Sweep and send until asked to stop. What fails is tried again at the next turn.
+        """Sweep and send until asked to stop. A failed step is tried again at the next turn.
 
-        Sending goes on without a pause while something goes out, for there may be thousands. It has
-        a thread of its own: a mail server or a program that does not answer keeps nobody from
-        noticing that a worker died.
+        Sending continues without a pause while messages are due, for there may be thousands. It has
+        a thread of its own: a mail server or program that does not answer must not delay the check
+        for dead workers.
         """
         sending = threading.Thread(target=self._repeat, args=(self._send,), daemon=True)
         sending.start()
@@ -63,20 +63,20 @@ class Sweeper:
             except (DatabaseError, StoreAwayError, OSError) as error:
                 log.warning("sweep failed, it will be tried again", error=str(error))
                 connection.close()
-            except Exception:  # a fault of ours must not end all later sweeps
+            except Exception:  # an error here must not end all later sweeps
                 log.exception("sweep failed, it will be tried again")
                 connection.close()
             self._stopped.wait(0 if has_more else settings.JOB_SWEEP_SECONDS)
 
     def _send(self) -> bool:
-        """Send what is due, and read what came back; return whether there may be more to send."""
+        """Send due messages and read replies; return True if there may be more to send."""
         turns = (mails_send, letters_send, questions_send, deliveries_send, alert_mails_send)
-        sent = [send() for send in turns]  # all of them, whatever the first one has
+        sent = [send() for send in turns]  # run all of them, whatever the first one returns
         mailbox_read()
         return any(sent)
 
     def _sweep(self) -> bool:
-        """Look once after the jobs and, when it is time, after uploads and files."""
+        """Check the jobs once and, when due, uploads and files."""
         counts = jobs_sweep()
         if any(counts.values()):
             log.info("swept", **counts)
@@ -93,7 +93,7 @@ class Sweeper:
             unfinished_files=tidy(),
             unfinished_backups=backups_tidy(),
             removed_late=removals_finish(),
-            left_files=remove_left_files(),
+            left_files=remove_orphaned_files(),
             expired_people=people_expire(),
         )
         self._tidy_at = now + _TIDY_SECONDS

@@ -1,4 +1,4 @@
-"""The jobs application."""
+"""Configuration of the jobs application."""
 
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
@@ -7,7 +7,7 @@ from webapp.common import version
 
 
 class JobsConfig(AppConfig):
-    """Finds every application's ``jobs.py`` and adds Jobs to the rail."""
+    """Application that imports every application's ``jobs.py`` and adds Jobs to the rail."""
 
     name = "webapp.jobs"
     label = "jobs"
@@ -21,13 +21,13 @@ class JobsConfig(AppConfig):
             register_home_panel,
             register_navigation,
         )
-        from webapp.files.left_files import register_needed
+        from webapp.files.orphaned_files import register_needed
         from webapp.files.quota import register_promises
         from webapp.jobs import dispatch, selectors
         from webapp.jobs.metrics import job_gauges
 
         autodiscover_modules("jobs")
-        version.code_version()  # now, while the checkout is the one that was started
+        version.code_version()  # now, while the checkout is still the version that was started
         register_navigation(
             NavigationItem(
                 "Workspace",
@@ -35,11 +35,12 @@ class JobsConfig(AppConfig):
                 "activity",
                 "jobs:list",
                 order=10,
-                count=selectors.running_label,
+                label_of=selectors.running_label,
             )
         )
         register_needed("checkpoints", selectors.needed_checkpoints)
         register_promises(selectors.reserved_bytes)
         readiness.checks |= {"broker": dispatch.check_broker, "worker": dispatch.check_worker}
+        readiness.distant |= {"broker", "worker"}
         metrics.gauges.append(job_gauges)
         register_home_panel(HomePanel("jobs/_home_panel.html", selectors.recent_jobs, order=0))

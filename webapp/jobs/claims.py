@@ -1,4 +1,4 @@
-"""A process's claim on a job: whoever holds it may change the row, everybody else may not."""
+"""Claim of a process on a job: only the holder may change the row."""
 
 import uuid
 from collections import Counter
@@ -8,28 +8,31 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Coalesce, Now
 
-from webapp.jobs.liveness import this_process
+from webapp.jobs.liveness import memory_kills, parent_process, this_process
 from webapp.jobs.models import Job, JobState
 
 
 class ClaimLostError(Exception):
-    """Somebody else took the job over; this process must leave it alone."""
+    """Error of a job that another process took over; this process must not touch it again."""
 
 
 def job_claim(*, job_id: uuid.UUID) -> Job | None:
-    """Claim a queued job for this process; None when it is not ours to run (any more)."""
+    """Claim a queued job for this process; None if this process may not run it (any more)."""
     claim = uuid.uuid4()
     claimed = Job.objects.filter(pk=job_id, state=JobState.QUEUED).update(
         state=JobState.RUNNING,
         claim=claim,
         worker=this_process(),
+        worker_parent=parent_process(),
+        memory_kills=memory_kills(),
         attempt=models.F("attempt") + 1,
-        heartbeat_at=Now(),  # of the database: the clocks of several hosts differ
+        heartbeat_at=Now(),  # the database's time: the clocks of several hosts differ
         started_at=Coalesce("started_at", Now()),
         attempt_started_at=Now(),
         sentence="Starting",
         progress=None,
         seconds_left=None,
+        n_competitors=0,
     )
     return (
         Job.objects.select_related("organisation", "created_by").get(pk=job_id, claim=claim)
@@ -39,11 +42,11 @@ def job_claim(*, job_id: uuid.UUID) -> Job | None:
 
 
 def job_claim_next(*, kinds: list[str]) -> Job | None:
-    """Claim the job of these kinds whose turn it is; None when none waits that may run.
+    """Claim the next job of these kinds; None if no waiting job may run.
 
-    Organisations share the workers: the one that has fewest jobs of these kinds running comes
-    first. Within an organisation a job comes before the pieces of one that others run already, and
-    of equals the one that waits longest. No organisation runs more than
+    Organisations share the workers: the one with the fewest running jobs of these kinds comes
+    first. Within an organisation, a job comes before the pieces of one that others run already.
+    Of equals, the one that waits longest comes first. No organisation runs more than
     ``ORGANISATION_MAX_RUNNING_JOBS`` of a queue at once; pieces count like jobs.
     """
     jobs = Job.objects.filter(kind__in=kinds)
@@ -56,15 +59,15 @@ def job_claim_next(*, kinds: list[str]) -> Job | None:
         key = waiting.order_by("created_at", "pk").values_list("pk", flat=True).first()
         job = job_claim(job_id=key) if key else None
         if job is not None:
-            return job  # else another process was quicker: look again
+            return job  # otherwise another process was quicker: look again
 
 
 def _next_turn(jobs: models.QuerySet[Job]) -> tuple[int, uuid.UUID | None] | None:
-    """Return whose turn it is: an organisation, and the job whose piece it is, None of a whole."""
+    """Return the next organisation, and the parent of the next piece or None for a whole job."""
     family = ("organisation", "parent")
     running: Counter[int] = Counter()
     of_family: Counter[uuid.UUID] = Counter()
-    # A job that was dealt out in pieces is run by nobody.
+    # A job that was split into pieces is not run by any process.
     now = jobs.filter(state=JobState.RUNNING, n_pieces=0).order_by().values_list(*family)
     for organisation, parent, count in now.annotate(models.Count("pk")):
         running[organisation] += count
@@ -83,7 +86,7 @@ def _next_turn(jobs: models.QuerySet[Job]) -> tuple[int, uuid.UUID | None] | Non
 
 
 def change_if_claimed(job: Job, **fields: Any) -> bool:
-    """Change fields of a running job as long as its claim stands; return whether it stood."""
+    """Change fields of a running job while its claim holds; return True if it held."""
     rows = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, claim=job.claim)
     return bool(rows.update(**fields))
 

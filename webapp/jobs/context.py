@@ -1,4 +1,4 @@
-"""What a running job sees of the outside: parameters, progress, stop, checkpoint, randomness."""
+"""Context of a running job: parameters, progress, stop, checkpoint, random numbers."""
 
 import threading
 import time
@@ -18,18 +18,18 @@ from webapp.jobs.checkpoint import StoredCheckpoint
 from webapp.jobs.claims import job_update
 from webapp.jobs.models import Job, JobTracePoint
 
-WRITE_SECONDS = 0.5  # between two writes of progress to the row
-STOP_SECONDS = 0.3  # between two reads of the cancel flag
-STORE_LOOKS = 6  # looks at the cancel flag between two attempts to reach the store
-MAX_TRACE_POINTS = 500  # about; older spacing is kept, newer points come further apart
+WRITE_SECONDS = 0.5  # seconds between two writes of progress to the row
+STOP_SECONDS = 0.3  # seconds between two reads of the cancel flag
+STORE_LOOKS = 6  # reads of the cancel flag between two attempts to reach the store
+MAX_TRACE_POINTS = 500  # about; older points keep their spacing, newer ones are further apart
 
 
 class JobContext:
-    """Given to the function that runs a job; its attributes are what the function may use.
+    """Argument of the function that runs a job; the function may use its attributes.
 
     ``on_progress`` and ``should_stop`` may be called from any thread. Database connections belong
-    to threads, and one a pool thread would pile up, so only the thread that made the context talks
-    to the database: other threads read the last answer, and what they report is written at the next
+    to threads, and one per pool thread would pile up, so only the thread that made the context uses
+    the database. Other threads read the last answer, and their reports are written at the next
     call of the job's own thread. While that thread waits for the others, the job's watchdog
     enforces a cancellation.
 
@@ -38,9 +38,9 @@ class JobContext:
     job : Job
         The row, as it was claimed.
     parameters : dict
-        What was given to ``job_enqueue``.
+        The parameters given to ``job_enqueue``.
     checkpoint : Checkpoint
-        Where long work saves its state; survives the process, removed when the job is over.
+        Saved state of long work; survives the process, removed when the job is over.
     folder : Path
         The job's own folder, for intermediate files; removed when the job is over.
     rng : numpy.random.Generator
@@ -49,7 +49,7 @@ class JobContext:
 
     def __init__(self, job: Job, on_write: Callable[[], None] = lambda: None) -> None:
         self.job = job
-        self._on_write = on_write  # called beside every write of progress
+        self._on_write = on_write  # called at every write of progress
         self.parameters: dict[str, Any] = job.parameters
         self.folder: Path = job.folder
         self.checkpoint: Checkpoint = StoredCheckpoint(job.checkpoint_path)
@@ -69,11 +69,11 @@ class JobContext:
 
     @property
     def seconds(self) -> float:
-        """Seconds of computing so far, over all attempts."""
+        """Return the seconds of computing so far, over all attempts."""
         return self._seconds_before + time.monotonic() - self._started
 
     def on_progress(self, progress: Progress) -> None:
-        """Take a report: writes the row and the trace, at most twice a second."""
+        """Record a progress report: write the row and the trace, at most twice a second."""
         if threading.get_ident() != self._owner:
             self._from_others.append((progress, self.seconds))
             return
@@ -81,11 +81,11 @@ class JobContext:
         self._take(progress, self.seconds)
 
     def report(self, sentence: str, fraction: float | None = None) -> None:
-        """Say in words what is being done, for work that has no engine progress."""
+        """Report the current work in words, for work without engine progress."""
         self.on_progress(Progress(sentence=sentence, fraction=fraction))
 
     def should_stop(self) -> bool:
-        """Whether somebody cancelled the job; cheap enough to call in every loop."""
+        """Return True if the job was cancelled; cheap enough to call in every loop."""
         if threading.get_ident() != self._owner:
             return self._stopping
         self._take_from_others()
@@ -98,37 +98,43 @@ class JobContext:
         return self._stopping
 
     def make_folder(self) -> Path:
-        """Return ``folder``, which is there from then on."""
+        """Return ``folder``, which exists from then on."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.folder
 
     def raise_if_stopped(self) -> None:
-        """Raise StoppedError when the job was cancelled: between two stages of work."""
+        """Raise StoppedError if the job was cancelled; call it between two stages of work."""
         if self.should_stop():
             raise StoppedError("The job was cancelled.")
 
     def keep_file(self, written: Path, path: Path) -> None:
-        """Store what was written into the job's folder, unless the job does not succeed.
+        """Store a file of the job's folder; it is discarded unless the job succeeds.
 
-        Call it before the function that writes the rows is returned: a store takes its time.
+        Call it before returning the function that writes the rows: a store takes its time.
         """
         self._kept.append(path)
         keep_file(written, path)
 
     def discard_kept(self) -> None:
-        """Remove what was stored, since no row will ever name it."""
+        """Remove the stored files of a failed job, since no row will ever name them."""
         for path in self._kept:
             store.remove(path)
 
     def wait_for_store(self) -> None:
-        """Say that the store is away, and wait a moment; StoppedError when the job is cancelled."""
+        """Report that the store is away, and wait; raise StoppedError if the job is cancelled."""
         self.report("The store of files does not answer; it goes on when that is back")
         for _ in range(STORE_LOOKS):
             self.raise_if_stopped()
             time.sleep(STOP_SECONDS)
 
+    def begin_again(self) -> None:
+        """Reset to the start of an attempt, before the job's function is called again."""
+        self.rng = np.random.default_rng(self.job.seed)
+        self._has_begun = False
+        self._pending = None
+
     def flush(self) -> None:
-        """Write what other threads reported and the last point, which the spacing held back."""
+        """Write the reports of other threads and the last point, which were held back."""
         self._take_from_others()
         if self._pending is not None:
             self._write_trace(self._pending)
@@ -155,9 +161,9 @@ class JobContext:
         self._on_write()
 
     def _begin(self, progress: Progress) -> None:
-        """On a second attempt, forget what came after the checkpoint and say where we are.
+        """On a second attempt, drop trace points after the checkpoint and report the resume point.
 
-        Reports in words only, such as "Reading the images", say nothing of where work goes on.
+        Reports in words only, such as "Reading the images", do not give the resume point.
         """
         self._has_begun = True
         if self.job.attempt > 1:

@@ -1,4 +1,4 @@
-"""The convergence plot of a job: two bounds that meet, and the gap between them."""
+"""Convergence plot of a job: two bounds that meet, and the gap between them."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from webapp.jobs.models import Job
 
 @dataclass(frozen=True, slots=True)
 class ConvergencePlot:
-    """What the partial shows; ``chart`` is None before the first step."""
+    """Content of the partial; ``chart`` is None before the first step."""
 
     chart: Chart | None
     by: str
@@ -19,19 +19,19 @@ class ConvergencePlot:
 
 
 def is_expected(job: Job) -> bool:
-    """Whether the job has a trace, or may still get one."""
+    """Return True if the job has a trace, or may still get one."""
     if job.trace.exists():
         return True
     return job.is_active and registry.find_kind(job.kind).target_gap is not None
 
 
 def axis_of(request: HttpRequest) -> str:
-    """Return 'step' or 'time', whichever the address asks for."""
+    """Return the axis that the address requests: 'step' or 'time'."""
     return "step" if request.GET.get("by") == "step" else "time"
 
 
 def convergence_plot(job: Job, *, by: str = "time") -> ConvergencePlot:
-    """Draw the trace of a job; seconds or steps to the right."""
+    """Draw the trace of a job over seconds or steps."""
     points = list(job.trace.all())
     if not points:
         return ConvergencePlot(chart=None, by=by, steps=0)

@@ -1,4 +1,4 @@
-"""How jobs end: what their rows say then, and what is cleared up."""
+"""Endings of jobs: the final state of their rows, and the removal of their files."""
 
 import shutil
 from typing import Any
@@ -6,18 +6,19 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from webapp.common.events import tell
+from webapp.common.events import send_event
 from webapp.files import store
 from webapp.jobs import registry
 from webapp.jobs.claims import change_if_claimed, job_update
 from webapp.jobs.failures import Failure
 from webapp.jobs.models import Job, JobState
 
-MAX_ERROR = Job._meta.get_field("error").max_length
+MAX_SENTENCE = Job._meta.get_field("sentence").max_length
+MAX_ERROR: int = Job._meta.get_field("error").max_length or 0
 
 
 def job_succeed(*, job: Job, result: dict[str, Any]) -> None:
-    """Mark a claimed job as done; call it in the transaction that writes what the job made."""
+    """Mark a claimed job as done; call it in the transaction that writes the job's results."""
     job_update(
         job=job,
         state=JobState.SUCCEEDED,
@@ -31,14 +32,14 @@ def job_succeed(*, job: Job, result: dict[str, Any]) -> None:
 
 def job_fail(*, job: Job, failure: Failure) -> bool:
     """Mark a claimed job as failed; return False if it was over already."""
-    ending = f"{registry.what_is_kept(job)} {failure.advice}".strip()
-    reason = failure.reason.removesuffix(" Nothing was saved.")  # the ending says what is kept
+    ending = f"{registry.kept_results_sentence(job)} {failure.advice}".strip()
+    reason = failure.reason.removesuffix(" Nothing was saved.")  # the ending mentions what is kept
     reason = reason if reason.endswith((".", "?")) else f"{reason}."
     error = f"{reason[: MAX_ERROR - len(ending) - 1]} {ending}".rstrip()
     with transaction.atomic():
         ended = _end(job, state=JobState.FAILED, sentence="Failed", error=error)
-        if ended and job.parent_id is None:
-            tell(
+        if ended and job.parent_id is None and not job.is_of_installation:
+            send_event(
                 job.organisation_id,
                 "job.failed",
                 job=str(job.pk),
@@ -51,12 +52,23 @@ def job_fail(*, job: Job, failure: Failure) -> bool:
 
 def job_finish_cancelled(*, job: Job) -> bool:
     """Mark a claimed job as cancelled; return False if it was over already."""
-    seconds = job.elapsed.total_seconds()
-    return _end(
-        job,
-        state=JobState.CANCELLED,
-        sentence=f"Cancelled after {seconds:.0f} s. {registry.what_is_kept(job)}",
-    )
+    beginning = f"Cancelled after {job.elapsed.total_seconds():.0f} s."
+    reasons = Job.objects.filter(pk=job.pk).values_list("cancel_reason", flat=True)
+    sentence = cancelled_sentence(beginning, reasons.first() or "", job)
+    return _end(job, state=JobState.CANCELLED, sentence=sentence)
+
+
+def job_finish_without(*, job: Job, noun: str) -> bool:
+    """Mark a claimed job as cancelled because its subject was removed."""
+    reason = f"The {noun} {'were' if noun.endswith('s') else 'was'} removed."
+    Job.objects.filter(pk=job.pk, cancel_reason="").update(cancel_reason=reason)
+    return job_finish_cancelled(job=job)
+
+
+def cancelled_sentence(beginning: str, reason: str, job: Job) -> str:
+    """Return the sentence of a cancelled job: when it ended, why, and what is kept."""
+    words = [beginning, reason, registry.kept_results_sentence(job)]
+    return " ".join(filter(None, words))[:MAX_SENTENCE]
 
 
 def _end(job: Job, **fields: Any) -> bool:

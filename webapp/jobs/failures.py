@@ -1,4 +1,4 @@
-"""How a job can fail: why, and what to do. What it leaves behind is for its kind to say."""
+"""Failure of a job: its reason and an advice. The job's kind reports what is left behind."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from webapp.common.full_disk import FULL_DISK
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A reason and an advice, in the user's words; the advice may be empty."""
+    """Reason and advice for a failed job, in the user's words; the advice may be empty."""
 
     reason: str
     advice: str = ""
@@ -26,6 +26,12 @@ TOO_LONG = Failure(
     "Make it smaller, or accept a larger gap.",
 )
 GIVEN_UP = Failure(
-    f"The computation was interrupted {settings.JOB_MAX_ATTEMPTS} times and was given up.",
+    f"The process of this computation ended by itself {settings.JOB_MAX_DEATHS} times, and it was "
+    "given up.",
     "It may need more memory than this machine has.",
+)
+INTERRUPTED = Failure(
+    f"The server was stopped {settings.JOB_MAX_ATTEMPTS} times while this ran, and it was given "
+    "up.",
+    "Start it again when the server runs without interruptions.",
 )

@@ -1,4 +1,4 @@
-"""Numbers about jobs for Prometheus, read from their rows."""
+"""Metrics of jobs for Prometheus, read from their rows."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -15,10 +15,10 @@ _DAY = timedelta(days=1)
 
 
 def job_gauges() -> Iterable[Metric]:
-    """Yield how many jobs are in each state, and how long the oldest has waited."""
+    """Yield the number of jobs in each state, and the longest wait of a queued job."""
     now = timezone.now()
     both = Job.objects.filter(state__in=(JobState.QUEUED, JobState.RUNNING))
-    active = both.filter(parent=None)  # pieces wait for as long as their job is large
+    active = both.filter(parent=None)  # pieces wait in proportion to the size of their job
     counts = dict(active.values_list("state").annotate(Count("pk")))
     ended = Job.objects.filter(finished_at__gt=Now() - _DAY, parent=None)
     counts |= dict(ended.values_list("state").annotate(Count("pk")))

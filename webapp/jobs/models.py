@@ -1,4 +1,4 @@
-"""Long computations. The row is the truth; the queue only carries its id."""
+"""Models of long computations. The row holds the state; the queue only carries its id."""
 
 import uuid
 from datetime import timedelta
@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from webapp.common import formats
 from webapp.common.models import OrganisationOwned
-from webapp.files.storage import array_path, organisation_folder
+from webapp.files.storage import named_path, organisation_folder
 
 
 class JobState(models.TextChoices):
-    """Where a job stands; it leaves the last three never."""
+    """State of a job; the last three are final."""
 
     QUEUED = "queued", "Queued"
     RUNNING = "running", "Running"
@@ -30,13 +30,15 @@ class Job(OrganisationOwned):
     """One long computation of one organisation; ``created_by`` is its owner.
 
     Every change of state is a compare-and-set on ``state`` and ``claim``: a process that lost its
-    claim (it was thought dead and somebody else went on) changes nothing any more.
+    claim (it was thought dead and another one continued) changes nothing any more.
 
-    A job that is too large for one process is dealt out in pieces (`webapp.jobs.pieces`): jobs of
-    their own, claimed by any worker on any host, which no list shows.
+    A job that is too large for one process is split into pieces (`webapp.jobs.pieces`): jobs of
+    their own, claimed by any worker on any host, and hidden from lists.
     """
 
     HEAVY = ("result",)
+    # Kinds with this prefix belong to the whole installation: only operators see and cancel them.
+    OF_INSTALLATION = "operations."
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=60)
@@ -49,26 +51,35 @@ class Job(OrganisationOwned):
     error = models.CharField(max_length=500, blank=True)  # in the user's words
     result = models.JSONField(default=dict)
     seed = models.BigIntegerField()
-    stores_bytes = models.BigIntegerField(default=0)  # reserved for what it still writes
+    stores_bytes = models.BigIntegerField(default=0)  # reserved for bytes still to be written
     code_version = models.CharField(max_length=60)
     attempt = models.PositiveSmallIntegerField(default=0)
-    resumed_from = models.PositiveIntegerField(null=True)  # step at which the last attempt went on
+    deaths = models.PositiveSmallIntegerField(default=0)  # attempts whose process died by itself
+    resumed_from = models.PositiveIntegerField(null=True)  # step at which the last attempt resumed
     started_at = models.DateTimeField(null=True)  # of the first attempt
     attempt_started_at = models.DateTimeField(null=True)  # None while it waits
     ran_before = models.FloatField(default=0.0)  # seconds, of the attempts that were interrupted
     finished_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
+    n_competitors = models.PositiveIntegerField(
+        default=0, help_text="other processes for which it waits; 0: it has the processor"
+    )
     cancel_requested_at = models.DateTimeField(null=True)
     cancelled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    request_id = models.CharField(max_length=64, blank=True)  # of the request that started it
+    cancel_reason = models.CharField(max_length=200, blank=True)  # in the user's words
+    request_id = models.CharField(max_length=64, blank=True)  # id of the request that started it
+    request_key = models.CharField(max_length=64, blank=True)  # the same if sent twice
     parent = models.ForeignKey(
         "self", null=True, on_delete=models.CASCADE, related_name="pieces"
-    )  # of a piece: the job whose work it is a part of
-    n_pieces = models.PositiveIntegerField(default=0)  # dealt out; no process runs the job itself
-    claim = models.UUIDField(null=True)  # of the process that runs it
-    worker = models.CharField(max_length=120, blank=True)  # the name that liveness.py gives
+    )  # of a piece: the job that it is a part of
+    n_pieces = models.PositiveIntegerField(default=0)  # if split; no process runs the job itself
+    claim = models.UUIDField(null=True)  # claim of the process that runs it
+    worker = models.CharField(max_length=120, blank=True)  # its name by liveness.py
+    worker_parent = models.CharField(max_length=120, blank=True)  # name of its parent process
+    # Number of processes killed for lack of memory on its machine when this attempt began.
+    memory_kills = models.PositiveBigIntegerField(null=True)
     dispatched_at = models.DateTimeField(null=True)
     dispatch_count = models.PositiveIntegerField(default=0)
 
@@ -78,33 +89,53 @@ class Job(OrganisationOwned):
             models.Index(fields=["organisation", "-created_at"]),
             models.Index(fields=["state", "heartbeat_at"]),
         ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "request_key"],
+                condition=~models.Q(request_key=""),
+                name="one_job_a_request_key",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.title
 
     @property
     def folder(self) -> Path:
-        """Where its intermediate files lie on the host that runs it; removed when it is over."""
+        """Return the folder of intermediate files on the running host; removed when it is over."""
         return organisation_folder(self.organisation_id) / "jobs" / str(self.pk)
 
     @property
     def checkpoint_path(self) -> Path:
-        """Where what it goes on from is stored, for whichever host goes on; removed like that."""
-        return array_path(self.organisation_id, "checkpoints", self.pk)
+        """Return the stored checkpoint, from which any host resumes; removed when it is over."""
+        return named_path(self.organisation_id, "checkpoints", self.pk)
+
+    @property
+    def is_of_installation(self) -> bool:
+        """Return True if it concerns the whole installation, such as a backup."""
+        return self.kind.startswith(self.OF_INSTALLATION)
 
     @property
     def is_active(self) -> bool:
-        """Whether the job still waits or runs; pages poll while it does."""
+        """Return True if the job still waits or runs; pages poll while it does."""
         return self.state in ACTIVE_STATES
 
     @property
+    def competition(self) -> str:
+        """Return a sentence if other programs keep a running job waiting; '' otherwise."""
+        if self.state != JobState.RUNNING or not self.n_competitors:
+            return ""
+        others = f"{self.n_competitors:,} other process{'es' if self.n_competitors != 1 else ''}"
+        return f"waiting for processor time: {others}"
+
+    @property
     def is_cancelling(self) -> bool:
-        """Whether somebody asked a running job to stop and it has not stopped yet."""
+        """Return True if a running job was asked to stop and has not stopped yet."""
         return self.state == JobState.RUNNING and self.cancel_requested_at is not None
 
     @property
     def elapsed(self) -> timedelta:
-        """How long the job has run, or ran, in all attempts; not the time that it waited."""
+        """Return the running time of the job in all attempts, without its waiting time."""
         before = timedelta(seconds=self.ran_before)
         if self.attempt_started_at is None:
             return before
@@ -113,22 +144,22 @@ class Job(OrganisationOwned):
 
     @property
     def time_left(self) -> str:
-        """The estimate in words, 'about 20 s'; '' while unknown."""
+        """Return the estimate in words, 'about 20 s'; '' while unknown."""
         return formats.time_left(self.seconds_left)
 
     @property
     def announced_percent(self) -> int | None:
-        """Progress in tens, as a screen reader hears it."""
+        """Return the progress in steps of ten, for screen readers."""
         return None if self.progress is None else 10 * int(10 * self.progress)
 
     @property
     def percent(self) -> int | None:
-        """Progress as a whole per cent, rounded down; None while unknown."""
+        """Return the progress as a whole per cent, rounded down; None while unknown."""
         return None if self.progress is None else int(100 * self.progress)
 
 
 class JobTracePoint(models.Model):
-    """One point of the convergence plot. Bounds in the job's own unit (nats for learning)."""
+    """Point of the convergence plot. Bounds are in the job's own unit (nats for learning)."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="trace")
     iteration = models.PositiveIntegerField()
@@ -149,13 +180,16 @@ class JobTracePoint(models.Model):
 
 
 class Worker(models.Model):
-    """A worker that answered the sweep: who takes jobs of which queue, and when it was heard."""
+    """A worker that answered the sweep: its queue, and the time of its last answer."""
+
+    is_of_installation = True
 
     name = models.CharField(max_length=120, unique=True)  # "QUEUE-MACHINE@HOST"
     processes = models.PositiveSmallIntegerField(default=0)
     memory_used = models.BigIntegerField(default=0, help_text="bytes of its host; 0: unknown")
     memory_total = models.BigIntegerField(default=0, help_text="bytes of its host; 0: unknown")
     seen_at = models.DateTimeField()
+    silent: float  # seconds since its answer; workers() sets it
 
     class Meta:
         ordering = ["name"]
@@ -165,17 +199,17 @@ class Worker(models.Model):
 
     @property
     def queue(self) -> str:
-        """Whose jobs it takes: "short" or "long"."""
+        """Return the queue of its jobs: "short" or "long"."""
         return self.name.partition("-")[0]
 
     @property
     def host(self) -> str:
-        """The name of its host, for people."""
+        """Return the name of its host, for people."""
         return self.name.partition("@")[2]
 
 
 class JobListVisit(models.Model):
-    """When a person last opened an organisation's list of jobs; the bell counts from there."""
+    """Time when a person last opened an organisation's list of jobs; the bell counts from there."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     organisation = models.ForeignKey(

@@ -1,9 +1,9 @@
-"""A job beyond one host: dealt out in pieces, each claimed by any worker on any host.
+"""Jobs beyond one host: split into pieces, each claimed by any worker on any host.
 
 A piece is a `Job` of its own with everything that a job has: claim and heartbeat, watchdog, turns
-and limits of organisations, attempts, going on after its process was killed. The whole job is run
-by nobody meanwhile. It has no claim, so whoever comes to know that a piece is over, a worker or the
-sweep, may look whether all are and end it; its row is locked for that, and ends once.
+and limits of organisations, attempts, resuming after its process was killed. No process runs the
+whole job meanwhile. It has no claim, so any worker or sweep that finds a piece ended may check that
+all are over and end the job; its row is locked for that, and it ends once.
 """
 
 import uuid
@@ -22,13 +22,13 @@ from webapp.jobs.failures import Failure
 from webapp.jobs.models import ACTIVE_STATES, Job, JobState
 
 _REPORT_EVERY = timedelta(seconds=2)
-_A_STATEMENT = 200  # rows; SQLite takes 32,766 values in one
+_A_STATEMENT = 200  # rows per statement; SQLite takes 32,766 values in one
 
 
 def pieces_deal(*, job: Job, outcome: registry.Pieces) -> list[uuid.UUID]:
     """Make the pieces of a claimed job and give up its claim, all at once; return their keys.
 
-    What the job reserved is reserved by its pieces from then on.
+    From then on the pieces hold the room that the job reserved.
     """
     kind = registry.find_kind(outcome.kind)
     pieces = [
@@ -65,7 +65,7 @@ def pieces_deal(*, job: Job, outcome: registry.Pieces) -> list[uuid.UUID]:
 
 
 def spread_report(*, job_id: uuid.UUID) -> None:
-    """Say how much of a job is done that was dealt out; whoever comes first every two seconds."""
+    """Report the progress of a job in pieces; the first caller in every two seconds writes it."""
     whole = Job.objects.filter(pk=job_id, state=JobState.RUNNING, n_pieces__gt=0)
     if not whole.filter(heartbeat_at__lt=Now() - _REPORT_EVERY).update(heartbeat_at=Now()):
         return
@@ -83,9 +83,9 @@ def spread_report(*, job_id: uuid.UUID) -> None:
 
 
 def spread_advance(*, job_id: uuid.UUID) -> None:
-    """End a job that was dealt out if all its pieces are over; stop the others when one failed.
+    """End a job in pieces if all of them are over; stop the others when one failed.
 
-    Harmless at any time and any number of times.
+    Calling it at any time and repeatedly is harmless.
     """
     with transaction.atomic():
         rows = Job.objects.select_for_update().filter(pk=job_id)
@@ -113,7 +113,7 @@ def _conclude(job: Job) -> None:
 
 
 def _stop(job: Job) -> None:
-    """Ask for the end of all pieces: those that wait end at once, the others as every job does."""
+    """Stop all pieces: waiting ones end at once, running ones as every cancelled job does."""
     now = timezone.now()
     job.pieces.filter(state=JobState.QUEUED).update(
         state=JobState.CANCELLED, cancel_requested_at=now, finished_at=now
@@ -123,7 +123,7 @@ def _stop(job: Job) -> None:
 
 
 def _standing(job: Job) -> tuple[int, int]:
-    """How much is done, and of how much."""
+    """Return the amount of work done, and the total."""
     standing = registry.find_kind(job.kind).standing
     return standing(job) if standing else (0, 1)
 

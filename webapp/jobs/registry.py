@@ -1,4 +1,4 @@
-"""Which function runs which kind of job."""
+"""Registry of job kinds and the functions that run them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from webapp.jobs.models import Job
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a job that any worker may run: what its function gets, and the room it reserves."""
+    """A part of a job that any worker may run: its function's parameters, and its reserved room."""
 
     parameters: dict[str, Any]
     stores: int = 0
@@ -20,9 +20,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """What a function returns whose work goes on in pieces; ``kind`` names their function.
+    """Result of a function whose work continues in pieces; ``kind`` names the pieces' function.
 
-    ``seconds_left`` is what all of it is expected to take, until some of it is done.
+    ``seconds_left`` is the expected time for all pieces, until some of them are done.
     """
 
     kind: str
@@ -35,30 +35,30 @@ RunFunction = Callable[[JobContext], Outcome]
 
 
 class Queue(StrEnum):
-    """Which workers run a kind of job: short work never waits behind hours of learning."""
+    """Workers that run a kind of job: short work never waits behind hours of learning."""
 
-    SHORT = "short"  # seconds to a few minutes, with somebody waiting
+    SHORT = "short"  # seconds to a few minutes, while a person waits
     LONG = "long"  # up to hours
 
 
-def nothing_is_kept(job: Job) -> str:
-    """Return what pages say of a job that leaves nothing behind unless it succeeds."""
+def keeps_nothing(job: Job) -> str:
+    """Return the sentence of a job that leaves nothing behind unless it succeeds."""
     return "Nothing was changed."
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What jobs of a kind work on, and where that is looked at."""
+    """Subject of a kind's jobs, and the page that shows it."""
 
     parameter: str  # the parameter of a job that holds its key
     model: type[OrganisationOwned]
-    url_name: str  # of its page, which takes the key alone
-    noun: str  # "model": what the link to that page opens
+    url_name: str  # name of its page's URL, which takes only the key
+    noun: str  # "model": label of the link to that page
 
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """A kind of job: how it is run and what pages say about it."""
+    """A kind of job: its function, and its texts on pages."""
 
     name: str  # "roommates.learn"
     run: RunFunction
@@ -69,9 +69,9 @@ class JobKind:
     objective_label: str = "Objective: nothing can be better than this"
     lower_bound_label: str = "Best found so far"
     axis_label: str = "Objective (nats)"
-    # What a job leaves behind that was cancelled or failed: "5 of 20 images are predicted."
-    kept: Callable[[Job], str] = nothing_is_kept
-    # Of a kind that is dealt out: how much of the whole is done, and its result when all is.
+    # Text on the results that a cancelled or failed job keeps: "5 of 20 images are predicted."
+    kept: Callable[[Job], str] = keeps_nothing
+    # Of a kind in pieces: amount done of the whole, and its result when all is done.
     standing: Callable[[Job], tuple[int, int]] | None = None
     conclude: Callable[[Job], dict[str, Any]] | None = None
 
@@ -94,10 +94,9 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
 
     It fails by raising ``InvalidProblemError``, ``InfeasibleError`` or ``Refusal`` (their sentence
     is shown to the user) or anything else (the user reads that it failed on our side; the log has
-    the rest).
-    It must check ``context.should_stop`` at least every half second, and may be called again after
-    its process was killed: files that it writes must be replaceable, and long work saved through
-    ``context.checkpoint``.
+    the rest). It must check ``context.should_stop`` at least every half second, and may be called
+    again after its process was killed: files that it writes must be replaceable, and long work
+    saved through ``context.checkpoint``.
 
     Parameters
     ----------
@@ -106,11 +105,11 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
     verb : str
         For titles and the audit log: ``"Learn"``.
     options : Any
-        ``subject``, which the pages of jobs link to; ``queue``, of the workers that run it;
+        ``subject``, the link target of its pages; ``queue`` of the workers that run it;
         ``target_gap``, ``objective_label``, ``lower_bound_label``, ``axis_label`` of
-        :class:`JobKind`, for the convergence plot;
-        ``kept``, from the job to the sentence that a cancelled or failed one ends with instead of
-        "Nothing was changed."; ``standing`` and ``conclude`` of a kind that returns `Pieces`.
+        :class:`JobKind`, for the convergence plot; ``kept``, a function of the job that returns the
+        last sentence of a cancelled or failed one instead of "Nothing was changed."; ``standing``
+        and ``conclude`` of a kind that returns `Pieces`.
     """
 
     def decorate(run: RunFunction) -> RunFunction:
@@ -123,12 +122,12 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
 
 
 def find_kind(name: str) -> JobKind:
-    """Return the kind of this name; KeyError when no application registered it."""
+    """Return the kind of this name; raise KeyError if no application registered it."""
     return _kinds[name]
 
 
 def queue_of(kind: str) -> Queue:
-    """Return the queue of a kind; one that only an earlier version knew fails quickly."""
+    """Return the queue of a kind; jobs of a kind from an earlier version fail quickly."""
     found = _kinds.get(kind)
     return found.queue if found else Queue.SHORT
 
@@ -139,12 +138,21 @@ def kinds_of(queue: Queue) -> list[str]:
 
 
 def subject_of(kind: str) -> Subject | None:
-    """Return what jobs of this kind work on; None where nothing of theirs has a page."""
-    found = _kinds.get(kind)  # None: an earlier version of the code knew it
+    """Return the subject of a kind's jobs; None if it has no page."""
+    found = _kinds.get(kind)  # None: a kind of an earlier version
     return found.subject if found else None
 
 
-def what_is_kept(job: Job) -> str:
-    """Return what a job that did not succeed leaves behind, in one sentence."""
-    kind = _kinds.get(job.kind)  # None: an earlier version of the code knew it
-    return kind.kept(job) if kind else nothing_is_kept(job)
+def gone_subject(job: Job) -> Subject | None:
+    """Return the subject of a job if it was removed; None if it exists."""
+    subject = subject_of(job.kind)
+    if subject is None or subject.parameter not in job.parameters:
+        return None
+    key, rows = job.parameters[subject.parameter], subject.model._default_manager
+    return None if rows.filter(pk=key).exists() else subject
+
+
+def kept_results_sentence(job: Job) -> str:
+    """Return in one sentence what an unsuccessful job leaves behind."""
+    kind = _kinds.get(job.kind)  # None: a kind of an earlier version
+    return kind.kept(job) if kind else keeps_nothing(job)

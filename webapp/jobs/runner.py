@@ -1,4 +1,4 @@
-"""Running one job from claim to end. A task calls this and nothing else."""
+"""Runner of one job from claim to end. A task calls this and nothing else."""
 
 import contextlib
 import time
@@ -30,14 +30,15 @@ from webapp.jobs.watchdog import Watchdog
 log = structlog.get_logger(__name__)
 lines = structlog.get_logger("bethe_hall.lines")
 
-AWAY_SECONDS = 600.0  # that a process waits for the database; after that the sweep has the job
+AWAY_SECONDS = 600.0  # seconds that a process waits for the database; then the sweep takes the job
 LOOK_SECONDS = 1.0
-SPARE_BYTES = 8 << 20  # kept while a job runs, to record that there was no more memory
+MAX_STORE_FAULTS = 5  # per attempt; the store recovered after each
+SPARE_BYTES = 8 << 20  # kept while a job runs, to record a lack of memory
 WAS_AWAY = "The database did not answer; it goes on from its last checkpoint"
 
 
 def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
-    """Claim and run a job; return at once when somebody else has it or it is over.
+    """Claim and run a job; return at once if another process has it or it is over.
 
     ``watched=False`` leaves the watchdog out, for tests that run a job in their own transaction.
     """
@@ -49,10 +50,10 @@ def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
 
 
 def run_next(job_id: uuid.UUID) -> None:
-    """Run the job whose turn it is in the queue of the given one, which is often itself.
+    """Run the next job in the queue of the given one, which is often the given one itself.
 
-    A message says that there is work, not which: else whoever sends a thousand jobs first would
-    have all workers for as long.
+    A message only reports that there is work. Otherwise an organisation that sends a thousand
+    jobs first would occupy all workers.
     """
     kind = Job.objects.filter(pk=job_id).values_list("kind", flat=True).first()
     if kind is None:
@@ -70,8 +71,8 @@ def run_next(job_id: uuid.UUID) -> None:
 def _run(job: Job, *, watched: bool) -> None:
     """Run a claimed job.
 
-    All that is logged meanwhile, by the engine too, carries the ids of the job and of the request
-    that started it; a piece has its own id beside that of the job it belongs to.
+    All log lines meanwhile, of the engine too, carry the ids of the job and of the request that
+    started it; a piece has its own id beside that of the job it belongs to.
     """
     started = time.perf_counter()
     ids = {"job": str(job.parent_id or job.pk), "request": job.request_id}
@@ -98,7 +99,7 @@ def _run(job: Job, *, watched: bool) -> None:
 def _give_back(job: Job) -> None:
     """Wait for the database, then put a claimed job back into the queue; the sweep sends it.
 
-    Without that the sweep would count minutes of silence before it gives the job to anybody.
+    Otherwise the sweep would count minutes of silence before it requeues the job.
     """
     deadline = time.monotonic() + AWAY_SECONDS
     while time.monotonic() < deadline:
@@ -112,7 +113,7 @@ def _give_back(job: Job) -> None:
 
 
 def _log_line(job: Job, seconds: float) -> None:
-    """One line of JSON for one attempt."""
+    """Write one line of JSON for one attempt."""
     lines.info(
         "job",
         kind=job.kind,
@@ -125,33 +126,62 @@ def _log_line(job: Job, seconds: float) -> None:
 
 
 def _run_claimed(job: Job) -> list[uuid.UUID]:
-    """Run the function of the job's kind and record how it ended, or return its pieces."""
+    """Run the function of the job's kind and record its ending, or return its pieces."""
     context = JobContext(job)
     if job.parent_id:
         context = JobContext(job, partial(spread_report, job_id=job.parent_id))
     spare: bytearray | None = None
+    if (gone := registry.gone_subject(job)) is not None:
+        endings.job_finish_without(job=job, noun=gone.noun)
+        return []
     try:
         spare = bytearray(SPARE_BYTES)
-        with store.persevering(context.wait_for_store):
-            outcome = registry.find_kind(job.kind).run(context)
-        context.flush()
-        context.raise_if_stopped()
-        if isinstance(outcome, registry.Pieces):
-            return pieces_deal(job=job, outcome=outcome)
-        _finish(job, outcome if callable(outcome) else lambda: outcome)
+        return _work(job, context)
     except (ClaimLostError, OperationalError, InterfaceError):
-        raise  # whoever has it now, or goes on with it, may have stored the same files
+        raise  # the process that has or resumes it may have stored the same files
     except Exception as error:
         del spare
         if isinstance(error, MemoryError):
-            traceback.clear_frames(error.__traceback__)  # they hold what was too much
+            traceback.clear_frames(error.__traceback__)  # they hold the data that was too large
         _end(job, error)
         context.discard_kept()
     return []
 
 
+def _work(job: Job, context: JobContext) -> list[uuid.UUID]:
+    """Call the function of a job and keep its results; call it again after a fault of the store."""
+    for left in range(MAX_STORE_FAULTS, -1, -1):
+        try:
+            with store.persevering(context.wait_for_store):
+                outcome = registry.find_kind(job.kind).run(context)
+            context.flush()
+            context.raise_if_stopped()
+            if isinstance(outcome, registry.Pieces):
+                return pieces_deal(job=job, outcome=outcome)
+            _finish(job, outcome)
+            return []
+        except (OSError, store.StoreAwayError) as error:
+            if not left or not store.is_fault(error):
+                raise
+            log.warning("the store failed within a job", job=str(job.pk), error=str(error))
+        _wait_until_the_store_works(context)
+        context.begin_again()
+    return []
+
+
+def _wait_until_the_store_works(context: JobContext) -> None:
+    """Wait, with a report, while files cannot be written; StoppedError if the job is cancelled."""
+    while True:
+        context.wait_for_store()
+        try:
+            store.check()
+        except store.StoreAwayError:
+            continue
+        return
+
+
 def _end(job: Job, error: Exception) -> None:
-    """Record how a job ended that did not succeed."""
+    """Record the ending of a job that did not succeed."""
     if isinstance(error, StoppedError):
         endings.job_finish_cancelled(job=job)
     elif isinstance(error, InvalidProblemError | InfeasibleError | Refusal):
@@ -170,25 +200,27 @@ def _end(job: Job, error: Exception) -> None:
 
 
 def _fail(job: Job, failure: Failure) -> None:
-    """Record a failure; after somebody cancelled the job it is what the cancellation led to.
+    """Record a failure; after a cancellation it is a consequence of the cancellation.
 
-    Whoever deletes what a job works on cancels it, and its next step may find nothing there.
+    Deleting the subject of a job cancels the job, and its next step may not find the subject.
     """
-    if Job.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
+    if failure is OUR_FAULT and (gone := registry.gone_subject(job)) is not None:
+        endings.job_finish_without(job=job, noun=gone.noun)
+    elif Job.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
         endings.job_finish_cancelled(job=job)
     else:
         endings.job_fail(job=job, failure=failure)
 
 
-def _finish(job: Job, save: Callable[[], dict[str, Any] | None]) -> None:
-    """Write what the job made and its success in one transaction.
+def _finish(job: Job, outcome: dict[str, Any] | Callable[[], dict[str, Any] | None] | None) -> None:
+    """Write the job's results and its success in one transaction.
 
-    The row of the job is locked first: nobody ends the job while what it made is being kept.
+    The row of the job is locked first: no other process ends the job while its results are kept.
     """
     with transaction.atomic():
         job_update(job=job, heartbeat_at=Now())
-        result = save() or {}
+        result = (outcome() if callable(outcome) else outcome) or {}
         endings.job_succeed(job=job, result=result)
-        if job.parent_id is None:  # else the whole is noted when it is done
+        if job.parent_id is None:  # otherwise the whole is recorded when it is done
             audit(job.created_by, "finished", job, organisation=job.organisation, kind=job.kind)
     endings.job_discard_files(job=job)

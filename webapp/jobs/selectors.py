@@ -1,4 +1,4 @@
-"""Reading jobs."""
+"""Queries on jobs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -19,20 +19,26 @@ from webapp.jobs.registry import Subject, subject_of
 
 @dataclass(frozen=True, slots=True)
 class SubjectLink:
-    """The way from a job to what it works on: "model" and the address of its page."""
+    """Link from a job to its subject: "model" and the address of its page."""
 
     noun: str
     url: str
 
 
+def visible_jobs(user: User) -> QuerySet[Job]:
+    """Return the jobs that a person may see: jobs of the installation are for operators."""
+    jobs = owned_by(Job, user)
+    return jobs if user.is_operator else jobs.exclude(kind__startswith=Job.OF_INSTALLATION)
+
+
 def jobs_of(user: User) -> QuerySet[Job]:
-    """Return the jobs of the user's organisation, newest first."""
-    return owned_by(Job, user).filter(parent=None).select_related("created_by", "cancelled_by")
+    """Return the jobs that lists show, newest first: whole jobs, no pieces."""
+    return visible_jobs(user).filter(parent=None).select_related("created_by", "cancelled_by")
 
 
 def running_label(user: User) -> str:
-    """Return what the rail says beside Jobs: '1 running', '2 waiting' or ''."""
-    active = owned_by(Job, user).filter(parent=None, state__in=ACTIVE_STATES)
+    """Return the rail's label beside Jobs: '1 running', '2 waiting' or ''."""
+    active = visible_jobs(user).filter(parent=None, state__in=ACTIVE_STATES)
     states = list(active.values_list("state", flat=True))
     running = states.count(JobState.RUNNING)
     if running:
@@ -41,7 +47,7 @@ def running_label(user: User) -> str:
 
 
 def reserved_bytes(organisation_id: int, since: datetime) -> int:
-    """Return what jobs may still write, or wrote since a time, in bytes."""
+    """Return the bytes that jobs may still write, or have written since a time."""
     jobs = Job.objects.filter(organisation_id=organisation_id, stores_bytes__gt=0)
     ahead = jobs.filter(Q(state__in=ACTIVE_STATES) | Q(finished_at__gte=since))
     return ahead.aggregate(total=Sum("stores_bytes"))["total"] or 0
@@ -54,15 +60,15 @@ def recent_jobs(user: User) -> dict[str, Any]:
 
 
 def needed_checkpoints(organisation_id: int) -> Iterator[str]:
-    """Names of the files that jobs go on from, without their suffix."""
+    """Yield the names of checkpoint files from which jobs may resume, without suffix."""
     active = Job.objects.filter(organisation_id=organisation_id, state__in=ACTIVE_STATES)
     return map(str, active.values_list("pk", flat=True))
 
 
 def subject_links(jobs: Iterable[Job]) -> dict[UUID, SubjectLink]:
-    """Return where to look at what each job works on; a job whose subject is gone has no entry.
+    """Return a link to the subject of each job; a job whose subject is gone has no entry.
 
-    One query for each kind of subject, not for each job.
+    It takes one query per kind of subject, not per job.
     """
     by_subject: dict[Subject, list[Job]] = defaultdict(list)
     for job in jobs:
@@ -72,7 +78,7 @@ def subject_links(jobs: Iterable[Job]) -> dict[UUID, SubjectLink]:
     links = {}
     for subject, group in by_subject.items():
         keys = {job.pk: (job.parameters[subject.parameter], job.organisation_id) for job in group}
-        rows = subject.model.objects.filter(pk__in={key for key, _ in keys.values()})
+        rows = subject.model._default_manager.filter(pk__in={key for key, _ in keys.values()})
         there = {(str(pk), wall) for pk, wall in rows.values_list("pk", "organisation_id")}
         for pk, key in keys.items():
             if key in there:

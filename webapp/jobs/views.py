@@ -1,56 +1,61 @@
-"""Watching and cancelling jobs."""
+"""Pages to watch and cancel jobs."""
 
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_POST
-from django_tables2 import RequestConfig
+from django.views.decorators.http import require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
-from webapp.common.listing import light
+from webapp.common.listing import light, list_page
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.jobs import convergence, selectors, services
-from webapp.jobs.filters import JobFilter
+from webapp.jobs.forms import JobFilter
 from webapp.jobs.models import Job
-from webapp.jobs.news import news_of, remember_seen
-from webapp.jobs.tables import JobTable
+from webapp.jobs.notifications import notifications_of, remember_seen
 
 JOBS_A_PAGE = 25
+SORTS = ("created_at", "title", "state", "created_by__username")
 
 
-@require_GET
-def job_list(request: HttpRequest) -> HttpResponse:
+@require_safe
+def job_list(request: SignedInRequest) -> HttpResponse:
     """List the jobs of the organisation, newest first."""
     is_part = request.htmx and request.htmx.target == "job-list"
     if not is_part:
         remember_seen(request.user)
-    jobs = JobFilter(request.GET, queryset=light(selectors.jobs_of(request.user)))
-    table = JobTable(jobs.qs)
-    RequestConfig(request, paginate={"per_page": JOBS_A_PAGE, "silent": True}).configure(table)
-    active = any(row.record.is_active for row in table.paginated_rows)
-    context = {"table": table, "filter": jobs, "any_active": active}
+    form = JobFilter(request.GET)
+    jobs = form.matching(light(selectors.jobs_of(request.user)))
+    listing = list_page(jobs, request.GET, search=(), sorts=SORTS, size=JOBS_A_PAGE)
+    subjects = selectors.subject_links(listing.rows)
+    context = {
+        "listing": listing,
+        "rows": [(job, subjects.get(job.pk)) for job in listing.rows],
+        "form": form,
+        "any_active": any(job.is_active for job in listing.rows),
+    }
     return render(request, "jobs/_list.html" if is_part else "jobs/list.html", context)
 
 
-@require_GET
-def job_bell(request: HttpRequest) -> HttpResponse:
-    """The bell alone, for polling; it stops with the person's last job.
+@require_safe
+def job_bell(request: SignedInRequest) -> HttpResponse:
+    """Return the bell alone, for polling; polling stops with the person's last job.
 
-    The answer is empty while the bell shows what is so, since screen readers speak each new one.
+    The answer is empty while the bell is up to date, since screen readers speak each new one.
     """
-    news = news_of(request.user)
+    news = notifications_of(request.user)
     if news.n_active and request.GET.get("ended") == str(news.n_ended):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return render(request, "jobs/_bell.html", {"news": news})
 
 
-@require_GET
-def job_page(request: HttpRequest, uuid: UUID) -> HttpResponse:
-    """Show one job: where it stands, its convergence, its settings."""
+@require_safe
+def job_page(request: SignedInRequest, uuid: UUID) -> HttpResponse:
+    """Show one job: its state, its convergence, its settings."""
     job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
     context = {
         "job": job,
@@ -61,9 +66,9 @@ def job_page(request: HttpRequest, uuid: UUID) -> HttpResponse:
     return render(request, "jobs/job.html", context)
 
 
-@require_GET
-def job_card(request: HttpRequest, uuid: UUID) -> HttpResponse:
-    """The card alone, for polling; once the job is over the answer carries no trigger any more."""
+@require_safe
+def job_card(request: SignedInRequest, uuid: UUID) -> HttpResponse:
+    """Return the card alone, for polling; once the job is over it has no trigger any more."""
     job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
     wants_reload = request.GET.get("reload") == "1"
     context = _card_context(request, job)
@@ -73,8 +78,8 @@ def job_card(request: HttpRequest, uuid: UUID) -> HttpResponse:
     return response
 
 
-def _card_context(request: HttpRequest, job: Job) -> dict[str, Any]:
-    """Return the context of a polled card; ``badge`` asks for the badge that its page shows."""
+def _card_context(request: SignedInRequest, job: Job) -> dict[str, Any]:
+    """Return the context of a polled card; ``badge`` adds the badge of its page."""
     return {
         "job": job,
         "reload": request.GET.get("reload") == "1",
@@ -83,10 +88,10 @@ def _card_context(request: HttpRequest, job: Job) -> dict[str, Any]:
     }
 
 
-@require_GET
-def job_convergence(request: HttpRequest, uuid: UUID) -> HttpResponse:
-    """The convergence plot alone, for polling; by time or by step."""
-    job = get_owned_or_404(Job, request.user, uuid)
+@require_safe
+def job_convergence(request: SignedInRequest, uuid: UUID) -> HttpResponse:
+    """Return the convergence plot alone, for polling; by time or by step."""
+    job = get_owned_or_404(selectors.visible_jobs(request.user), request.user, uuid)
     return render(
         request, "jobs/_convergence.html", {"job": job, "by": convergence.axis_of(request)}
     )
@@ -94,8 +99,8 @@ def job_convergence(request: HttpRequest, uuid: UUID) -> HttpResponse:
 
 @require_POST
 @staff_required
-def job_cancel(request: HttpRequest, uuid: UUID) -> HttpResponse:
-    """Cancel a job; answers with its card, or with its page without scripts."""
+def job_cancel(request: SignedInRequest, uuid: UUID) -> HttpResponse:
+    """Cancel a job; return its card, or its page without scripts."""
     job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
     if services.job_cancel(user=request.user, job=job):
         toast(request, f"{job.title}: cancelling.", icon="circle-x")

@@ -1,4 +1,4 @@
-"""Which workers there are: the sweep asks them, and what they answered is kept as rows."""
+"""List of workers: the sweep asks them, and their answers are kept as rows."""
 
 import secrets
 
@@ -12,17 +12,17 @@ from tasks.celery import app
 from webapp.jobs.models import Worker
 
 PATIENCE = 1.0  # seconds that workers have to answer
-SILENT_SECONDS = 60.0  # a worker that was not heard for so long is said not to answer
-FORGET_SECONDS = 7 * 24 * 3600.0  # and after so long it is forgotten
-FIGURES = ("processes", "memory_used", "memory_total")  # what an answer tells
+SILENT_SECONDS = 60.0  # seconds without an answer after which a worker is reported as silent
+FORGET_SECONDS = 7 * 24 * 3600.0  # seconds after which it is dropped
+FIGURES = ("processes", "memory_used", "memory_total")  # keys of an answer
 
 log = structlog.get_logger(__name__)
 
 
 def workers_note() -> int:
-    """Ask all workers for a sign of life and note who gave one; return how many did."""
+    """Ask all workers for a sign of life and record the answers; return their number."""
     try:
-        replies = app.control.broadcast("sign_of_life", reply=True, timeout=PATIENCE) or []
+        replies = app.control.broadcast("report_heartbeat", reply=True, timeout=PATIENCE) or []
     except (OperationalError, RedisError, OSError) as error:
         log.warning("broker away, workers were not asked", error=str(error))
         return 0
@@ -38,8 +38,9 @@ def workers_note() -> int:
 
 
 def workers() -> list[Worker]:
-    """Return all that were heard, each with ``silent``: seconds since then, by the database."""
-    rows = list(Worker.objects.annotate(now=Now(output_field=DateTimeField())).order_by(F("name")))
-    for row in rows:
+    """Return all known workers, each with ``silent``: seconds since its answer, by the database."""
+    rows: list[Worker] = []
+    for row in Worker.objects.annotate(now=Now(output_field=DateTimeField())).order_by(F("name")):
         row.silent = max((row.now - row.seen_at).total_seconds(), 0.0)
+        rows.append(row)
     return rows

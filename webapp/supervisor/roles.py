@@ -1,26 +1,26 @@
-"""The programs of an installation: alone, ``python -m webapp.supervisor.roles ROLE``.
+"""Run one program of an installation: ``python -m webapp.supervisor.roles ROLE``.
 
-ROLE is ``web``, ``worker`` (short work, with somebody waiting), ``learner`` (hours of learning and
-predicting, at low priority) or ``sweep``; where one learning is spread over hosts also
+ROLE is ``web``, ``worker`` (short jobs, for which people wait), ``learner`` (hours of learning and
+predicting, at low priority) or ``sweep``; if one learning is spread over hosts, also
 ``scheduler`` (on one of them) and ``spread`` (on each).
 
-`bin/start` runs all of them on one machine. Where a service manager starts each for itself, on one
-host or on many, this takes its place: it needs ``DATABASE_URL`` and ``REDIS_URL``, which all hosts
+`bin/start` runs all of them on one machine. If a service manager starts each program, on one
+host or on many, use this command: it needs ``DATABASE_URL`` and ``REDIS_URL``, which all hosts
 share, and takes its sizes from the same variables (``webapp/sizing.py``).
 """
 
 import argparse
 import hashlib
 import os
-import shutil
 import sys
 from pathlib import Path
 
 from webapp.instance import BASE_DIR, instance_folder
 from webapp.jobs.liveness import machine_name
+from webapp.private_files import make_new_files_private
 from webapp.sizing import Sizes, sizes
 
-SHORT_NICE = 5  # a placement takes a quarter of a core that pages want, not half
+SHORT_NICE = 5  # a placement takes a quarter of a core that pages need, not half
 ROLES = ("web", "worker", "learner", "sweep", "scheduler", "spread")
 SPREAD_PORT = "8786"
 
@@ -59,27 +59,27 @@ def worker_command(queue: str, processes: int) -> tuple[str, ...]:
 
 
 def low_priority(role: str, size: Sizes) -> dict[str, str]:
-    """Return the variable by which work gives way to pages: short work a little, long work all."""
+    """Return the variable that lowers the priority: slightly for short jobs, else fully."""
     nice = {"worker": min(SHORT_NICE, size.learn_nice)}.get(role, size.learn_nice)
     return {"WORKER_NICE": str(nice)}
 
 
 def sweep_command() -> tuple[str, ...]:
-    """Return the command of the sweep, which looks after abandoned jobs and files."""
+    """Return the command of the sweep, which handles abandoned jobs and files."""
     return (sys.executable, "-m", "tasks.sweep")
 
 
 def scheduler_command() -> tuple[str, ...]:
-    """Return the command of Dask's scheduler, which knows the hosts that one learning may use."""
+    """Return the command of Dask's scheduler, which tracks the hosts available to one learning."""
     module = "distributed.cli.dask_scheduler"
     return (sys.executable, "-m", module, "--port", SPREAD_PORT, "--no-dashboard")
 
 
 def spread_command(scheduler: str) -> tuple[str, ...]:
-    """Return the command of a worker of Dask, which keeps pictures and works on them.
+    """Return the command of a Dask worker, which stores and processes pictures.
 
-    It is one process on one thread for Dask; the kernels share the cores. Its memory is the
-    engine's to limit: what is large lies in files that have no names.
+    It is one process with one thread for Dask; the kernels share the cores. The engine limits its
+    memory: large data is in files without names.
     """
     return (
         sys.executable, "-m", "distributed.cli.dask_worker", scheduler,
@@ -89,7 +89,7 @@ def spread_command(scheduler: str) -> tuple[str, ...]:
 
 
 def own_environment(size: Sizes) -> dict[str, str]:
-    """Return what all programs get unless the caller sets it: settings, threads, a quick stop."""
+    """Return the variables of all programs unless the caller sets them: settings, threads, stop."""
     threads = str(size.job_threads)
     return {
         "DJANGO_SETTINGS_MODULE": "webapp.settings",
@@ -97,24 +97,17 @@ def own_environment(size: Sizes) -> dict[str, str]:
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
         "PYTHONUNBUFFERED": "1",
-        "REMAP_SIGTERM": "SIGQUIT",  # the worker stops at once; its jobs go on from checkpoints
+        "REMAP_SIGTERM": "SIGQUIT",  # the worker stops at once; its jobs resume from checkpoints
     }
 
 
-def new_counts_folder() -> Path:
-    """Return the folder in which web processes count together; counts begin anew with a start."""
-    folder = instance_folder() / "metrics"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    return folder
-
-
 def main() -> None:
-    """Become one of the programs."""
+    """Run one of the programs in place of this process."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("role", choices=ROLES)
     parser.add_argument("--bind", default="127.0.0.1:8000", help="of the web server")
     options = parser.parse_args()
+    make_new_files_private()
     size = sizes()
     command = {
         "web": web_command(options.bind, size),
@@ -128,22 +121,20 @@ def main() -> None:
         parser.error("DASK_SCHEDULER: expected the address of the scheduler, tcp://HOST:8786")
     os.chdir(BASE_DIR)
     environment = {**own_environment(size), **os.environ}
-    if options.role == "spread":  # it imports the engine from here
+    if options.role == "spread":  # it imports the engine from this folder
         environment["PYTHONPATH"] = str(BASE_DIR)
     if options.role in ("worker", "learner", "spread"):
         environment |= low_priority(options.role, size)
-    if options.role == "web":
-        environment["PROMETHEUS_MULTIPROC_DIR"] = str(new_counts_folder())
     os.execve(command[0], command, environment)  # noqa: S606 - our own programs
 
 
 def _machine_word() -> str:
-    """Tell machines apart that have one name, as containers and copies have."""
+    """Return a word that distinguishes machines of the same name, such as containers and copies."""
     return hashlib.sha256(machine_name().encode()).hexdigest()[:6]
 
 
 def _memory_folder() -> Path:
-    """Where gunicorn keeps its heartbeat files: memory if there is such a place."""
+    """Return the folder of gunicorn's heartbeat files: in memory if possible."""
     shared = Path("/dev/shm")  # noqa: S108
     usable = shared.is_dir() and os.access(shared, os.W_OK)
     return shared if usable else instance_folder()

@@ -1,4 +1,4 @@
-"""Compile what the first computations need: ``python -m webapp.supervisor.warm``.
+"""Warm-up of the first computations' code: ``python -m webapp.supervisor.warm``.
 
 Runs the verbs once on tiny input, so that the compile cache is filled before a user waits for it.
 """
@@ -17,11 +17,11 @@ from PIL import Image
 from engine import generate_leaf_images, predict_classes, train_class_segmentation
 from engine.learning.segmentation.live_segmenter import LiveSegmenter
 from webapp.instance import BASE_DIR
-from webapp.supervisor.child import die_with_parent
+from webapp.supervisor.forks import die_with_parent
 
 
 def warm(folder: Path) -> None:
-    """Do once, small, what users do first: roommates from survey to evaluation, then images."""
+    """Run users' first steps once on small input: roommates up to evaluation, then images."""
     out = str(folder)
     survey, pairs, model = f"{out}/survey_3.csv", f"{out}/pairs_3.csv", f"{out}/model.npz"
     cohorts = [f"{out}/survey_{k}.csv:{out}/pairs_{k}.csv" for k in (1, 2)]
@@ -48,7 +48,7 @@ def warm(folder: Path) -> None:
 
 
 def _paint() -> None:
-    """What answers while somebody paints, and what learns from the strokes."""
+    """Compile the code that answers painted strokes and learns from them."""
     (leaf,) = generate_leaf_images(1, rng=np.random.default_rng(0), shape=(48, 64))
     labels = np.full(leaf.mask.shape, 255, dtype=np.uint8)
     labels[::3, ::3] = leaf.mask[::3, ::3]
@@ -61,7 +61,7 @@ def _paint() -> None:
 
 
 def _draw_images(folder: Path) -> None:
-    """Write two small labelled images as the command line reads them."""
+    """Write two small labelled images in the format of the command line."""
     folder.mkdir()
     drawn = generate_leaf_images(2, rng=np.random.default_rng(0), shape=(24, 32))
     for number, leaf in enumerate(drawn):

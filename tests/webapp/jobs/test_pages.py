@@ -17,7 +17,7 @@ from webapp.accounts.models import Organisation, Role, User
 from webapp.cohorts.models import Cohort
 from webapp.jobs import registry
 from webapp.jobs.models import Job, JobListVisit, JobState, JobTracePoint
-from webapp.jobs.news import news_of
+from webapp.jobs.notifications import notifications_of
 
 ClientOf = Callable[[User], Client]
 
@@ -259,7 +259,7 @@ def test_the_bell_of_somebody_without_organisation_is_silent(
 ) -> None:
     root = User.objects.create_superuser(username="root", password="quiet-lamp-orbit-43")
     assert client_of(root).get("/jobs/").status_code == 200
-    assert news_of(root).n_ended == 0
+    assert notifications_of(root).n_ended == 0
     assert not JobListVisit.objects.exists()
 
 

@@ -30,7 +30,7 @@ Kept = Callable[[Job], str]
 def start(bob: User, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
     """A function that enqueues a job which runs the given function."""
 
-    def enqueue(run: Run, kept: Kept = registry.nothing_is_kept, **parameters: Any) -> Job:
+    def enqueue(run: Run, kept: Kept = registry.keeps_nothing, **parameters: Any) -> Job:
         kind = registry.JobKind(name="test.run", run=run, verb="Run", kept=kept)
         monkeypatch.setitem(registry._kinds, "test.run", kind)
         return services.job_enqueue(user=bob, kind="test.run", parameters=parameters, seed=3)

@@ -125,12 +125,12 @@ def test_the_sweep_requeues_a_job_of_another_machine_only_after_silence(bob: Use
 
 
 def test_a_job_that_kills_its_process_again_and_again_is_given_up(bob: User) -> None:
-    job = claimed(bob, worker="elsewhere:1:1", heartbeat_at=None, attempt=settings.JOB_MAX_ATTEMPTS)
+    job = claimed(bob, worker="elsewhere:1:1", heartbeat_at=None, deaths=settings.JOB_MAX_DEATHS)
     job.folder.mkdir(parents=True)
     assert services.jobs_sweep()["given_up"] == 1
     job.refresh_from_db()
     assert job.state == JobState.FAILED
-    assert "interrupted 5 times and was given up. 1 of 3 naps are kept. It may" in job.error
+    assert "ended by itself 5 times, and it was given up. 1 of 3 naps are kept. It may" in job.error
     assert not job.folder.exists()
 
 
@@ -264,7 +264,14 @@ def test_the_broker_away_leaves_the_job_queued(
     monkeypatch.setattr("webapp.jobs.dispatch.send", lambda job_id, queue: False)
     with django_capture_on_commit_callbacks(execute=True):
         job = enqueue(bob)
-    assert Job.objects.get(pk=job.pk).state == JobState.QUEUED
+    job.refresh_from_db()
+    assert job.state == JobState.QUEUED
+    assert job.dispatched_at is None, "the sweep sends it at its next turn"
+    monkeypatch.undo()
+    sent: list[str] = []
+    monkeypatch.setattr("webapp.jobs.dispatch.send", lambda job_id, queue: not sent.append(job_id))
+    assert services.jobs_sweep()["sent_again"] == 1
+    assert sent == [job.pk]
 
 
 def test_a_job_ended_by_the_hard_time_limit_is_not_started_again(bob: User) -> None:

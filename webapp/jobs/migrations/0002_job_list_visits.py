@@ -4,10 +4,10 @@ from django.db import migrations, models
 
 
 def begin_at_the_last_sign_in(apps, schema_editor):
-    """Count from the last sign-in, so that nobody is told of every job that ever ended.
+    """Count from the last sign-in, so that the bell does not report every job that ever ended.
 
-    Whoever opened the list since then is told once more of what ended in between: when that was
-    stands in the sessions, which are not read here.
+    A person who opened the list since then gets jobs that ended in between reported again: the
+    time of the visit is in the sessions, which are not read here.
     """
     users = apps.get_model('accounts', 'User').objects.filter(organisation__isnull=False)
     visit = apps.get_model('jobs', 'JobListVisit')

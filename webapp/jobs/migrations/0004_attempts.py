@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 def count_from_the_first_attempt(apps, schema_editor):
-    """When their last attempt began was not kept."""
+    """Use the first attempt's start, since the start of the last one was not kept."""
     apps.get_model('jobs', 'Job').objects.exclude(state='queued').update(
         attempt_started_at=models.F('started_at')
     )

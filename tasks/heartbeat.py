@@ -1,4 +1,4 @@
-"""What a worker answers when the sweep asks for a sign of life."""
+"""The worker's answer when the sweep asks for a sign of life."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from webapp.common.memory import memory
 
 
 @inspect_command()
-def sign_of_life(state: Any, **kwargs: Any) -> dict[str, int]:
-    """Return how many jobs it runs at once, and used and all bytes of its host's memory."""
+def report_heartbeat(state: Any, **kwargs: Any) -> dict[str, int]:
+    """Return the number of concurrent jobs, and the used and total bytes of the host's memory."""
     used, total = memory() or (0, 0)
     processes = state.consumer.controller.stats()["pool"]["max-concurrency"]
     return {"processes": processes, "memory_used": int(used), "memory_total": int(total)}
