@@ -1,4 +1,4 @@
-"""What is wrong now, in words: what happened, what it did to people and what to do."""
+"""Current faults of the installation: what happened, how it affects people and what to do."""
 
 import shutil
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from webapp.common import formats, readiness
 from webapp.common.models import Installation
+from webapp.common.readiness import Readiness
 from webapp.jobs.models import ACTIVE_STATES, Job, JobState, Worker
 from webapp.jobs.registry import Queue, kinds_of
 from webapp.jobs.workers import SILENT_SECONDS, workers
@@ -24,15 +25,15 @@ LITTLE_ROOM = 5e9  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """What happened, what it did to people and what to do; with a button where there is one.
+    """A current fault: what happened, how it affects people, what to do, and perhaps a button.
 
-    ``key`` stays while the same thing is wrong; ``is_local`` says that this host alone knows.
+    ``key`` identifies a fault while it lasts; ``is_local`` is True if only this host can see it.
     """
 
     key: str
     title: str
     detail: str
-    tone: str = "warning"  # or danger
+    tone: str = "warning"  # or "danger"
     icon: str = "triangle-alert"
     url: str = ""
     action: str = ""
@@ -42,24 +43,24 @@ class Alarm:
 
 @dataclass(slots=True)
 class Host:
-    """One machine and its workers."""
+    """A machine with its workers."""
 
     name: str
     workers: list[Worker] = field(default_factory=list)
 
     @property
     def silent(self) -> float:
-        """Seconds since any of its workers was heard."""
+        """Seconds since the last report of any of the machine's workers."""
         return min(worker.silent for worker in self.workers)
 
     @property
     def answers(self) -> bool:
-        """Whether all of its workers answer."""
+        """Return True if all workers of the machine answer."""
         return all(worker.silent < SILENT_SECONDS for worker in self.workers)
 
     @property
     def memory_percent(self) -> int | None:
-        """How much of its memory is taken, as the worker heard last said; None: unknown."""
+        """Share of the machine's memory in use at its last report, in per cent; None if unknown."""
         last = min(self.workers, key=lambda worker: worker.silent)
         if not last.memory_total:
             return None
@@ -67,33 +68,33 @@ class Host:
 
     @property
     def memory_words(self) -> str:
-        """Free and all memory."""
+        """Free and total memory, in words."""
         last = min(self.workers, key=lambda worker: worker.silent)
         free = (last.memory_total - last.memory_used) / 1e9
         return f"{free:,.1f} of {last.memory_total / 1e9:,.1f} GB free"
 
     @property
     def processes(self) -> int:
-        """How many jobs it runs at once."""
+        """Number of jobs that the machine runs at once."""
         return sum(worker.processes for worker in self.workers)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLoad:
-    """How one queue stands, for all organisations together."""
+    """Load of one queue, over all organisations."""
 
     queue: Queue
     running: int
     waiting: int
     longest: timedelta | None
-    processes: int  # of workers that answer: how many jobs they run at once
+    processes: int  # number of jobs that the answering workers run at once
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What was looked at, for the page and for the alarms."""
+    """State of the installation, for the operations page and the alarms."""
 
-    works: dict[str, bool]
+    parts: dict[str, Readiness]
     hosts: list[Host]
     queues: list[QueueLoad]
     room: tuple[float, float]
@@ -101,11 +102,11 @@ class State:
 
 
 def look() -> State:
-    """Look at everything that belongs to no organisation."""
+    """Return the state of everything that belongs to no organisation."""
     found = hosts()
     row = Installation.objects.filter(pk=1).first()
     return State(
-        works=readiness.readiness(),
+        parts=readiness.readiness(),
         hosts=found,
         queues=[_load(queue, found) for queue in Queue],
         room=_room(),
@@ -114,30 +115,31 @@ def look() -> State:
 
 
 def installation_alarms(state: State | None = None) -> list[Alarm]:
-    """Return what is wrong with the installation, worst first; of no single organisation."""
+    """Return the faults of the installation, worst first; never those of one organisation."""
     state = state or look()
     return [
-        *_part_alarms(state.works),
+        *_part_alarms(state.parts),
         *_host_alarms(state.hosts),
         *_queue_alarms(state.queues),
+        *_busy_alarms(),
         *_room_alarms(state.room),
         *_backup_alarms(state.backed_up_at),
     ]
 
 
 def hosts() -> list[Host]:
-    """Return the machines whose workers were heard, silent ones first."""
+    """Return the machines whose workers have reported, silent machines first."""
     found: dict[str, Host] = {}
     for worker in workers():
-        machine = worker.name.partition("-")[2]  # hosts of one name are told apart
+        machine = worker.name.partition("-")[2]  # distinguishes hosts of one name
         found.setdefault(machine, Host(worker.host)).workers.append(worker)
     return sorted(found.values(), key=lambda host: (host.answers, host.name))
 
 
 def of_queue(queue: Queue) -> Any:
-    """Return the jobs of a queue that wait or run.
+    """Return the waiting and running jobs of a queue.
 
-    Pieces count where they run: a job that was dealt out is run by nobody itself.
+    A job divided into pieces counts as its pieces, since no worker runs the job itself.
     """
     jobs = Job.objects.filter(kind__in=kinds_of(queue), state__in=ACTIVE_STATES).order_by()
     return jobs.filter(n_pieces=0).exclude(state=JobState.QUEUED, parent__isnull=False)
@@ -167,7 +169,7 @@ def _load(queue: Queue, found: list[Host]) -> QueueLoad:
 
 
 def _room() -> tuple[float, float]:
-    """Return free and all bytes where files, or copies of them, lie on this host."""
+    """Return the free and total bytes of the disk that holds this host's files or their copies."""
     usage = shutil.disk_usage(settings.INSTANCE_DIR)
     return usage.free, usage.total
 
@@ -181,29 +183,35 @@ _AWAY = {
 }
 
 
-def _part_alarms(works: dict[str, bool]) -> list[Alarm]:
+_SLOW = (
+    "Pages are shown; what people change has to wait, or is refused with a sentence. Another "
+    "program may hold the database: a copy, a shell, a long import."
+)
+
+
+def _part_alarms(parts: dict[str, Readiness]) -> list[Alarm]:
     return [
         Alarm(
             f"part {name}",
-            f"{name.capitalize()}: not ready",
-            _AWAY.get(name, "See the log."),
-            "danger",
+            f"{name.capitalize()}: {found}",
+            _SLOW if found == Readiness.SLOW else _AWAY.get(name, "See the log."),
+            "warning" if found == Readiness.SLOW else "danger",
             is_local=True,
         )
-        for name, is_fine in works.items()
-        if not is_fine
+        for name, found in parts.items()
+        if found != Readiness.OK
     ]
 
 
 def _host_alarms(hosts: list[Host]) -> list[Alarm]:
-    """Name workers that were heard before and are not now."""
+    """Return an alarm for workers that have reported before and are silent now."""
     return [
         Alarm(
             key=f"silent {worker.name}"[:120],
             title=f"{worker.host} has not answered for {formats.duration(worker.silent)}",
             detail=(
-                f"Its worker for {worker.queue} jobs is gone. What it ran goes on from the last "
-                "checkpoint at the next free worker. Nothing was lost."
+                f"Its worker for {worker.queue} jobs is gone. Its jobs continue from the last "
+                "checkpoint on the next free worker. Nothing was lost."
             ),
             tone="danger",
             url=reverse("operations:forget", args=[worker.pk]),
@@ -240,6 +248,25 @@ def _queue_alarms(queues: list[QueueLoad]) -> list[Alarm]:
                 )
             )
     return found
+
+
+def _busy_alarms() -> list[Alarm]:
+    """Return an alarm for each machine on which other programs compete with jobs for the cores."""
+    jobs = Job.objects.filter(state=JobState.RUNNING, n_competitors__gt=0)
+    hosts: dict[str, int] = {}
+    for worker, count in jobs.values_list("worker", "n_competitors"):
+        host = worker.partition("/")[0]
+        hosts[host] = max(hosts.get(host, 0), count)
+    return [
+        Alarm(
+            f"busy {host}"[:120],
+            f"{host} is busy: jobs wait for processor time",
+            f"{count:,} other process{'es' if count != 1 else ''} may use its cores. Jobs "
+            "take longer; nothing is lost. End what need not run there, or lower LEARN_NICE.",
+            icon="clock",
+        )
+        for host, count in sorted(hosts.items())
+    ]
 
 
 def _room_alarms(room: tuple[float, float]) -> list[Alarm]:

@@ -1,8 +1,8 @@
-"""Mails about what turned bad: once when it has lasted, and once when it is well again.
+"""Mails about faults: one once a fault has lasted, and one when it is over.
 
-The sweep of every host looks. What a host alone can see (its disk, its network) is that host's
-alert and ends when that host says so; the rest is one alert whoever sees it. While the database is
-away nobody can be told from here: ``/readyz`` and ``/metrics`` are for that.
+The sweep of every host checks. A fault that only one host can see (its disk, its network) is that
+host's alert and ends when that host reports it over; any other fault is one alert, whichever host
+sees it. Without the database no mail can be queued: use ``/readyz`` and ``/metrics`` for that.
 """
 
 import socket
@@ -14,7 +14,6 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from webapp.accounts.models import Role
 from webapp.common import formats
 from webapp.common.models import Installation
 from webapp.common.outgoing import mails_send_due
@@ -22,13 +21,13 @@ from webapp.operations.alarms import Alarm, installation_alarms
 from webapp.operations.models import Alert, AlertMail, AlertReader
 
 LOOK_SECONDS = 20.0
-LASTS = timedelta(seconds=45)  # a check is bad for so long before anybody is told
+LASTS = timedelta(seconds=45)  # a fault must last this long before anybody gets a mail
 FORGET = timedelta(days=90)
 _looked_at = float("-inf")
 
 
 def alerts_note(*, fresh: bool = False) -> None:
-    """Compare what is bad now with what was, and queue mails; called by every sweep."""
+    """Compare the current faults with the open alerts and queue mails; called by every sweep."""
     global _looked_at
     if not fresh and time.monotonic() - _looked_at < LOOK_SECONDS:
         return
@@ -36,7 +35,7 @@ def alerts_note(*, fresh: bool = False) -> None:
     host = socket.gethostname()[:120]
     found = {(alarm.key, host if alarm.is_local else ""): alarm for alarm in installation_alarms()}
     with transaction.atomic():
-        # One sweep after the other: of several hosts' one tells.
+        # One sweep after the other, so that only one of several hosts queues the mails.
         if not Installation.objects.select_for_update().filter(pk=1).exists():
             return
         known = {
@@ -59,7 +58,7 @@ def _begin(alarm: Alarm, key: str, host: str) -> None:
 
 
 def _tell(alert: Alert) -> None:
-    """Queue the mails about a check that is bad, to whoever wants them now."""
+    """Queue the mails about an alert to everybody who gets alert mails now."""
     Alert.objects.filter(pk=alert.pk).update(told_at=Now())
     began = formats.when(alert.began_at, timezone.localtime())
     where = f" (seen from {alert.host})" if alert.host else ""
@@ -73,7 +72,7 @@ def _tell(alert: Alert) -> None:
 
 
 def _end(alert: Alert) -> None:
-    """Queue the mails that it is well again, to whoever was told that it was not."""
+    """Queue the mails that a fault is over, to everybody who got a mail that it began."""
     if alert.told_at is None:
         alert.delete()
         return
@@ -85,7 +84,7 @@ def _end(alert: Alert) -> None:
             alert=alert,
             user_id=key,
             address=address,
-            subject=f"Well again: {alert.title}"[:200],
+            subject=f"Resolved: {alert.title}"[:200],
             text=text,
             is_end=True,
         )
@@ -100,17 +99,13 @@ _FOOT = (
 
 
 def _readers() -> list[AlertReader]:
-    """Those who are administrators still."""
-    readers = AlertReader.objects.select_related("user")
-    return [
-        reader
-        for reader in readers.filter(user__is_active=True)
-        if reader.user.has_role(Role.ADMINISTRATOR)
-    ]
+    """Return the readers who are still active operators."""
+    readers = AlertReader.objects.filter(user__is_active=True, user__is_operator=True)
+    return list(readers.select_related("user"))
 
 
 def alert_mails_send() -> int:
-    """Send what is due and return how many went out; twice is better than never."""
+    """Send the mails that are due and return their number; a mail twice is better than none."""
     return mails_send_due(AlertMail.objects.all(), _message)
 
 

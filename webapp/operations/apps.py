@@ -1,16 +1,16 @@
-"""The operations application."""
+"""Application configuration of operations."""
 
 from django.apps import AppConfig
 
 
 class OperationsConfig(AppConfig):
-    """Adds Operations to the rail of administrators."""
+    """Application configuration of Operations, a page for administrators and operators."""
 
     name = "webapp.operations"
     label = "operations"
 
     def ready(self) -> None:
-        """Register the rail's line."""
+        """Register the line of Operations in the navigation rail."""
         from webapp.accounts.models import Role
         from webapp.common.hooks import NavigationItem, register_navigation
 
@@ -22,5 +22,6 @@ class OperationsConfig(AppConfig):
                 "operations:page",
                 order=30,
                 role=Role.ADMINISTRATOR,
+                for_operators=True,
             )
         )

@@ -1,4 +1,4 @@
-"""The one job of operations: a backup, into the folder that the installation names."""
+"""The backup job, which writes into the installation's backup folder."""
 
 import re
 from pathlib import Path
@@ -18,20 +18,20 @@ _OWN_NAME = re.compile(r"hall-\d{4}-\d\d-\d\d-\d{6}\.tar")
 
 
 def backup_name() -> str:
-    """Return the name of a backup of now; names sort by time."""
+    """Return a file name for a backup made now; names sort by time."""
     return f"hall-{timezone.localtime():%Y-%m-%d-%H%M%S}.tar"
 
 
 @job_kind(BACKUP, verb="Back up", kept=lambda job: "No backup was made; earlier ones are whole.")
 def back_up(context: JobContext) -> dict[str, Any]:
-    """Write a backup as ``manage.py backup`` does, and remove the oldest of those made here."""
+    """Write a backup as ``manage.py backup`` does, and remove the oldest ones made by this job."""
     target = Path(settings.BACKUP_FOLDER) / context.parameters["name"]
 
     def say(sentence: str, fraction: float | None) -> None:
         context.raise_if_stopped()
         context.report(sentence, fraction)
 
-    if not target.exists():  # else an attempt that was killed at its very end wrote it, whole
+    if not target.exists():  # an attempt killed at its very end has written all of it
         backup_write(target, say)
     size = target.stat().st_size / 1e9
     removed = _remove_oldest(target.parent)
@@ -40,7 +40,7 @@ def back_up(context: JobContext) -> dict[str, Any]:
 
 
 def _remove_oldest(folder: Path) -> int:
-    """Leave as many backups as are kept, of those that have a name of ours."""
+    """Remove the oldest backups with a name of this job, beyond the number to keep."""
     own = sorted(path for path in folder.iterdir() if _OWN_NAME.fullmatch(path.name))
     surplus = own[: -settings.BACKUPS_KEPT]
     for path in surplus:
@@ -49,5 +49,5 @@ def _remove_oldest(folder: Path) -> int:
 
 
 def backup_running() -> Job | None:
-    """Return the backup that waits or is made, of whichever organisation."""
+    """Return the waiting or running backup job of any organisation."""
     return Job.objects.filter(kind=BACKUP, state__in=("queued", "running")).first()

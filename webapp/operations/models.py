@@ -1,4 +1,4 @@
-"""Who is told when something is wrong, and what was wrong from when to when."""
+"""Readers of alert mails, and alerts with their beginning and end."""
 
 from django.conf import settings
 from django.db import models
@@ -7,7 +7,7 @@ from webapp.common.outgoing import OutgoingMail
 
 
 class AlertReader(models.Model):
-    """An administrator who gets a mail when a check turns bad, and when it is well again."""
+    """An operator who gets a mail when a fault begins, and when it is over."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="alert_reader"
@@ -19,10 +19,10 @@ class AlertReader(models.Model):
 
 
 class Alert(models.Model):
-    """A check that is bad, or was; ``host`` is whose disk or network it is about, "" for all.
+    """A present or past fault; ``host`` is the host whose disk or network it concerns, "" for all.
 
-    At most one of each key and host has not ended. It is told once it has lasted, so that a part
-    that is slow once makes no mail.
+    At most one alert of each key and host is open. Its mail is sent once it has lasted, so that a
+    part that is slow once causes no mail.
     """
 
     key = models.CharField(max_length=120)

@@ -1,4 +1,7 @@
-"""What the operations page shows. Of other organisations it shows sums, never names."""
+"""Contents of the operations page. Of other organisations it shows sums, never names.
+
+Operators see the installation; administrators see what concerns their organisation.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -14,9 +17,11 @@ from django.utils import timezone
 from webapp.accounts.models import Organisation, User
 from webapp.common import formats
 from webapp.common.memory import memory
+from webapp.common.readiness import Readiness
 from webapp.common.version import code_version
-from webapp.jobs.models import ACTIVE_STATES, Job, JobState
+from webapp.jobs.models import ACTIVE_STATES, JobState
 from webapp.jobs.registry import Queue
+from webapp.jobs.selectors import jobs_of
 from webapp.operations.alarms import (
     LITTLE_ROOM,
     OLD_BACKUP,
@@ -31,7 +36,7 @@ from webapp.operations.jobs import backup_running
 from webapp.operations.models import AlertReader
 
 DAY = timedelta(days=1)
-LITTLE_MEMORY = 0.9  # of all, in use
+LITTLE_MEMORY = 0.9  # share of all memory, in use
 QUEUE_WORDS = {
     Queue.SHORT: "Short: proposals, placements, checks",
     Queue.LONG: "Long: learning, predicting",
@@ -40,7 +45,7 @@ QUEUE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """How one queue stands, for all organisations together and for one's own."""
+    """Load of one queue, over all organisations and for the user's own."""
 
     words: str
     load: QueueLoad
@@ -50,17 +55,17 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that everything rests on."""
+    """A part of the installation that everything depends on, such as the database."""
 
     name: str
     icon: str
     is_fine: bool
     detail: str
-    percent: int | None = None  # of its room
+    percent: int | None = None  # share of its space in use
 
 
 def overview(user: User) -> dict[str, Any]:
-    """Return the context of the page."""
+    """Return the template context of an operator's page."""
     state = look()
     n_workers = sum(len(host.workers) for host in state.hosts)
     running = sum(load.running for load in state.queues)
@@ -71,7 +76,7 @@ def overview(user: User) -> dict[str, Any]:
         "queues": [_queue_row(user, load) for load in state.queues],
         "parts": _parts(state),
         "states": _states(user),
-        "limits": _limits(user),
+        "limits": [*_limits(user), _free_room()],
         "backup": backup if backup and backup.organisation_id == user.organisation_id else None,
         "is_backing_up": backup is not None,
         "backup_folder": settings.BACKUP_FOLDER,
@@ -82,6 +87,16 @@ def overview(user: User) -> dict[str, Any]:
             f"{formats.counted(n_workers, 'worker')}, "
             f"{formats.counted(running, 'job')} running. Version {code_version()}."
         ),
+    }
+
+
+def of_organisation(user: User) -> dict[str, Any]:
+    """Return the template context of an administrator's page: only their organisation's figures."""
+    return {
+        "alarms": _failure_alarms(user),
+        "states": _states(user),
+        "limits": _limits(user),
+        "has_operator": User.objects.filter(is_operator=True, is_active=True).exists(),
     }
 
 
@@ -97,8 +112,8 @@ def _queue_row(user: User, load: QueueLoad) -> QueueRow:
 
 
 def _states(user: User) -> list[tuple[str, int, str]]:
-    """Return the own jobs of the last day by state, with the way to each list."""
-    jobs = Job.objects.filter(organisation=user.organisation_id, parent=None).order_by()
+    """Return the organisation's jobs of the last day by state, with the URL of each list."""
+    jobs = jobs_of(user).order_by()
     active = jobs.filter(state__in=ACTIVE_STATES)
     ended = jobs.filter(finished_at__gt=timezone.now() - DAY)
     counts: dict[str, int] = defaultdict(int)
@@ -126,21 +141,25 @@ def _memory_part() -> list[Part]:
     ]
 
 
+def _is_fine(state: State, part: str) -> bool:
+    return state.parts.get(part, Readiness.OK) == Readiness.OK
+
+
 def _parts(state: State) -> list[Part]:
-    works, backup = state.works, state.backed_up_at
+    backup = state.backed_up_at
     free, total = state.room
     home = "An object store" if settings.STORE_URL else "A folder"
-    backed_up = "None was made yet."
+    backed_up = "No backup has been made yet."
     if backup:
         backed_up = f"The last one is of {formats.when(backup, timezone.localtime())}."
     stored = sum(Organisation.objects.values_list("stored_bytes", flat=True))
     return [
-        Part("Database", "table-2", works.get("database", True), _database_words()),
-        Part("Broker", "arrow-left-right", works.get("broker", True), "Redis or Valkey."),
+        Part("Database", "table-2", _is_fine(state, "database"), _database_words()),
+        Part("Broker", "arrow-left-right", _is_fine(state, "broker"), "Redis or Valkey."),
         Part(
             "Store",
             "layers",
-            works.get("store", True),
+            _is_fine(state, "store"),
             f"{home}. {stored / 1e9:.3g} GB in files.",
         ),
         Part(
@@ -168,8 +187,8 @@ def _database_words() -> str:
 
 
 def _limits(user: User) -> list[tuple[str, str, str]]:
-    """Return what an organisation may use at most: words, value, and the variable that sets it."""
-    stored = user.organisation.stored_bytes / 1e9
+    """Return an organisation's limits: name, value, and the environment variable that sets it."""
+    stored = user.own_organisation.stored_bytes / 1e9
     return [
         (
             "Files of an organisation",
@@ -187,17 +206,16 @@ def _limits(user: User) -> list[tuple[str, str, str]]:
             "ORGANISATION_MAX_RUNNING_JOBS",
         ),
         ("Calls of a token in a minute", f"{settings.API_CALLS_A_MINUTE:,}", "API_CALLS_A_MINUTE"),
-        ("Free room that a server must have", f"{settings.MIN_FREE_GB:g} GB", "MIN_FREE_GB"),
     ]
 
 
+def _free_room() -> tuple[str, str, str]:
+    return "Free room that a server must have", f"{settings.MIN_FREE_GB:g} GB", "MIN_FREE_GB"
+
+
 def _failure_alarms(user: User) -> list[Alarm]:
-    failed = Job.objects.filter(
-        organisation=user.organisation_id,
-        parent=None,
-        state=JobState.FAILED,
-        finished_at__gt=timezone.now() - DAY,
-    ).count()
+    recent = jobs_of(user).filter(finished_at__gt=timezone.now() - DAY)
+    failed = recent.filter(state=JobState.FAILED).count()
     if not failed:
         return []
     return [

@@ -1,4 +1,4 @@
-"""What an administrator does about workers, backups and alerts."""
+"""Changes that an operator makes to workers, backups and alerts."""
 
 from django.db import transaction
 
@@ -13,20 +13,20 @@ from webapp.operations.models import AlertReader
 
 
 class OperationsError(Refusal):
-    """What an administrator asked for cannot be; one sentence says why."""
+    """Refusal of an operator's request; the message is one sentence."""
 
 
 @transaction.atomic
 def worker_forget(*, user: User, worker: Worker) -> None:
-    """Expect a worker no longer; one that answers again comes back."""
-    audit(user, "took out of use", str(worker))
+    """Stop expecting a worker; a worker that answers again comes back."""
+    audit(user, "took out of use", worker)
     worker.delete()
 
 
 @transaction.atomic
 def backup_start(*, user: User) -> Job:
-    """Queue a backup of the whole installation; OperationsError while one is being made."""
-    list(Installation.objects.select_for_update())  # of two who press at once one starts it
+    """Queue a backup of the whole installation; raise OperationsError while one is being made."""
+    list(Installation.objects.select_for_update())  # two simultaneous requests start one backup
     if backup_running():
         raise OperationsError("A backup is being made already.")
     name = backup_name()
@@ -35,13 +35,13 @@ def backup_start(*, user: User) -> Job:
 
 @transaction.atomic
 def alerts_start(*, user: User, address: str) -> None:
-    """Have somebody told by mail what turns bad, and when it is well again."""
+    """Mail a user when a fault begins, and when it is over."""
     AlertReader.objects.update_or_create(user=user, defaults={"address": address})
     audit(user, "started alerts to", user, address=address)
 
 
 @transaction.atomic
 def alerts_stop(*, user: User) -> None:
-    """Write to somebody no longer."""
+    """Stop mailing a user about faults."""
     if AlertReader.objects.filter(user=user).delete()[0]:
         audit(user, "stopped alerts to", user)

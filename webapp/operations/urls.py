@@ -1,4 +1,4 @@
-"""Addresses of the operations page."""
+"""URL patterns of the operations page."""
 
 from django.urls import path
 

@@ -1,28 +1,33 @@
-"""What an administrator looks at when something seems wrong."""
+"""Views of the operations page."""
 
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.validators import validate_email
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
-from webapp.common.decorators import administrator_required
+from webapp.accounts.requests import SignedInRequest
+from webapp.common.decorators import operator_required
 from webapp.common.toasts import attempt, toast
 from webapp.jobs.models import Worker
 from webapp.operations import selectors, services
 
 
-@require_GET
-@administrator_required
-def page(request: HttpRequest) -> HttpResponse:
-    """Show alarms in words, then workers, queues, parts and limits."""
-    return render(request, "operations/page.html", selectors.overview(request.user))
+@require_safe
+def page(request: SignedInRequest) -> HttpResponse:
+    """Show operators the installation, and administrators their organisation."""
+    user = request.user
+    if user.is_operator:
+        return render(request, "operations/page.html", selectors.overview(user))
+    if not user.is_administrator:
+        raise PermissionDenied("This needs the role administrator.")
+    return render(request, "operations/organisation.html", selectors.of_organisation(user))
 
 
 @require_POST
-@administrator_required
-def forget(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take a worker that does not answer off the page; one that answers again comes back."""
+@operator_required
+def forget(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Remove a silent worker from the page; a worker that answers again comes back."""
     worker = get_object_or_404(Worker, pk=pk)
     services.worker_forget(user=request.user, worker=worker)
     toast(request, f"{worker.host} is no longer expected.")
@@ -30,22 +35,22 @@ def forget(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@administrator_required
-def back_up(request: HttpRequest) -> HttpResponse:
-    """Start a backup, as a job that the page shows."""
+@operator_required
+def back_up(request: SignedInRequest) -> HttpResponse:
+    """Start a backup as a job that the page shows."""
     attempt(request, lambda: services.backup_start(user=request.user))
     return redirect("operations:page")
 
 
 @require_POST
-@administrator_required
-def alert_me(request: HttpRequest) -> HttpResponse:
-    """Write to this person when a check turns bad, and when it is well again."""
+@operator_required
+def alert_me(request: SignedInRequest) -> HttpResponse:
+    """Mail this user when a fault begins, and when it is over."""
     address = request.POST.get("address", "").strip()
     try:
         validate_email(address)
     except ValidationError:
-        toast(request, "That is no e-mail address. Nothing was changed.", error=True)
+        toast(request, "That is not an e-mail address. Nothing was changed.", error=True)
         return redirect("operations:page")
     services.alerts_start(user=request.user, address=address)
     toast(request, f"Mails go to {address} when something turns bad.", icon="mail")
@@ -53,9 +58,9 @@ def alert_me(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@administrator_required
-def alert_me_no_more(request: HttpRequest) -> HttpResponse:
-    """Write to this person no longer."""
+@operator_required
+def alert_me_no_more(request: SignedInRequest) -> HttpResponse:
+    """Stop mailing this user about faults."""
     services.alerts_stop(user=request.user)
     toast(request, "You get no more mails about this.")
     return redirect("operations:page")

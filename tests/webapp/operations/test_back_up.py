@@ -38,12 +38,12 @@ def copy_by(monkeypatch: pytest.MonkeyPatch, copy: Callable[[Path], object]) -> 
 
 
 def test_it_writes_a_whole_backup_and_says_so(
-    carol: User, client_of: ClientOf, folder: Path
+    otto: User, client_of: ClientOf, folder: Path
 ) -> None:
-    keep_bytes(array_path(carol.organisation_id, "models", UUID), b"weights")
-    client_of(carol).post(reverse("operations:back-up"))
+    keep_bytes(array_path(otto.organisation_id, "models", UUID), b"weights")
+    client_of(otto).post(reverse("operations:back-up"))
     job = Job.objects.get()
-    text = client_of(carol).get(reverse("operations:page")).content.decode()
+    text = client_of(otto).get(reverse("operations:page")).content.decode()
     assert f'id="job-{job.pk}"' in text
     assert "Back up now" not in text.split("Backups made here")[0].split("columns__main")[0]
     run_job(job.pk, watched=False)
@@ -54,30 +54,28 @@ def test_it_writes_a_whole_backup_and_says_so(
     assert written.stat().st_mode & 0o077 == 0
     with tarfile.open(written) as tar:
         names = set(tar.getnames())
-    model = f"media/organisation-{carol.organisation_id}/models/{UUID}.npz"
+    model = f"media/organisation-{otto.organisation_id}/models/{UUID}.npz"
     assert {"backup.json", "database", model} <= names
     verbs = set(AuditLine.objects.values_list("verb", flat=True))
     assert {"started", "finished"} <= verbs
 
 
-def test_only_one_is_made_at_a_time(carol: User, client_of: ClientOf) -> None:
-    backup_start(user=carol)
+def test_only_one_is_made_at_a_time(otto: User, client_of: ClientOf) -> None:
+    backup_start(user=otto)
     with pytest.raises(OperationsError, match="being made already"):
-        backup_start(user=carol)
-    client = client_of(carol)
+        backup_start(user=otto)
+    client = client_of(otto)
     client.post(reverse("operations:back-up"))
     assert "being made already" in client.get(reverse("operations:page")).content.decode()
     assert Job.objects.count() == 1
 
 
-def test_the_oldest_of_those_made_here_go(
-    carol: User, folder: Path, settings: LazySettings
-) -> None:
+def test_the_oldest_of_those_made_here_go(otto: User, folder: Path, settings: LazySettings) -> None:
     settings.BACKUPS_KEPT = 2
     folder.mkdir()
     for name in ("hall-2026-01-01-000000.tar", "hall-2026-01-02-000000.tar", "mine.tar"):
         (folder / name).write_bytes(b"x")
-    run_job(backup_start(user=carol).pk, watched=False)
+    run_job(backup_start(user=otto).pk, watched=False)
     names = sorted(path.name for path in folder.iterdir())
     assert len(names) == 3
     assert "mine.tar" in names
@@ -85,14 +83,14 @@ def test_the_oldest_of_those_made_here_go(
 
 
 def test_a_cancelled_one_leaves_nothing(
-    carol: User, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+    otto: User, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
 ) -> None:
-    job = backup_start(user=carol)
+    job = backup_start(user=otto)
     monkeypatch.setattr("webapp.jobs.context.STOP_SECONDS", 0)
 
     def cancel(path: Path) -> None:
         path.write_bytes(b"rows")
-        job_cancel(user=carol, job=job)
+        job_cancel(user=otto, job=job)
 
     copy_by(monkeypatch, cancel)
     run_job(job.pk, watched=False)
@@ -103,14 +101,14 @@ def test_a_cancelled_one_leaves_nothing(
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(
-    carol: User, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+    otto: User, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
 ) -> None:
     def full(path: Path) -> None:
         path.write_bytes(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
     copy_by(monkeypatch, full)
-    job = backup_start(user=carol)
+    job = backup_start(user=otto)
     run_job(job.pk, watched=False)
     job.refresh_from_db()
     assert job.state == JobState.FAILED

@@ -1,4 +1,4 @@
-"""The operations page: alarms in words, nothing of other organisations, for administrators."""
+"""The operations page: alarms in words, nothing of other organisations, for operators."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -42,19 +42,19 @@ def page(client: Client) -> str:
     return " ".join(answer.content.decode().split())
 
 
-def test_when_all_is_well_it_says_so(carol: User, client_of: ClientOf) -> None:
+def test_when_all_is_well_it_says_so(otto: User, client_of: ClientOf) -> None:
     heard("short-a1@housing-1", 2)
     heard("long-a1@housing-1", 2)
     Installation.objects.create(pk=1, store_mark="x", backed_up_at=timezone.now())
-    text = page(client_of(carol))
+    text = page(client_of(otto))
     assert "Nothing to look at" in text
     assert "1 host, 2 workers, 0 jobs running" in text
     assert "Working" in text
 
 
-def test_a_silent_worker_is_named_and_can_be_taken_out(carol: User, client_of: ClientOf) -> None:
+def test_a_silent_worker_is_named_and_can_be_taken_out(otto: User, client_of: ClientOf) -> None:
     worker = heard("long-b2@lab-gpu", 180)
-    client = client_of(carol)
+    client = client_of(otto)
     text = page(client)
     assert "lab-gpu has not answered for 3 min" in text
     assert "Nothing was lost" in text
@@ -65,72 +65,60 @@ def test_a_silent_worker_is_named_and_can_be_taken_out(carol: User, client_of: C
 
 
 def test_jobs_that_nobody_takes_are_an_alarm(
-    carol: User, mallory: User, client_of: ClientOf
+    otto: User, mallory: User, client_of: ClientOf
 ) -> None:
     heard("short-a1@housing-1", 2)
     waiting(mallory, "roommates.learn", 20)
-    text = page(client_of(carol))
+    text = page(client_of(otto))
     assert "Nobody takes long jobs" in text
     assert "Secret plan" not in text
     assert "Southgate" not in text
 
 
-def test_a_long_wait_an_old_backup_and_failures_are_alarms(
-    carol: User, client_of: ClientOf
-) -> None:
+def test_a_long_wait_an_old_backup_and_failures_are_alarms(otto: User, client_of: ClientOf) -> None:
     heard("short-a1@housing-1", 2)
-    waiting(carol, "roommates.propose", 1200)
-    failed = waiting(carol, "roommates.propose", 30)
+    waiting(otto, "roommates.propose", 1200)
+    failed = waiting(otto, "roommates.propose", 30)
     Job.objects.filter(pk=failed.pk).update(state=JobState.FAILED, finished_at=timezone.now())
     Installation.objects.create(
         pk=1, store_mark="x", backed_up_at=timezone.now() - timedelta(days=3)
     )
-    text = page(client_of(carol))
+    text = page(client_of(otto))
     assert "A short job has waited 20 min" in text
     assert "The last backup is" in text
     assert "1 job failed within a day" in text
 
 
-def test_the_memory_of_every_host_is_a_bar(carol: User, client_of: ClientOf) -> None:
+def test_the_memory_of_every_host_is_a_bar(otto: User, client_of: ClientOf) -> None:
     worker = heard("long-a1@housing-1", 2)
-    text = page(client_of(carol))
+    text = page(client_of(otto))
     assert "Memory of housing-1" not in text
     Worker.objects.filter(pk=worker.pk).update(memory_used=12 * 10**9, memory_total=16 * 10**9)
-    text = page(client_of(carol))
+    text = page(client_of(otto))
     assert "Memory of housing-1: 75 % used" in text
     assert "4.0 of 16.0 GB free" in text
 
 
 def test_ones_own_share_of_the_workers_is_a_bar(
-    carol: User, mallory: User, client_of: ClientOf
+    otto: User, mallory: User, client_of: ClientOf
 ) -> None:
     heard("long-a1@housing-1", 2)
-    for user in (carol, mallory, mallory):
+    for user in (otto, mallory, mallory):
         job = waiting(user, "roommates.learn", 20)
         Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
-    text = page(client_of(carol))
+    text = page(client_of(otto))
     assert '<progress class="progress" value="1" max="3"' in text
     assert "Long: learning, predicting: 1 of 3 running are yours" in text
     assert "Southgate" not in text
 
 
 def test_a_part_that_does_not_work_is_named_first(
-    carol: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+    otto: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
         raise OSError("away")
 
     monkeypatch.setattr(readiness, "checks", {"store": fail})
-    text = page(client_of(carol))
+    text = page(client_of(otto))
     assert "Store: not ready" in text
     assert "Nothing is lost" in text
-
-
-def test_staff_and_viewers_do_not_see_it(bob: User, alice: User, client_of: ClientOf) -> None:
-    worker = heard("long-b2@lab-gpu", 180)
-    for person in (bob, alice):
-        client = client_of(person)
-        assert client.get(reverse("operations:page")).status_code == 403
-        assert client.post(reverse("operations:forget", args=[worker.pk])).status_code == 403
-        assert "Operations" not in client.get("/").content.decode()
-    assert Worker.objects.exists()
