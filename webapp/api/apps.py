@@ -1,16 +1,16 @@
-"""The api application."""
+"""Application configuration of the API."""
 
 from django.apps import AppConfig
 
 
 class ApiConfig(AppConfig):
-    """Registers what the application adds to shared pages."""
+    """Application that adds the API's page to the navigation rail."""
 
     name = "webapp.api"
     label = "api"
 
     def ready(self) -> None:
-        """Add the line of the rail."""
+        """Register the line in the navigation rail."""
         from webapp.common import hooks
 
         hooks.register_navigation(

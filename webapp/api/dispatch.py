@@ -1,4 +1,4 @@
-"""From a request to the handler: token, rights, errors, JSON."""
+"""Dispatch of API requests: token, rights, handler, errors, JSON."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeVar
@@ -14,7 +14,6 @@ from django.core.exceptions import (
 )
 from django.http import (
     Http404,
-    HttpRequest,
     HttpResponse,
     HttpResponseBase,
     JsonResponse,
@@ -25,65 +24,68 @@ from django.views.decorators.csrf import csrf_exempt
 from pydantic import BaseModel, ValidationError
 
 from engine import InfeasibleError, InvalidProblemError
+from engine.core.json_text import read_json
 from webapp.accounts.models import Role
 from webapp.api.problems import Problem, problem_response
-from webapp.api.registry import Endpoint
+from webapp.api.registry import Endpoint, Request
 from webapp.api.services import token_find
 from webapp.api.shapes.base import Page, Paging, sentence_of
-from webapp.common.error_views import AWAY_ADVICE, AWAY_ERRORS, away_title
+from webapp.common.error_views import AWAY_ADVICE, away_title, is_away
 from webapp.common.errors import ConflictError, Refusal
 from webapp.common.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
-from webapp.common.json_text import read_json
+from webapp.common.head_requests import nothing_written_by_head
 from webapp.common.limits import TooManyError, count_up, seconds_left
 from webapp.files.contents import StorageFullError
+from webapp.jobs.doubles import SentTwiceError
 
 log = structlog.get_logger(__name__)
 
 MAX_JSON_BYTES = 1024**2
-# A form without a boundary, cut off, with too many fields, in an unknown encoding.
+# Raised for a form without a boundary, cut off, with too many fields or in an unknown encoding.
 UNREADABLE = (MultiPartParserError, BadRequest, SuspiciousOperation, UnreadablePostError)
 S = TypeVar("S", bound=BaseModel)
 
 
 def view_of(endpoints: Sequence[Endpoint]) -> Any:
-    """Return the view of a path: no session, no cookie, so nothing to forge."""
+    """Return the view of a path; without sessions and cookies it needs no CSRF protection."""
     by_method = {entry.method: entry for entry in endpoints}
 
     @csrf_exempt
     @login_not_required
-    def view(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+    def view(request: Request, **arguments: Any) -> HttpResponseBase:
         try:
-            entry = by_method.get("GET" if request.method == "HEAD" else request.method)
+            entry = by_method.get("GET" if request.method == "HEAD" else request.method or "")
             _authenticate(request)
             if entry is None:
                 return _method_not_allowed(by_method)
             _check_rights(request, entry)
-            return _answer(entry, entry.handler(request, **arguments))
+            with nothing_written_by_head(request):
+                return _answer(entry, entry.handler(request, **arguments))
         except Exception as error:
             return problem_response(_as_problem(error))
 
     return view
 
 
-def _authenticate(request: HttpRequest) -> None:
+def _authenticate(request: Request) -> None:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     token = token_find(secret=secret.strip()) if scheme.lower() == "bearer" else None
     if token is None:
-        _refuse_stranger(request.META.get("REMOTE_ADDR", ""))
+        _refuse_unknown_token(request.META.get("REMOTE_ADDR", ""))
     elif count_up("calls", str(token.pk)) > settings.API_CALLS_A_MINUTE:
         allowed = settings.API_CALLS_A_MINUTE
         raise TooManyError(f"This token may call {allowed} times a minute.", seconds_left())
     request.user, request.api_token = token.user, token
 
 
-def _refuse_stranger(address: str) -> NoReturn:
-    """Refuse who sent no valid token; valid ones behind the same address still work."""
+def _refuse_unknown_token(address: str) -> NoReturn:
+    """Refuse a call without a valid token; calls with one from the same address still work."""
     if count_up("strangers", address) > settings.API_WRONG_TOKENS_A_MINUTE:
         raise TooManyError("Too many calls without a valid token came from here.", seconds_left())
     raise Problem(401, "Send a valid token: “Authorization: Bearer bh_…”.")
 
 
-def _check_rights(request: HttpRequest, entry: Endpoint) -> None:
+def _check_rights(request: Request, entry: Endpoint) -> None:
     if not request.user.has_role(Role.VIEWER):
         raise Problem(403, "This person belongs to no organisation.")
     if entry.changes and not request.api_token.may_change:
@@ -107,7 +109,7 @@ def _method_not_allowed(by_method: dict[str, Endpoint]) -> HttpResponse:
 
 
 def _as_problem(error: Exception) -> Problem:
-    """Turn what services raise into a refusal; what nobody foresaw stays without details."""
+    """Return the Problem for an error of a service; an unexpected error gets no details."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, Http404):
@@ -119,6 +121,8 @@ def _as_problem(error: Exception) -> Problem:
     if is_full_disk(error):
         log.error("the disk is full", error=str(error))
         return Problem(507, f"{FULL_DISK} {FULL_DISK_ADVICE}")
+    if isinstance(error, SentTwiceError):
+        return Problem(409, str(error), [f"The job is {error.job.pk}."])
     if isinstance(error, TooManyError):
         return Problem(429, f"{error} Try again later.", retry_after=error.retry_after)
     if isinstance(error, ConflictError):
@@ -129,20 +133,20 @@ def _as_problem(error: Exception) -> Problem:
         return Problem(413, "The body is larger than is taken.")
     if isinstance(error, UNREADABLE):
         return Problem(400, "The body cannot be read. Send it again, whole.")
-    if isinstance(error, AWAY_ERRORS):
+    if is_away(error):
         log.warning("database or store away", error=str(error))
         return Problem(503, f"{away_title(error)}. {AWAY_ADVICE}")
     log.exception("api request failed")
     return Problem(500, "Something failed on our side. Nothing was changed.")
 
 
-def read_body(request: HttpRequest, shape: type[S]) -> S:
-    """Return the JSON object of a request's body in its shape.
+def read_body(request: Request, shape: type[S]) -> S:
+    """Return the JSON object of a request's body as an instance of a shape.
 
     Raises
     ------
     Problem
-        413 above 1 MB, 400 for what is no JSON object, 422 for one of another shape.
+        413 above 1 MB, 400 if it is not a JSON object, 422 if it does not fit the shape.
     """
     if int(request.headers.get("Content-Length") or 0) > MAX_JSON_BYTES:
         raise Problem(413, "The body is larger than 1 MB.")
@@ -155,8 +159,8 @@ def read_body(request: HttpRequest, shape: type[S]) -> S:
     return _in_shape(shape, body)
 
 
-def read_query(request: HttpRequest, shape: type[S]) -> S:
-    """Return the query of a request in its shape; Problem 422 for another one."""
+def read_query(request: Request, shape: type[S]) -> S:
+    """Return the query of a request as an instance of a shape; Problem 422 if it does not fit."""
     return _in_shape(shape, request.GET.dict())
 
 
@@ -167,19 +171,17 @@ def _in_shape(shape: type[S], values: dict[str, Any]) -> S:
         raise Problem(422, sentence_of(error)) from error
 
 
-def page_of(
-    request: HttpRequest, queryset: Any, shape: type[Any], prepare: Any = None
-) -> Page[Any]:
-    """Return the page of a list that ``limit`` and ``offset`` of the query choose.
+def page_of(request: Request, queryset: Any, shape: type[Any], prepare: Any = None) -> Page[Any]:
+    """Return the page of a list that ``limit`` and ``offset`` of the query select.
 
-    ``prepare`` gets the objects of the page and may return others for the shape to read; a shape
-    with a class method ``of`` reads an object by it.
+    ``prepare`` gets the objects of the page and may return others for the shape to read. A shape
+    with a class method ``of`` reads each object with it.
     """
     query = read_query(request, Paging)
     rows = list(queryset[query.offset : query.offset + query.limit])
     rows = (prepare(rows) if prepare else None) or rows
     read = getattr(shape, "of", shape.model_validate)
-    return Page[shape](
+    return Page[shape](  # type: ignore[valid-type]  # a page of a shape known at run time
         items=[row if isinstance(row, shape) else read(row) for row in rows],
         total=queryset.count(),
         limit=query.limit,

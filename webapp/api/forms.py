@@ -1,4 +1,4 @@
-"""The form of a token."""
+"""Form of an API token."""
 
 from django import forms
 
@@ -6,7 +6,7 @@ LIVES = [("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Until re
 
 
 class TokenForm(forms.Form):
-    """What a new token is for and what it may do."""
+    """Form for a new token: its purpose, lifetime and rights."""
 
     name = forms.CharField(
         max_length=80, help_text="Where it will be used, such as “nightly sync”."
@@ -15,5 +15,5 @@ class TokenForm(forms.Form):
     may_change = forms.BooleanField(
         label="May change things",
         required=False,
-        help_text="Without this it only reads. It never may more than you.",
+        help_text="Without this it only reads. A token never has more rights than you.",
     )

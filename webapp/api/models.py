@@ -10,7 +10,7 @@ from webapp.common.models import OrganisationOwned
 
 
 class ApiToken(OrganisationOwned):
-    """A secret that stands for a person; only its SHA-256 is kept.
+    """A secret with the rights of a person; only its SHA-256 is stored.
 
     The secret has 256 random bits, so a plain hash is as good as a slow one. ``prefix`` is its
     beginning, by which people recognise it. It never allows more than the person's present role,
@@ -37,6 +37,6 @@ class ApiToken(OrganisationOwned):
 
     @property
     def is_usable(self) -> bool:
-        """Whether it opens anything now."""
+        """Return True if the token is valid now."""
         expired = self.expires_at is not None and self.expires_at <= timezone.now()
         return self.revoked_at is None and not expired and self.user.is_active

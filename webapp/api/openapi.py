@@ -4,7 +4,7 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from webapp.accounts.models import Role
 from webapp.api import endpoints as declared  # noqa: F401 - importing it declares the endpoints
@@ -19,15 +19,15 @@ _TAGS = {
     "Image sets": "Images of one kind of thing, with the masks that show where it is.",
     "Image models": "Models that learned from masked images.",
     "Predictions": "Masks and probabilities that a model gave to a set.",
-    "Questionnaires": "Who is asked and reminded, what came back, and cohorts of who answered.",
+    "Questionnaires": "Invitations, reminders, answers, and cohorts made of the answers.",
     "Roommates": "Cohorts with their past pairs, and models of what students chose.",
     "Proposals": "Pairs proposed for a cohort, decisions about them, exports.",
     "Buildings": "Halls, rooms and beds of one campus.",
-    "Requests": "Who wants to live with whom, and which halls they would like.",
+    "Requests": "Requests of students to live together, and their preferred halls.",
     "Placements": "Cohorts in rooms: scenarios, decisions, late changes, publishing, rosters.",
-    "Reports": "What a placement's numbers are worth, halls with their sums, rosters of your own.",
-    "Letters": "What students read when their rooms are published.",
-    "Webhooks": "Addresses of programs that are told what happens.",
+    "Reports": "Evidence behind a placement's numbers, figures for each hall, your own rosters.",
+    "Letters": "Letters to students about their published rooms.",
+    "Webhooks": "Addresses of programs that receive events.",
 }
 WHAT_IT_DOES = (
     "The main work of the pages, for programs: invite to questionnaires, import, learn, propose, "
@@ -51,7 +51,7 @@ _REFUSALS = {
 
 @cache
 def openapi_document() -> dict[str, Any]:
-    """Return the whole document as JSON values; nobody changes it."""
+    """Return the whole document as JSON values, which callers must not change."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Bethe Hall", "version": VERSION, "description": _DESCRIPTION},
@@ -77,13 +77,13 @@ def openapi_document() -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, Any]:
-    """Return every shape that goes in or out, and what they are made of."""
-    sent = [(entry.body, "validation") for entry in endpoints() if entry.body]
-    answered = [(entry.answer, "serialization") for entry in endpoints() if entry.answer]
-    shapes = dict.fromkeys([(Problem, "serialization"), *sent, *answered])
+    """Return the schemas of all shapes that endpoints take or return, and of their parts."""
+    shapes: dict[tuple[Shape, JsonSchemaMode], None] = {(Problem, "serialization"): None}
+    shapes |= {(entry.body, "validation"): None for entry in endpoints() if entry.body}
+    shapes |= {(entry.answer, "serialization"): None for entry in endpoints() if entry.answer}
     template = "#/components/schemas/{model}"
     _, found = models_json_schema(list(shapes), ref_template=template)
-    # A page of a list is called by its shape's name (JobPage), not as its type is written.
+    # The page of a list has its shape's name (JobPage), not that of its generic type.
     return {
         schema["title"] if name.startswith("Page_") else name: _without_titles(schema)
         for name, schema in sorted(found["$defs"].items())
@@ -91,7 +91,7 @@ def _schemas() -> dict[str, Any]:
 
 
 def _without_titles(schema: Any) -> Any:
-    """Leave out what Pydantic makes of a field's name; a field called title stays."""
+    """Return a schema without the titles that Pydantic derives from names; keep a field "title"."""
     if isinstance(schema, list):
         return [_without_titles(part) for part in schema]
     if not isinstance(schema, dict):
@@ -120,7 +120,7 @@ def operation(entry: Endpoint) -> dict[str, Any]:
         | {code: {"$ref": f"#/components/responses/Refusal{code}"} for code in _codes(entry)},
     }
     if entry.body:
-        content = {"application/json": {"schema": _ref(entry.body)}}
+        content: dict[str, Any] = {"application/json": {"schema": _ref(entry.body)}}
         found["requestBody"] = {"required": True, "content": content}
     elif entry.form:
         schema = {

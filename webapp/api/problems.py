@@ -1,4 +1,4 @@
-"""How the interface says no: RFC 9457 problem details, one sentence each."""
+"""Errors of the API: RFC 9457 problem details, each with one sentence."""
 
 from http import HTTPStatus
 
@@ -8,9 +8,9 @@ from webapp.common.error_views import RETRY_SECONDS
 
 
 class Problem(Exception):
-    """A refusal. ``sentence`` is for people, ``problems`` lists more of the same.
+    """A refusal. ``sentence`` is for people, ``problems`` lists further problems.
 
-    ``retry_after`` tells in how many seconds it is worth trying again.
+    ``retry_after`` is the number of seconds after which another try makes sense.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Problem(Exception):
 
 
 def problem_response(problem: Problem) -> JsonResponse:
-    """Return a refusal as application/problem+json."""
+    """Return a refusal as a response of type application/problem+json."""
     body = {
         "type": "about:blank",
         "title": HTTPStatus(problem.status).phrase,

@@ -1,4 +1,4 @@
-"""Endpoints, each declared once: routing, rights, checks, documentation and tests read one list."""
+"""Registry of endpoints, which routing, rights, checks, documentation and tests read."""
 
 import inspect
 import re
@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpResponseBase
 from pydantic import BaseModel, TypeAdapter
 
 from webapp.accounts.models import Role
+from webapp.accounts.requests import SignedInRequest
+from webapp.api.models import ApiToken
 
 Handler = Callable[..., HttpResponseBase | BaseModel | None]
 Shape = type[BaseModel]
@@ -21,10 +23,10 @@ _CONVERTERS = {"string": "str", "integer": "int"}
 class Endpoint:
     """One method on one path.
 
-    ``body`` and ``query`` are the shapes of what is sent; the shape of the answer and the kinds of
-    the path's parameters are those that the handler's signature names. ``media_type`` is that of an
-    answer that is a file, ``form`` lists the fields of a multipart body. ``changes`` tells whether
-    the token must be allowed to change things, ``role`` the least role of its person.
+    ``body`` and ``query`` are the shapes of the request; the handler's signature gives the shape of
+    the answer and the types of the path's parameters. ``media_type`` is the type of an answer that
+    is a file, ``form`` lists the fields of a multipart body. ``changes`` is True if the token must
+    be allowed to change things; ``role`` is the lowest role that the token's person needs.
     """
 
     method: str
@@ -45,17 +47,17 @@ class Endpoint:
 
     @property
     def operation_id(self) -> str:
-        """A name for generated clients."""
+        """Name of the operation in generated clients."""
         return self.handler.__name__
 
     @property
     def path_parameters(self) -> list[str]:
-        """Names in braces, in order."""
+        """Names in braces in the path, in order."""
         return _PARAMETER.findall(self.path)
 
     @property
     def route(self) -> str:
-        """The path as Django's URL patterns want it."""
+        """Path in the syntax of Django's URL patterns."""
         return _PARAMETER.sub(lambda m: f"<{self._converter(m[1])}:{m[1]}>", self.path.lstrip("/"))
 
     def schema_of(self, name: str) -> dict[str, Any]:
@@ -71,11 +73,11 @@ _endpoints: list[Endpoint] = []
 
 
 def endpoint(method: str, path: str, **options: Any) -> Callable[[Handler], Handler]:
-    """Declare the decorated function as the handler of a method on a path.
+    """Return a decorator that declares a function as the handler of a method on a path.
 
     The function gets the request, whose ``user`` is the token's person, and the parts of the path.
     It returns a shape (sent as JSON), None (204) or a response, and refuses by raising ``Problem``.
-    What changes things needs the role staff unless ``role`` says otherwise.
+    A method that changes things needs the role staff unless ``role`` is given.
     """
 
     def decorate(handler: Handler) -> Handler:
@@ -112,4 +114,7 @@ def by_path() -> Iterator[tuple[str, list[Endpoint]]]:
     yield from paths.items()
 
 
-Request = HttpRequest
+class Request(SignedInRequest):
+    """Request of a program that acts for a person by a token."""
+
+    api_token: ApiToken

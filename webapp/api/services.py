@@ -1,18 +1,18 @@
-"""Making, finding and revoking tokens."""
+"""Services that create, find and revoke tokens."""
 
 import hashlib
 import secrets
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.api.models import ApiToken
 from webapp.audit.services import audit
+from webapp.common.passing_notes import leave_note
 
-SECRET_PREFIX = "bh_"  # noqa: S105 - what secret scanners recognise a token by
+SECRET_PREFIX = "bh_"  # noqa: S105 - the mark by which secret scanners recognise a token
 SECRET_BYTES = 32
 SHOWN_CHARACTERS = 10
 USE_NOTED_EVERY = timedelta(minutes=1)
@@ -26,11 +26,11 @@ def secret_digest(secret: str) -> str:
 def token_create(
     *, user: User, name: str, may_change: bool, days: int | None
 ) -> tuple[ApiToken, str]:
-    """Make a token; return it with its secret, which nobody can read again."""
+    """Create a token; return it with its secret, which is not stored."""
     secret = SECRET_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     with transaction.atomic():
         token = ApiToken.objects.create(
-            organisation=user.organisation,
+            organisation=user.own_organisation,
             created_by=user,
             user=user,
             name=name.strip(),
@@ -44,7 +44,7 @@ def token_create(
 
 
 def token_revoke(*, user: User, token: ApiToken) -> None:
-    """Make a token useless at once; doing it twice is no error."""
+    """Revoke a token at once; revoking it again is no error."""
     with transaction.atomic():
         changed = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(
             revoked_at=timezone.now()
@@ -54,7 +54,7 @@ def token_revoke(*, user: User, token: ApiToken) -> None:
 
 
 def token_find(*, secret: str) -> ApiToken | None:
-    """Return the usable token of this secret, noting its use; None for any other text."""
+    """Return the valid token of this secret and record its use; None for any other text."""
     if not secret.startswith(SECRET_PREFIX):
         return None
     token = (
@@ -65,7 +65,8 @@ def token_find(*, secret: str) -> ApiToken | None:
     if token is None or not token.is_usable:
         return None
     now = timezone.now()
-    ApiToken.objects.filter(
-        Q(last_used_at=None) | Q(last_used_at__lt=now - USE_NOTED_EVERY), pk=token.pk
-    ).update(last_used_at=now)
+    # Checked first: in SQLite even an update of no row waits for the write lock.
+    if token.last_used_at is None or token.last_used_at < now - USE_NOTED_EVERY:
+        tokens = ApiToken.objects.filter(pk=token.pk)
+        leave_note(lambda: tokens.update(last_used_at=now))
     return token

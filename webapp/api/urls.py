@@ -1,4 +1,4 @@
-"""Addresses of the programs' interface: its page, its tokens, its endpoints."""
+"""URL patterns of the API: its documentation, its tokens, its endpoints."""
 
 from django.urls import path
 

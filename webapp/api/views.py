@@ -1,13 +1,14 @@
-"""The page that documents the interface, and the page of tokens."""
+"""Views of the API documentation and of tokens."""
 
 import json
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.models import Role
+from webapp.accounts.requests import SignedInRequest
 from webapp.api.forms import TokenForm
 from webapp.api.models import ApiToken
 from webapp.api.openapi import PREFIX, WHAT_IT_DOES, openapi_document
@@ -17,10 +18,10 @@ from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
 
 
-@require_GET
+@require_safe
 @viewer_required
-def docs(request: HttpRequest) -> HttpResponse:
-    """Every endpoint with its parameters, bodies and answers."""
+def docs(request: SignedInRequest) -> HttpResponse:
+    """Show every endpoint with its parameters, bodies and answers."""
     document = openapi_document()
     context = {
         "document": document,
@@ -46,12 +47,13 @@ def _groups(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _shown(operation: dict[str, Any]) -> dict[str, Any]:
-    """One operation as the page shows it."""
+    """Return one operation as the page shows it."""
     body = operation.get("requestBody", {}).get("content", {})
     answers = []
     for code, answer in operation["responses"].items():
         content = answer.get("content", {})
-        schema = next(iter(content.values()), {}).get("schema", {})
+        first: dict[str, Any] = next(iter(content.values()), {})
+        schema = first.get("schema", {})
         answers.append(
             {
                 "code": code,
@@ -73,17 +75,17 @@ def _shown(operation: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@require_GET
+@require_safe
 @viewer_required
-def openapi(request: HttpRequest) -> HttpResponse:
-    """The document for generators of clients."""
+def openapi(request: SignedInRequest) -> HttpResponse:
+    """Return the OpenAPI document, for generators of clients."""
     return JsonResponse(openapi_document(), json_dumps_params={"ensure_ascii": False})
 
 
 @require_http_methods(["GET", "POST"])
 @viewer_required
-def tokens(request: HttpRequest) -> HttpResponse:
-    """Make a token, shown once, and see those there are."""
+def tokens(request: SignedInRequest) -> HttpResponse:
+    """List the tokens and create one, whose secret is shown once."""
     form = TokenForm(request.POST or None)
     secret = ""
     if request.method == "POST" and form.is_valid():
@@ -106,8 +108,8 @@ def tokens(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _visible_tokens(request: HttpRequest) -> Any:
-    """One's own tokens; administrators see those of everybody in the organisation."""
+def _visible_tokens(request: SignedInRequest) -> Any:
+    """Return the user's own tokens; for administrators, all tokens of the organisation."""
     found = owned_by(ApiToken, request.user).select_related("user")
     if request.user.has_role(Role.ADMINISTRATOR):
         return found
@@ -116,8 +118,8 @@ def _visible_tokens(request: HttpRequest) -> Any:
 
 @require_POST
 @viewer_required
-def token_revoke_view(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Make a token useless at once."""
+def token_revoke_view(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Revoke a token at once."""
     token = get_owned_or_404(_visible_tokens(request), request.user, uuid)
     token_revoke(user=request.user, token=token)
     toast(request, f"The token “{token.name}” was revoked. It opens nothing any more.")

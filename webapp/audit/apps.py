@@ -1,16 +1,16 @@
-"""The audit application."""
+"""Application configuration of the audit log."""
 
 from django.apps import AppConfig
 
 
 class AuditConfig(AppConfig):
-    """Adds the audit log to the rail."""
+    """Application configuration of the audit log, which adds its line to the navigation rail."""
 
     name = "webapp.audit"
     label = "audit"
 
     def ready(self) -> None:
-        """Register the rail's line."""
+        """Register the audit log's line in the navigation rail."""
         from webapp.accounts.models import Role
         from webapp.common.hooks import NavigationItem, register_navigation
 

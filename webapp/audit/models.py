@@ -1,11 +1,11 @@
-"""Who did what to which object, one line each, never changed."""
+"""The audit log: one line an act, with the person and the object. Lines never change."""
 
 from django.conf import settings
 from django.db import models
 
 
 class AuditLine(models.Model):
-    """One act. What it was about is kept as text: the line outlives the object and the person."""
+    """One act. Stored as text, the line outlives the object and the person."""
 
     organisation = models.ForeignKey(
         "accounts.Organisation", on_delete=models.CASCADE, related_name="audit_lines"
@@ -19,6 +19,8 @@ class AuditLine(models.Model):
     target_id = models.CharField(max_length=64, blank=True)
     target_name = models.CharField(max_length=200, blank=True)
     details = models.JSONField(default=dict)
+    # True for lines about hosts, workers or backups: operators only, whatever the organisation.
+    is_of_installation = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

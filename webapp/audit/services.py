@@ -1,4 +1,4 @@
-"""Writing audit lines."""
+"""Services that write audit lines."""
 
 from typing import Any
 
@@ -22,38 +22,45 @@ def audit(
 ) -> AuditLine:
     """Write one line for one act: an import, run, decision, export, deletion or sign-in.
 
-    Call it in the transaction of the act, so that both stand or neither; of an export before the
-    file is sent, so that none leaves without its line.
+    Call it in the transaction of the act, so that both are stored or neither. For an export, call
+    it before the file is sent, so that every file sent has its line.
 
     Parameters
     ----------
     user : User or None
-        Who acted; None for the system, which then needs ``organisation``.
+        The person who acted; None for the system, which then needs ``organisation``.
     verb : str
-        In the past and in words of the page: ``"imported"``, ``"proposed"``, ``"locked"``.
+        In the past tense and the words of the page: ``"imported"``, ``"proposed"``, ``"locked"``.
     target : Model or str
-        The object, or its name when there is none; its ``str()`` is kept.
+        The object, or its name if there is no object; its ``str()`` is stored. An object with a
+            true ``is_of_installation`` makes a line that only operators read.
     details : Any
-        What a reader will want to know (counts, file names, ids of students), as JSON values.
+        What a reader needs to know (counts, file names, ids of students), as JSON values.
         Never survey answers.
     """
-    is_object = isinstance(target, models.Model)
+    owner = organisation or (user.own_organisation if user else None)
+    if owner is None:
+        raise ValueError("An act of the system needs an organisation.")
+    target_type, target_id = "", ""
+    if isinstance(target, models.Model):
+        target_type, target_id = str(target._meta.verbose_name), str(target.pk)
     line = AuditLine.objects.create(
-        organisation=organisation or (user.organisation if user else None),
+        organisation=owner,
         user=user,
         username=user.get_username() if user else "system",
         verb=verb,
-        target_type=str(target._meta.verbose_name) if is_object else "",
-        target_id=str(target.pk) if is_object else "",
+        target_type=target_type,
+        target_id=target_id,
         target_name=str(target)[:200],
         details=_plain(details),
+        is_of_installation=getattr(target, "is_of_installation", False),
     )
     log.info("audit", verb=verb, user=line.username, target=line.target_id or line.target_name)
     return line
 
 
 def _plain(details: dict[str, Any]) -> dict[str, Any]:
-    """Details as JSON can keep them: dates and ids become text."""
+    """Return the details as JSON values: dates and ids become text."""
     encoder = DjangoJSONEncoder()
 
     def convert(value: Any) -> Any:

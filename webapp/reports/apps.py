@@ -1,10 +1,10 @@
-"""The application of checks, reports and rosters of placements."""
+"""The Django application of checks, reports and rosters of placements."""
 
 from django.apps import AppConfig
 
 
 class ReportsConfig(AppConfig):
-    """Checks of placements are jobs; their module is found by the application of jobs."""
+    """Django application of reports; the application of jobs finds its module of jobs."""
 
     name = "webapp.reports"
     label = "reports"

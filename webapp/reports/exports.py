@@ -1,17 +1,16 @@
-"""The report by hall as a workbook, and rosters of an organisation's own shape."""
+"""The report by hall as a workbook, and rosters in an organisation's own shape."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.tables_out import XLSX, as_xlsx, table_file
-from webapp.housing.exports import COLUMNS
+from webapp.housing.exports import COLUMNS, roster_rows
 from webapp.housing.models import Placement
 from webapp.reports.models import RosterShape
 from webapp.reports.selectors import HallReport
 
-_SUMS = ("Hall", "Rooms", "Beds", "Taken", "Free", "Kept or offline", "Mean score", "Asked",
+_SUMS = ("Hall", "Rooms", "Beds", "Taken", "Free", "Held back or offline", "Mean score", "Asked",
          "Honoured")  # fmt: skip
 _ROOMS = ("Hall", "Floor", "Room", "Beds", "State", "Free", "Score", "Students")
 
@@ -51,12 +50,11 @@ def _rounded(value: float | None) -> float | str:
 def shaped_roster(
     *, user: User, placement: Placement, shape: RosterShape, file_format: str
 ) -> tuple[bytes, str]:
-    """Return a roster by student in a kept shape with its content type; writes the audit line."""
-    columns: list[list[str]] = [entry for entry in shape.columns if entry[0] in COLUMNS]
+    """Return a roster by student in a stored shape with its content type; write the audit line."""
+    columns = [(key, heading) for key, heading in shape.columns if key in COLUMNS]
     places = placement.places.filter(has_left=False).select_related("student", "room")
-    rows: list[Sequence[Any]] = [[heading for _, heading in columns]]
-    rows += [[COLUMNS[key][1](place) for key, _ in columns] for place in places]
-    data, kind = table_file(shape.name, rows, file_format, exact=shape.is_exact)
+    rows = roster_rows(columns, places, exact=shape.is_exact)
+    data, kind = table_file(shape.name, rows, file_format)
     audit(
         user,
         "exported",
@@ -64,6 +62,6 @@ def shaped_roster(
         what=shape.name,
         rows=len(rows) - 1,
         format=file_format,
-        exact_ids=shape.is_exact,
+        exact=shape.is_exact,
     )
     return data, kind

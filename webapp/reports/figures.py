@@ -1,4 +1,4 @@
-"""Doubt, veto, parity and drift of a placement, as plain JSON values for its page."""
+"""Uncertainty, veto, parity and drift of a placement, as plain JSON values for its page."""
 
 import math
 import re
@@ -30,16 +30,16 @@ from webapp.matching.models import LearnedModel
 STANDARD_ERROR = 0.02  # of a probability, from the simulation
 DOUBT_SECONDS = 25.0
 DRIFT_SECONDS = 60.0
-MOST_GROUPS = 12  # of a column: beyond, it tells people apart rather than groups
+MOST_GROUPS = 12  # of a column; with more, its values identify people rather than groups
 KEPT_PAIRS = 3000
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 Scores = NDArray[np.float64]
 
 
-def doubt_figures(
+def uncertainty_figures(
     problem: PlacementProblem, scores: Scores, rng: np.random.Generator, stop: Callable[[], bool]
 ) -> dict[str, Any]:
-    """Return how likely the pairs who share rooms would do so in placements drawn at random."""
+    """Return how likely each pair of roommates shares a room in placements drawn at random."""
     room = problem.previous
     if not len(engine_pairs(room)):
         return {"pairs": []}
@@ -79,7 +79,7 @@ def doubt_figures(
 
 
 def engine_pairs(room: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the pairs of positions who share a room, shape (p, 2)."""
+    """Return the pairs of positions that share a room, shape (p, 2)."""
     found = [
         (int(a), int(b))
         for key in np.unique(room[room >= 0])
@@ -91,7 +91,7 @@ def engine_pairs(room: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def pair_scores(problem: PlacementProblem, scores: Scores) -> list[list[Any]]:
-    """Return [[number, number, room key, score], ...] of who share a room, lowest first."""
+    """Return [[number, number, room key, score], ...] of roommates, lowest score first."""
     number = [student.number for student in problem.students]
     rows = [
         [number[a], number[b], problem.room_keys[problem.previous[a]], float(scores[a, b])]
@@ -101,9 +101,9 @@ def pair_scores(problem: PlacementProblem, scores: Scores) -> list[list[Any]]:
 
 
 def held_out_years(model: LearnedModel) -> list[Cohort]:
-    """Return the cohorts with past roommates that a model did not learn from, newest first.
+    """Return the cohorts with past roommates that a model was not trained on, newest first.
 
-    A model of real years is held against real years only.
+    A model of real years is compared with real years only.
     """
     learned = set(model.cohorts.values_list("pk", flat=True))
     years = Cohort.objects.filter(organisation=model.organisation_id, n_pairs__gt=0)
@@ -114,13 +114,13 @@ def held_out_years(model: LearnedModel) -> list[Cohort]:
 def veto_figures(
     model: LearnedModel, weights: RoommateModel, years: Sequence[Cohort]
 ) -> dict[str, Any]:
-    """Return the curve over years that the model did not learn from; {} when there is none."""
+    """Return the veto curve over held-out years; {} if there are none."""
     observed, names = [], []
     for year in years:
         try:
             survey = cohort_survey(year, questionnaire_of(model.questions))
         except InvalidProblemError:
-            continue  # it asked other questions
+            continue  # its questions differ
         observed.append((weights.scores(survey), _past_of(year)))
         names.append(year.name)
     if not observed:
@@ -136,9 +136,13 @@ def veto_figures(
 
 
 def read_curve(figures: dict[str, Any]) -> VetoCurve:
-    """Return the curve that :func:`veto_figures` wrote."""
-    arrays = [np.array(figures[name]) for name in ("thresholds", "false_alarms", "vetoed")]
-    return VetoCurve(*arrays, figures["n_pairs"])
+    """Return the curve from the output of :func:`veto_figures`."""
+    return VetoCurve(
+        thresholds=np.array(figures["thresholds"]),
+        false_alarms=np.array(figures["false_alarms"]),
+        vetoed=np.array(figures["vetoed"]),
+        n_pairs=figures["n_pairs"],
+    )
 
 
 def _past_of(cohort: Cohort) -> NDArray[np.int64]:
@@ -149,7 +153,7 @@ def _past_of(cohort: Cohort) -> NDArray[np.int64]:
 def parity_figures(
     problem: PlacementProblem, scores: Scores, columns: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return how groups of every rule column come off; whoever lives alone has no score."""
+    """Return the results of groups of every rule column; a student alone has no score."""
     room = problem.previous
     placement = _placement(problem, scores)
     doubt = doubt_of_scores(scores, room)
@@ -177,7 +181,7 @@ def parity_figures(
 
 
 def _placement(problem: PlacementProblem, scores: Scores) -> Placement:
-    """Return the rooms of now as the engine reads them; only rooms and scores are looked at."""
+    """Return the current rooms as the engine reads them; only rooms and scores are used."""
     room = problem.previous
     own = np.full(len(room), np.nan)
     for key in np.unique(room[room >= 0]):
@@ -209,8 +213,8 @@ def drift_figures(
 ) -> dict[str, Any]:
     """Return every year's own effects and their drift; {} for fewer than two years.
 
-    Years are those of the model, by the year in their names where all have one, else in the order
-    of their import.
+    Years are those of the model, ordered by the year in their names if all have one, else by
+    import.
     """
     cohorts = list(model.cohorts.filter(n_pairs__gt=0).order_by("created_at"))
     if model.is_set_by_hand or len(cohorts) < 2:
@@ -252,5 +256,5 @@ def drift_figures(
 
 
 def _known(value: float) -> float | None:
-    """Return a number that JSON can hold, or None."""
+    """Return a number that JSON can hold, or None for one that it cannot."""
     return float(value) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Checking a placement: thin, rows in and figures out."""
+"""The job that checks a placement: it reads rows and stores figures."""
 
 from typing import Any
 from uuid import UUID
@@ -10,11 +10,11 @@ from webapp.housing.problem import placement_problem
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Outcome, Subject, job_kind
 from webapp.reports.figures import (
-    doubt_figures,
     drift_figures,
     held_out_years,
     pair_scores,
     parity_figures,
+    uncertainty_figures,
     veto_figures,
 )
 from webapp.reports.services import check_store
@@ -24,7 +24,7 @@ CHECKED = Subject("placement", Placement, "reports:checks", "checks")
 
 @job_kind("reports.check", verb="Check", subject=CHECKED)
 def check(context: JobContext) -> Outcome:
-    """Work out doubt, veto, parity and drift of the rooms of now."""
+    """Compute uncertainty, veto, parity and drift of the current rooms."""
     key = UUID(context.parameters["placement"])
     placements = Placement.objects.select_related("cohort", "model", "buildings")
     placement = placements.filter(pk=key).first()
@@ -48,7 +48,7 @@ def check(context: JobContext) -> Outcome:
         figures["veto"] = {"error": str(error)}
     context.raise_if_stopped()
     context.report("Drawing placements at random", 0.3)
-    figures["doubt"] = doubt_figures(problem, scores, context.rng, context.should_stop)
+    figures["doubt"] = uncertainty_figures(problem, scores, context.rng, context.should_stop)
     context.raise_if_stopped()
     try:
         figures["drift"] = drift_figures(placement.model, context.should_stop, context.on_progress)
@@ -60,6 +60,6 @@ def check(context: JobContext) -> Outcome:
         check_store(
             placement_id=placement.pk, version=context.parameters["version"], figures=figures
         )
-        return {"sentence": "Doubt, vetoes, groups and drift are worked out."}
+        return {"sentence": "Uncertainty, vetoes, groups and drift are computed."}
 
     return save

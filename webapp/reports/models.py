@@ -1,4 +1,4 @@
-"""What was checked about a placement, and the rosters that an organisation takes out of it."""
+"""Checks of placements, and the shapes of an organisation's rosters."""
 
 import uuid
 from typing import Any
@@ -10,9 +10,9 @@ from webapp.common.models import OrganisationOwned
 
 
 class PlacementCheck(models.Model):
-    """What a placement's numbers are worth, worked out once for one version of it.
+    """Check of a placement's numbers, computed once for one version of it.
 
-    ``figures`` holds what :mod:`webapp.reports.figures` writes: doubt, veto, parity, drift.
+    ``figures`` holds the output of :mod:`webapp.reports.figures`: doubt, veto, parity, drift.
     """
 
     placement = models.OneToOneField(
@@ -28,21 +28,22 @@ class PlacementCheck(models.Model):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the placement changed since."""
+        """Return True if the placement changed since the check."""
         return self.version != self.placement.version
 
 
 class RosterShape(OrganisationOwned):
-    """A roster that an organisation takes again and again: columns in order, with headings.
+    """A roster that an organisation uses repeatedly: columns in order, with headings.
 
     ``columns`` is [[name of the column, heading], ...]; the names are those of
-    :data:`webapp.housing.exports.COLUMNS`.
+    :data:`webapp.housing.exports.COLUMNS`. With ``is_exact`` the office's own values and the
+    headings stay as they are in CSV, even where they look like formulas.
     """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=80)
     columns: Any = models.JSONField()
-    is_exact = models.BooleanField(default=True)
+    is_exact = models.BooleanField(default=False)
     updated_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""What the pages of checks and of the report by hall show."""
+"""Contexts of the pages of checks and of the report by hall."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from webapp.housing.selectors.placements import PlacementRooms, RoomCard
 from webapp.reports.figures import read_curve
 from webapp.reports.models import PlacementCheck
 
-RATES = (0.01, 0.02, 0.05, 0.10)  # of past roommates whom a veto may have forbidden
+RATES = (0.01, 0.02, 0.05, 0.10)  # shares of past roommates that a veto may have forbidden
 SHOWN = 40
 WIDTH = 1.96  # standard errors of a 95 % interval
-TABS = (("doubt", "Doubt"), ("veto", "Veto"), ("parity", "Groups"), ("drift", "Drift"))
+TABS = (("doubt", "Uncertainty"), ("veto", "Veto"), ("parity", "Groups"), ("drift", "Drift"))
 MEASURES = {
     "score": ("Learned score", "mean of the pairs with the roommates, nats", 2),
-    "doubt": ("Doubt", "roommates who are as good as equally likely", 1),
+    "doubt": ("Uncertainty", "roommates about as likely", 1),
     "requests": ("Requests honoured", "share of the requests made by the group", 2),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two students of one room, with one number about them and its interval."""
+    """Two students of one room, with one figure and its interval."""
 
     first: int
     second: int
@@ -36,7 +36,7 @@ class PairRow:
 
 
 def checks_context(placement: Placement, parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of the page of checks under the parameters of its address."""
+    """Return the context of the page of checks for the parameters of its address."""
     check = PlacementCheck.objects.filter(placement=placement).select_related("job").first()
     tab = parameters.get("tab", "")
     context: dict[str, Any] = {
@@ -109,7 +109,7 @@ def _veto(
 
 
 def _parity(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the groups by column and measure, with words for what each number is."""
+    """Return the groups by column and measure, with the meaning of each number in words."""
     found: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row["measure"] in MEASURES:
@@ -155,27 +155,27 @@ class HallReport:
 
     @property
     def n_free(self) -> int:
-        """Open beds that nobody has."""
+        """Free open beds."""
         return sum(card.free for card in self.cards)
 
     @property
     def n_closed(self) -> int:
-        """Beds that are kept or offline."""
+        """Beds that are held back or offline."""
         return sum(card.room.capacity for card in self.cards if not card.room.is_open)
 
     @property
     def n_asked(self) -> int:
-        """People who asked for somebody, or were asked by somebody they asked."""
+        """People in its rooms who requested somebody."""
         return sum(card.n_asked for card in self.cards)
 
     @property
     def n_honoured(self) -> int:
-        """Of these, people who live with one of them."""
+        """Those of them who live with a requested roommate."""
         return sum(card.n_honoured for card in self.cards)
 
     @property
     def mean(self) -> float | None:
-        """The mean score of everybody who lives with somebody."""
+        """The mean score of all people with roommates."""
         scores = [p.score for card in self.cards for p in card.people if p.score is not None]
         return sum(scores) / len(scores) if scores else None
 

@@ -1,4 +1,4 @@
-"""Starting checks, keeping what they found, and keeping rosters' shapes."""
+"""Starting checks, storing their results, and storing rosters' shapes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import COLUMNS
 from webapp.housing.models import Placement
-from webapp.housing.services.decisions import lock_placement
+from webapp.housing.services.locking import lock_placement
 from webapp.jobs.services import job_enqueue
 from webapp.reports.models import PlacementCheck, RosterShape
 
@@ -24,7 +24,7 @@ _BYTES_A_STUDENT = 400
 @with_fresh_count
 @transaction.atomic
 def check_start(*, user: User, placement: Placement) -> PlacementCheck:
-    """Queue the check of a placement's rooms of now.
+    """Queue the check of a placement's current rooms.
 
     Raises HousingError for a placement without rooms, or while one is running.
     """
@@ -50,7 +50,7 @@ def check_start(*, user: User, placement: Placement) -> PlacementCheck:
 
 
 def check_store(*, placement_id: UUID, version: int, figures: dict[str, Any]) -> None:
-    """Keep what a check found; call it in the transaction that ends the job."""
+    """Store the figures of a check; call it in the transaction that ends the job."""
     updated = PlacementCheck.objects.filter(placement=placement_id).update(
         figures=figures, version=version, checked_at=timezone.now()
     )
@@ -61,7 +61,7 @@ def check_store(*, placement_id: UUID, version: int, figures: dict[str, Any]) ->
 def shape_save(
     *, user: User, name: str, columns: Sequence[tuple[str, str]], is_exact: bool
 ) -> RosterShape:
-    """Keep a roster's columns under a name; the same name changes what it holds.
+    """Store a roster's columns under a name; an existing name is overwritten.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def shape_save(
     Raises
     ------
     HousingError
-        One sentence: no name, no column, one that there is not, two of one heading, too many.
+        One sentence: no name, no column, an unknown column, a repeated heading, too many.
     """
     name = " ".join(name.split())[:80]
     if not name:
@@ -85,11 +85,11 @@ def shape_save(
     values = {"columns": kept, "is_exact": is_exact, "updated_at": timezone.now()}
     try:
         with transaction.atomic():
-            shapes = RosterShape.objects.filter(organisation=user.organisation)
+            shapes = RosterShape.objects.filter(organisation=user.own_organisation)
             if shapes.exclude(name=name).count() >= MOST_SHAPES:
                 raise HousingError(f"An organisation keeps at most {MOST_SHAPES} rosters.")
             shape, _ = RosterShape.objects.update_or_create(
-                organisation=user.organisation,
+                organisation=user.own_organisation,
                 name=name,
                 defaults=values,
                 create_defaults={**values, "created_by": user},
@@ -102,6 +102,6 @@ def shape_save(
 
 @transaction.atomic
 def shape_remove(*, user: User, shape: RosterShape) -> None:
-    """Forget a roster's columns; files that were taken stay where they are."""
+    """Delete a roster's columns; downloaded files are not affected."""
     audit(user, "removed a roster", shape)
     shape.delete()

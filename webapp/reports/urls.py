@@ -1,4 +1,4 @@
-"""Addresses of checks, reports and rosters of a placement."""
+"""URL patterns of checks, reports and rosters of a placement."""
 
 from django.urls import path
 

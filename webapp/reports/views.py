@@ -1,9 +1,10 @@
-"""Checks of a placement, its report by hall, and rosters in shapes that are kept."""
+"""Checks of a placement, its report by hall, and rosters in stored shapes."""
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
@@ -19,26 +20,26 @@ from webapp.reports.selectors import checks_context, hall_reports
 from webapp.reports.services import check_start, shape_remove, shape_save
 
 
-@require_GET
+@require_safe
 @viewer_required
-def checks(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show doubt, vetoes, groups or drift."""
+def checks(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the uncertainty, vetoes, groups or drift."""
     found = find_placement(request, uuid)
     return render(request, "reports/checks.html", checks_context(found, request.GET))
 
 
 @require_POST
 @staff_required
-def start(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Work the checks out."""
+def start(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Start the checks."""
     found = find_placement(request, uuid)
     attempt(request, lambda: check_start(user=request.user, placement=found))
     return redirect("reports:checks", found.pk)
 
 
-@require_GET
+@require_safe
 @viewer_required
-def report(request: HttpRequest, uuid: str) -> HttpResponse:
+def report(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the report by hall, ready to be printed."""
     found = find_placement(request, uuid)
     rooms = PlacementRooms(found) if found.is_computed else None
@@ -50,10 +51,10 @@ def report(request: HttpRequest, uuid: str) -> HttpResponse:
     return render(request, "reports/report.html", context)
 
 
-@require_GET
+@require_safe
 @staff_required
-def report_file(request: HttpRequest, uuid: str) -> HttpResponseBase:
-    """Download the report by hall as a workbook; an audit line says who did."""
+def report_file(request: SignedInRequest, uuid: str) -> HttpResponseBase:
+    """Download the report by hall as a workbook; an audit line records who did."""
     found = find_placement(request, uuid)
     halls = hall_reports(PlacementRooms(found))
     data, kind = report_export(user=request.user, placement=found, halls=halls)
@@ -64,8 +65,8 @@ def report_file(request: HttpRequest, uuid: str) -> HttpResponseBase:
 
 @require_http_methods(["GET", "POST"])
 @staff_required
-def rosters(request: HttpRequest, uuid: str) -> HttpResponse:
-    """List the rosters that the organisation keeps, and keep another."""
+def rosters(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """List the stored rosters of the organisation, and store another."""
     found, error = find_placement(request, uuid), ""
     if request.method == "POST":
         chosen = []
@@ -78,7 +79,7 @@ def rosters(request: HttpRequest, uuid: str) -> HttpResponse:
                 user=request.user,
                 name=request.POST.get("name", ""),
                 columns=[(key, heading) for _, key, heading in sorted(chosen)],
-                is_exact=request.POST.get("ids") != "safe",
+                is_exact=request.POST.get("ids") == "exact",
             )
             toast(request, f"{shape.name} is kept for every placement.")
             return redirect("reports:rosters", found.pk)
@@ -101,10 +102,12 @@ def rosters(request: HttpRequest, uuid: str) -> HttpResponse:
     return render(request, "reports/rosters.html", context, status=422 if error else 200)
 
 
-@require_GET
+@require_safe
 @staff_required
-def roster_file(request: HttpRequest, uuid: str, shape: str, file_format: str) -> HttpResponseBase:
-    """Download a roster in a kept shape; an audit line says who did."""
+def roster_file(
+    request: SignedInRequest, uuid: str, shape: str, file_format: str
+) -> HttpResponseBase:
+    """Download a roster in a stored shape; an audit line records who did."""
     found, kept = find_placement(request, uuid), get_owned_or_404(RosterShape, request.user, shape)
     if file_format not in ("csv", "xlsx"):
         raise Http404("There is no such format.")
@@ -117,8 +120,8 @@ def roster_file(request: HttpRequest, uuid: str, shape: str, file_format: str) -
 
 @require_POST
 @staff_required
-def remove(request: HttpRequest, uuid: str, shape: str) -> HttpResponse:
-    """Forget a kept roster."""
+def remove(request: SignedInRequest, uuid: str, shape: str) -> HttpResponse:
+    """Delete a stored roster."""
     found, kept = find_placement(request, uuid), get_owned_or_404(RosterShape, request.user, shape)
     shape_remove(user=request.user, shape=kept)
     toast(request, f"{kept.name} is not kept any more.")

@@ -1,21 +1,22 @@
-"""The application that tells other programs what happens."""
+"""Application configuration of webhooks, which report events to other programs."""
 
 from django.apps import AppConfig
 
 
 class WebhooksConfig(AppConfig):
-    """Listens to events and registers what it adds to shared pages."""
+    """Application that delivers events and adds its pages to the navigation."""
 
     name = "webapp.webhooks"
     label = "webhooks"
 
     def ready(self) -> None:
-        """Register; models are ready only now."""
+        """Register listeners and pages; models are ready only now."""
         from webapp.accounts.models import Role
-        from webapp.common import events, hooks
+        from webapp.common import hooks
+        from webapp.common.events import event_sent
         from webapp.webhooks.services import deliveries_queue
 
-        events.listen(deliveries_queue)
+        event_sent.connect(deliveries_queue)
         hooks.register_navigation(
             hooks.NavigationItem(
                 "Workspace",

@@ -1,7 +1,7 @@
-"""What goes wrong with webhooks, in one sentence."""
+"""Errors of webhooks, each with a message of one sentence."""
 
 from webapp.common.errors import Refusal
 
 
 class WebhookError(Refusal):
-    """An address or a choice that cannot be."""
+    """Refusal of a webhook's address or settings."""

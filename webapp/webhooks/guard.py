@@ -1,7 +1,7 @@
-"""Which addresses may be called: public ones by https, unless the installation allows others.
+"""Check of addresses to call: public https only, unless the installation allows others.
 
-A name is resolved once, every address that it has is checked, and the connection goes to the
-checked address itself: a name that answers differently a moment later leads nowhere else.
+A name is resolved once, each of its addresses is checked, and the connection goes to the checked
+address itself, so that a name that resolves differently a moment later changes nothing.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ from django.conf import settings
 from webapp.webhooks.errors import WebhookError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-# Addresses that only wrap another one, which a gateway inside may unwrap.
+# Addresses that wrap another address, which an internal gateway may unwrap.
 _WRAPPING = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16")))
 MAX_URL = 500
 INTERNAL = "leads to an address inside a network, which is not called from here."
@@ -22,7 +22,7 @@ INTERNAL = "leads to an address inside a network, which is not called from here.
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a delivery goes."""
+    """Destination of a delivery."""
 
     is_https: bool
     host: str
@@ -31,7 +31,7 @@ class Target:
 
 
 def read_url(url: str) -> Target:
-    """Return the parts of an address, or raise WebhookError in one sentence."""
+    """Return the parts of a URL; raise WebhookError in one sentence if it is not allowed."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -53,17 +53,19 @@ def read_url(url: str) -> Target:
 
 
 def addresses_of(target: Target) -> list[Address]:
-    """Return the addresses of a target's host, all of them allowed.
+    """Return the IP addresses of a target's host, all of them allowed.
 
     Raises
     ------
     WebhookError
-        If one of them is inside a network, or is called without encryption.
+        If an address is inside a private network, or would be called without encryption.
     OSError
-        If the host is not known.
+        If the host is unknown.
     """
     answers = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    found = list(dict.fromkeys(ipaddress.ip_address(a[4][0].partition("%")[0]) for a in answers))
+    found = list(
+        dict.fromkeys(ipaddress.ip_address(str(a[4][0]).partition("%")[0]) for a in answers)
+    )
     for address in found:
         if _is_allowed_inside(address):
             continue
@@ -75,7 +77,7 @@ def addresses_of(target: Target) -> list[Address]:
 
 
 def _is_allowed_inside(address: Address) -> bool:
-    """Whether the installation allows this address although it is no public one."""
+    """Return True if the installation allows this address although it is not public."""
     address = getattr(address, "ipv4_mapped", None) or address
     networks = (ipaddress.ip_network(text) for text in settings.WEBHOOK_NETWORKS)
     return any(address in network for network in networks)

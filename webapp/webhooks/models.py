@@ -1,4 +1,4 @@
-"""Addresses of other programs, and what was delivered to them."""
+"""Webhooks of other programs, and the deliveries to them."""
 
 import uuid
 from typing import Any
@@ -10,10 +10,10 @@ from webapp.common.outgoing import Outgoing
 
 
 class Webhook(OrganisationOwned):
-    """An address that is told some events.
+    """A URL that receives chosen events.
 
-    The secret that signs them is not stored: it is made of the installation's own secret and
-    ``nonce``, so that a copy of the database signs nothing. Another nonce is another secret.
+    The secret that signs deliveries is not stored: it is derived from the installation's secret and
+    ``nonce``, so that a copy of the database cannot sign. A new nonce gives a new secret.
     """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -36,9 +36,9 @@ class Webhook(OrganisationOwned):
 
 
 class Delivery(Outgoing):
-    """One event on its way to one address; ``key`` is the same at every attempt."""
+    """Delivery of one event to one webhook; ``key`` is the same at every attempt."""
 
-    MAX_ATTEMPTS = 8  # 2, 4, ... 128 minutes between them: four hours in all
+    MAX_ATTEMPTS = 8  # with 2, 4, ... 128 minutes between them: four hours in all
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     key = models.UUIDField(default=uuid.uuid4, editable=False)

@@ -1,4 +1,4 @@
-"""Adding, changing and testing webhooks; queueing and sending what they are told."""
+"""Adding, changing and testing webhooks; queueing and sending their events."""
 
 import json
 import secrets
@@ -22,27 +22,27 @@ from webapp.webhooks.signing import secret_of, signed_headers
 from webapp.webhooks.transport import check_url, post
 
 TEST_EVENT = "test"
-MAX_WEBHOOKS = 20  # of one organisation
+MAX_WEBHOOKS = 20  # per organisation
 TESTS_A_MINUTE = 10
 KEPT = timedelta(days=30)
-_GONE = 410  # the other program wants no more
-_SECONDS_EACH = 3.0  # of one turn, for each address
+_GONE = 410  # the other program wants no more deliveries
+_SECONDS_EACH = 3.0  # per webhook and turn
 
 
 def webhook_create(*, user: User, url: str, events: Sequence[str]) -> tuple[Webhook, str]:
-    """Add an address; return it with its secret, which is shown once.
+    """Add a webhook; return it with its secret, which is shown once.
 
-    Raises WebhookError in one sentence: the address is none or inside a network, is there already,
-    or no event was chosen.
+    Raises WebhookError in one sentence: the URL is invalid, inside a private network or already
+    there, or no event was chosen.
     """
     url, events = check_url(url), _checked(events)
     with transaction.atomic():
-        if Webhook.objects.filter(organisation=user.organisation).count() >= MAX_WEBHOOKS:
+        if Webhook.objects.filter(organisation=user.own_organisation).count() >= MAX_WEBHOOKS:
             raise WebhookError(f"An organisation has at most {MAX_WEBHOOKS} webhooks.")
         try:
             with transaction.atomic():
                 webhook = Webhook.objects.create(
-                    organisation=user.organisation,
+                    organisation=user.own_organisation,
                     created_by=user,
                     url=url,
                     events=events,
@@ -64,7 +64,7 @@ def _checked(events: Sequence[str]) -> list[str]:
 def webhook_change(
     *, user: User, webhook: Webhook, url: str, events: Sequence[str], is_paused: bool
 ) -> Webhook:
-    """Change address, events or rest; what waits goes to the new address."""
+    """Change a webhook's URL, events or pause; waiting deliveries go to the new URL."""
     url, events = check_url(url), _checked(events)
     try:
         with transaction.atomic():
@@ -79,7 +79,7 @@ def webhook_change(
 
 
 def webhook_new_secret(*, user: User, webhook: Webhook) -> str:
-    """Make another secret and return it; the old one signs nothing from now on."""
+    """Replace a webhook's secret and return the new one; the old one signs nothing from now on."""
     with transaction.atomic():
         Webhook.objects.filter(pk=webhook.pk).update(nonce=secrets.token_urlsafe(18))
         audit(user, "made a new secret", webhook)
@@ -88,14 +88,14 @@ def webhook_new_secret(*, user: User, webhook: Webhook) -> str:
 
 
 def webhook_remove(*, user: User, webhook: Webhook) -> None:
-    """Forget an address with what was delivered to it."""
+    """Delete a webhook with its deliveries."""
     with transaction.atomic():
         audit(user, "removed a webhook", webhook)
         webhook.delete()
 
 
 def webhook_test(*, user: User, webhook: Webhook) -> Delivery:
-    """Send a test now and return what became of it; it is tried once."""
+    """Send a test delivery now and return its result; it is tried once."""
     if count_up("webhook-tests", str(user.organisation_id)) > TESTS_A_MINUTE:
         wait = seconds_left()
         raise TooManyError(f"{TESTS_A_MINUTE} tests a minute are enough. Wait {wait} s.", wait)
@@ -117,7 +117,7 @@ def webhook_test(*, user: User, webhook: Webhook) -> Delivery:
 
 
 def delivery_repeat(*, user: User, delivery: Delivery) -> None:
-    """Send a delivery that failed again, under the same key."""
+    """Send a failed delivery again, under the same key."""
     with transaction.atomic():
         failed = Delivery.objects.filter(pk=delivery.pk, state=Delivery.FAILED)
         if not failed.update(state=Delivery.WAITING, attempts=0, due_at=timezone.now()):
@@ -125,10 +125,15 @@ def delivery_repeat(*, user: User, delivery: Delivery) -> None:
         audit(user, "sent a delivery again", delivery.webhook, event=delivery.event)
 
 
-def deliveries_queue(organisation: Any, event: str, data: dict[str, Any]) -> None:
-    """Queue an event to everybody who wants it; call it in the transaction of the act."""
+def deliveries_queue(
+    *, sender: str, organisation: Any, data: dict[str, Any], **kwargs: Any
+) -> None:
+    """Queue the event named ``sender`` to every webhook that has chosen it.
+
+    It receives `webapp.common.events.event_sent`, in the transaction of the act.
+    """
     listening = Webhook.objects.filter(organisation_id=organisation, is_paused=False)
-    found = [_delivery(one, event, data) for one in listening if event in one.events]
+    found = [_delivery(one, sender, data) for one in listening if sender in one.events]
     Delivery.objects.bulk_create(found)
 
 
@@ -138,9 +143,9 @@ def _delivery(webhook: Webhook, event: str, data: dict[str, Any]) -> Delivery:
 
 
 def deliveries_send() -> int:
-    """Send what is due to every address, and return how many arrived.
+    """Send the deliveries that are due and return how many arrived.
 
-    Each address has its own turn, so that one who is away keeps nobody else waiting.
+    Each webhook has its own turn, so that one that does not answer delays no other.
     """
     waiting = Delivery.objects.filter(state__in=(Outgoing.WAITING, Outgoing.SENDING))
     keys = waiting.filter(webhook__is_paused=False).order_by().values_list("webhook", flat=True)
@@ -158,7 +163,7 @@ def _send(delivery: Delivery) -> None:
     started = time.monotonic()
     try:
         status = post(webhook.url, delivery.body, headers)
-    except WebhookError as error:  # the address leads inside by now
+    except WebhookError as error:  # the name resolves to a private network by now
         raise RefusedError(str(error)) from error
     milliseconds = round(1000 * (time.monotonic() - started))
     Delivery.objects.filter(pk=delivery.pk).update(answer=status, milliseconds=milliseconds)
@@ -173,7 +178,7 @@ def _send(delivery: Delivery) -> None:
 
 
 def deliveries_expire() -> int:
-    """Forget deliveries that are long over, and return how many."""
+    """Delete old finished deliveries and return their number."""
     old = Delivery.objects.filter(created_at__lt=timezone.now() - KEPT)
     count, _ = old.exclude(state__in=(Outgoing.WAITING, Outgoing.SENDING)).delete()
     return count

@@ -1,10 +1,10 @@
-"""Signatures as Standard Webhooks (standardwebhooks.com) has them, version 1.
+"""Signatures of deliveries after Standard Webhooks (standardwebhooks.com), version 1.
 
-    webhook-id: the delivery, the same at every attempt
+    webhook-id: the key of the delivery, the same at every attempt
     webhook-timestamp: seconds since 1970
     webhook-signature: v1,BASE64(HMAC-SHA256(secret, "id.timestamp.body"))
 
-Libraries of many languages check them; they refuse a timestamp that is more than minutes old.
+Libraries in many languages verify them; they reject a timestamp more than minutes old.
 """
 
 import base64
@@ -15,11 +15,11 @@ from django.conf import settings
 
 from webapp.webhooks.models import Webhook
 
-PREFIX = "whsec_"  # what the libraries expect a secret to begin with
+PREFIX = "whsec_"  # start of a secret, as the libraries expect it
 
 
 def secret_of(webhook: Webhook) -> str:
-    """Return the secret of a webhook, as it is shown once."""
+    """Return the secret of a webhook as text; the page shows it once."""
     return PREFIX + base64.b64encode(_key(webhook)).decode()
 
 
@@ -29,7 +29,7 @@ def _key(webhook: Webhook) -> bytes:
 
 
 def signed_headers(webhook: Webhook, key: str, timestamp: int, body: str) -> dict[str, str]:
-    """Return the three headers of a delivery."""
+    """Return the three signature headers of a delivery."""
     content = f"{key}.{timestamp}.{body}".encode()
     signature = base64.b64encode(hmac.digest(_key(webhook), content, hashlib.sha256)).decode()
     return {

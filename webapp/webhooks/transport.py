@@ -1,4 +1,4 @@
-"""One POST to a checked address: no redirect followed, little read, over within seconds."""
+"""One POST to a checked address: no redirect, a short answer, and a limit of seconds."""
 
 import http.client
 import socket
@@ -11,12 +11,12 @@ from webapp.webhooks.errors import WebhookError
 from webapp.webhooks.guard import Target, addresses_of, read_url
 
 CONNECT_SECONDS = 4.0
-WHOLE_SECONDS = 10.0  # from the first byte to the last, however slowly they come
+WHOLE_SECONDS = 10.0  # from the first byte to the last, at any speed
 READ_BYTES = 1024
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection to an address that was checked, under the name that was asked for."""
+    """HTTP connection to a checked address, under the requested host name."""
 
     def __init__(self, target: Target, address: str) -> None:
         super().__init__(target.host, target.port, timeout=CONNECT_SECONDS)
@@ -24,7 +24,7 @@ class _Connection(http.client.HTTPConnection):
         self.is_cut = False
 
     def connect(self) -> None:
-        """Connect to the checked address; the certificate is held against the name."""
+        """Connect to the checked address; the certificate is verified against the host name."""
         self.sock = socket.create_connection((self._address, self.port), self.timeout)
         if self._target.is_https:
             context = ssl.create_default_context()
@@ -32,14 +32,14 @@ class _Connection(http.client.HTTPConnection):
 
 
 def post(url: str, body: str, headers: dict[str, str]) -> int:
-    """Send a body and return the status of the answer.
+    """Send a body and return the status code of the answer.
 
     Raises
     ------
     WebhookError
-        If the address is none, or leads inside a network.
+        If the URL is invalid, or leads inside a private network.
     UnreachableError
-        If nobody answers in time, or no answer that is one.
+        If no valid answer comes in time.
     """
     target = read_url(url)
     try:
@@ -62,20 +62,20 @@ def post(url: str, body: str, headers: dict[str, str]) -> int:
     finally:
         watch.cancel()
         connection.close()
-    if connection.is_cut:  # headers that were cut off read as whole ones
+    if connection.is_cut:  # headers cut off by the limit can look complete
         raise UnreachableError(f"No answer within {WHOLE_SECONDS:.0f} s.")
     return status
 
 
 def _cut(connection: _Connection) -> None:
-    """End a conversation that takes too long."""
+    """Close a connection that takes too long."""
     connection.is_cut = True
     with suppress(OSError, AttributeError):
         connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def check_url(url: str) -> str:
-    """Return an address that may be called now, or raise WebhookError in one sentence."""
+    """Return a URL that may be called now; raise WebhookError in one sentence otherwise."""
     url = url.strip()
     target = read_url(url)
     try:

@@ -1,4 +1,4 @@
-"""Addresses of webhooks."""
+"""URL patterns of webhooks."""
 
 from django.urls import path
 

@@ -1,12 +1,13 @@
-"""The pages of webhooks, for administrators."""
+"""Pages of webhooks, for administrators."""
 
 from typing import Any
 
 from django.db.models import OuterRef, Subquery
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import administrator_required
 from webapp.common.errors import Refusal
 from webapp.common.events import EVENTS
@@ -28,8 +29,8 @@ from webapp.webhooks.services import (
 
 @require_http_methods(["GET", "POST"])
 @administrator_required
-def webhook_list(request: HttpRequest) -> HttpResponse:
-    """Show the addresses with their last delivery, and add one."""
+def webhook_list(request: SignedInRequest) -> HttpResponse:
+    """Show the webhooks with their last delivery, and add a webhook."""
     error, url, chosen = "", "", list(EVENTS)
     if request.method == "POST":
         url, chosen = request.POST.get("url", ""), request.POST.getlist("event")
@@ -53,7 +54,9 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
     return render(request, "webhooks/list.html", context, status=422 if error else 200)
 
 
-def _page(request: HttpRequest, found: Webhook, secret: str = "", error: str = "") -> HttpResponse:
+def _page(
+    request: SignedInRequest, found: Webhook, secret: str = "", error: str = ""
+) -> HttpResponse:
     context: dict[str, Any] = {
         "webhook": found,
         "events": EVENTS,
@@ -68,8 +71,8 @@ def _page(request: HttpRequest, found: Webhook, secret: str = "", error: str = "
 
 @require_http_methods(["GET", "POST"])
 @administrator_required
-def webhook(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Show an address with what was delivered, and change it."""
+def webhook(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show a webhook with its deliveries, and change it."""
     found, error = get_owned_or_404(Webhook, request.user, uuid), ""
     if request.method == "POST":
         try:
@@ -89,8 +92,8 @@ def webhook(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @administrator_required
-def act(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Send a test, send again, make a new secret, or remove."""
+def act(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Send a test, repeat a delivery, replace the secret, or remove the webhook."""
     found = get_owned_or_404(Webhook, request.user, uuid)
     wanted = request.POST.get("act", "")
     try:
@@ -98,7 +101,7 @@ def act(request: HttpRequest, uuid: str) -> HttpResponse:
             return _page(request, found, webhook_new_secret(user=request.user, webhook=found))
         if wanted == "remove":
             webhook_remove(user=request.user, webhook=found)
-            toast(request, f"{found.url} is told nothing any more.")
+            toast(request, f"{found.url} receives nothing from now on.")
             return redirect("webhooks:list")
         if wanted == "test":
             sent = webhook_test(user=request.user, webhook=found)
@@ -107,13 +110,13 @@ def act(request: HttpRequest, uuid: str) -> HttpResponse:
             toast(request, words, error=failed)
         elif wanted == "repeat":
             key = whole_number(request.POST.get("delivery", ""))
-            delivery = found.deliveries.filter(pk=key).first()
+            delivery = found.deliveries.filter(pk=key).first() if key is not None else None
             if delivery is None:
                 raise WebhookError("There is no such delivery any more.")
             delivery_repeat(user=request.user, delivery=delivery)
             toast(request, "It goes out again in a few seconds.")
         else:
-            raise WebhookError("There is no such act.")
+            raise WebhookError("There is no such action.")
     except Refusal as problem:
         toast(request, str(problem), error=True)
     return redirect("webhooks:webhook", found.pk)

@@ -12,18 +12,21 @@ from tests.webapp.letters.conftest import placed_cohort, publish
 from tests.webapp.segmentation.conftest import upload
 from webapp.audit.models import AuditLine
 from webapp.housing.models import BuildingList, Place, Placement, ProposedChange, Room
+from webapp.housing.services.versions import version_store
 from webapp.jobs.models import Job
 from webapp.letters.models import Letter
 from webapp.letters.services.letters import letters_send
 from webapp.matching.models import LearnedModel
 
 
+def half(_: object, rooms: list[list[int]]) -> dict[int, float]:
+    return {number: 0.5 for members in rooms for number in members}
+
+
 @pytest.fixture(autouse=True)
 def scores(monkeypatch: pytest.MonkeyPatch) -> None:
     """No model was learned here; what a room scores is tested elsewhere."""
-    monkeypatch.setattr(
-        "webapp.housing.scores.Scores.of_members", lambda _, m: dict.fromkeys(m, 0.5)
-    )
+    monkeypatch.setattr("webapp.housing.scores.Scores.of_rooms", half)
 
 
 @pytest.fixture
@@ -99,7 +102,7 @@ def test_requests_are_imported_and_settled_by_staff_only(program_of, alice, bob,
     assert cut.data["sentence"] == "2 requests left out."
     bad = program.post(f"{at}/cut", {"pairs": [["S-1001", "S-1001"]]})
     assert bad.data["detail"] == "pairs: two different students each."
-    assert program.post(f"{at}/match").data["detail"].startswith("No unknown request")
+    assert program.post(f"{at}/match").data["detail"].startswith("No unknown name")
     choices = upload("p.csv", b"id,first\n+470,Alder\n")
     path = f"/cohorts/{placement.cohort_id}/preferences"
     assert program.post(path, file=choices).data["sentence"] == "1 choice imported."
@@ -206,9 +209,10 @@ def test_rooms_are_decided_and_undone(program_of, bob, placement) -> None:
     assert swapped["sentence"] == "S-1001 and S-1003 swapped rooms."
     events = program.get(f"{at}/events").data
     assert (events["total"], events["items"][0]["by"]) == (2, "bob")
-    undone = program.post(f"{at}/events/{swapped['event']}/undo").data
+    undone = program.post(f"{at}/events/{swapped['event']}/undo", {}).data
     assert undone["sentence"] == "Undone: S-1001 and S-1003 swapped rooms."
-    assert program.get(f"{at}/events").data["items"][0]["is_undone"]
+    undo, swap = program.get(f"{at}/events").data["items"][:2]
+    assert (undo["is_undone"], swap["is_undone"]) == (False, True)
     for act in ("lock", "release", "withdraw"):
         version = program.get(at).data["version"]
         body = {"act": act, "students": ["S-1006"], "version": version}
@@ -226,9 +230,71 @@ def test_whole_rooms_are_accepted_and_kept_back(program_of, bob, placement) -> N
     assert (done.status_code, done.data["version"]) == (200, 2)
     assert program.post(f"{at}/rooms", accept).status_code == 409
     keep = {"act": "keep", "rooms": [lived_in.pk], "version": 2}
+    done = program.post(f"{at}/rooms", keep).data
+    assert done["sentence"] == "Alder 101 was held back. 2 people need another room here."
+    assert program.post(f"{at}/events/{done['event']}/undo", {}).status_code == 200
+    publish(placement)
+    keep["version"] = program.get(at).data["version"]
     refused = program.post(f"{at}/rooms", keep)
     assert refused.status_code == 422
-    assert "Empty it first" in refused.data["detail"]
+    assert "2 students have beds in Alder 101" in refused.data["detail"]
+
+
+def test_a_published_bed_changes_only_by_a_confirmed_draft(program_of, bob, placement) -> None:
+    publish(placement)
+    program, at = program_of(bob), f"/placements/{placement.pk}"
+    before = list(placement.places.values_list("number", "room", "bed"))
+    empty = {"act": "empty", "students": ["S-1001", "S-1003"], "version": 1}
+    done = program.post(f"{at}/decisions", empty).data
+    assert (done["event"], done["version"]) == (None, 1)
+    assert list(placement.places.values_list("number", "room", "bed")) == before
+    (draft,) = program.get(f"{at}/drafts").data["items"]
+    assert (draft["id"], draft["owner"], draft["people"]) == (done["draft"], "bob", 2)
+    assert [(one["student"], one["kind"]) for one in draft["students"]] == [
+        ("S-1001", "lose"), ("S-1003", "lose")
+    ]  # fmt: skip
+    path = f"{at}/drafts/{draft['id']}"
+    wrong = program.post(f"{path}/confirm", {"people": 1, "version": 1})
+    assert wrong.status_code == 409
+    kept = program.post(f"{path}/confirm", {"people": 2, "version": draft["version"]}).data
+    assert kept["sentence"] == "Late changes confirmed: 2 people lose the bed."
+    undo = f"{at}/events/{kept['event']}/undo"
+    refused = program.post(undo, {})
+    assert (refused.status_code, "changes the beds of 2" in refused.data["detail"]) == (409, True)
+    assert program.post(undo, {"confirmed": 2}).status_code == 200
+    assert list(placement.places.values_list("number", "room", "bed")) == before
+    again = {"act": "withdraw", "students": ["S-1001"], "version": program.get(at).data["version"]}
+    made = program.post(f"{at}/decisions", again).data
+    assert program.delete(f"{at}/drafts/{made['draft']}").status_code == 204
+    assert program.get(f"{at}/drafts").data["total"] == 0
+
+
+def test_versions_are_compared_used_and_discarded(program_of, alice, bob, placement) -> None:
+    program, at = program_of(bob), f"/placements/{placement.pk}"
+    keys = dict(placement.places.values_list("number", "student_id"))
+    rooms = dict(placement.places.values_list("student_id", "room_id"))
+    rooms[keys[1001]], rooms[keys[1003]] = rooms[keys[1003]], rooms[keys[1001]]
+    for _ in range(2):
+        version_store(
+            placement_id=placement.pk, job=None, user=bob, rules=placement.rules, rooms=rooms,
+            doubts={}, figures={}, outcomes={"placed": 5},
+        )  # fmt: skip
+    assert program.get(at).data["waiting_version"] == 2
+    listed = program.get(f"{at}/versions").data["items"]
+    assert [(one["number"], one["is_waiting"]) for one in listed] == [(2, True), (1, True)]
+    seen = program.get(f"{at}/versions/2").data
+    assert [move["student"] for move in seen["moves"]] == ["S-1001", "S-1003"]
+    assert program_of(alice).get(f"{at}/versions/2").status_code == 403
+    wrong = program.post(f"{at}/versions/2/use", {"digest": "old"})
+    assert wrong.status_code == 409
+    used = program.post(f"{at}/versions/2/use", {"digest": seen["digest"]}).data
+    assert used["sentence"] == "Version 2 taken into force: 5 students have a bed."
+    assert program.get(at).data["current_version"] == 2
+    again = program.post(f"{at}/versions/2/discard")
+    assert again.data["detail"] == "Version 2 was decided about already."
+    assert program.post(f"{at}/versions/1/discard").status_code == 200
+    assert program.get(f"{at}/versions/9").status_code == 404
+    assert program.post(f"{at}/compute", {"seconds": 10**6}).status_code == 422
 
 
 def test_latecomers_come_by_file(program_of, bob, placement) -> None:
@@ -290,7 +356,12 @@ def test_administrators_publish_what_they_saw(program_of, bob, carol, placement)
     program = program_of(carol)
     assert program.post(f"{at}/publish", {"version": 7}).status_code == 409
     assert program.post(f"{at}/publish", {"version": 1}).data["is_published"]
-    assert not program.post(f"{at}/unpublish").data["is_published"]
+    assert program.delete(at).status_code == 422  # published beds are not removed
+    refused = program.post(f"{at}/unpublish", {"people": 6})
+    assert (refused.status_code, "5 students have a published bed" in refused.data["detail"]) == (
+        409, True
+    )  # fmt: skip
+    assert not program.post(f"{at}/unpublish", {"people": 5}).data["is_published"]
     assert program.delete(at).status_code == 204
     assert not Placement.objects.exists()
 
@@ -299,9 +370,11 @@ def test_rosters_leave_with_their_ids_and_an_audit_line(program_of, bob, placeme
     program, at = program_of(bob), f"/placements/{placement.pk}/roster"
     answer = program.get(f"{at}/csv?columns=id,room,bed")
     rows = list(csv.reader(io.StringIO(answer.content.decode("utf-8-sig"))))
-    assert rows[:2] == [["Student ID", "Room", "Bed"], ["+470", "101", "1"]]
-    safe = program.get(f"{at}/csv?ids=safe").content.decode("utf-8-sig")
-    assert "'+470" in safe
+    assert rows[:2] == [["Student ID", "Room", "Bed"], ["'+470", "101", "1"]]
+    placement.buildings.rooms.filter(name="101").update(name="-1.A")
+    exact = program.get(f"{at}/csv?ids=exact&columns=id,room").content.decode("utf-8-sig")
+    assert exact.splitlines()[1] == "'+470,-1.A", "a student may have typed the id"
+    assert program.get(f"{at}/csv?ids=exactly").status_code == 422
     assert program.get(f"{at}/xlsx?by=room").status_code == 200
     assert program.get(f"{at}/csv?shape=oracle").status_code == 422
     assert program.get(f"{at}/csv?columns=secrets").status_code == 422
@@ -362,7 +435,7 @@ def test_rosters_are_kept_taken_and_forgotten(program_of, bob, placement) -> Non
     kept = program.post("/rosters", {"name": "Ours", "columns": columns})
     assert (kept.status_code, kept.data["columns"][1]["heading"]) == (201, "Student ID")
     taken = program.get(f"/placements/{placement.pk}/rosters/{kept.data['id']}/csv")
-    assert taken.content.decode("utf-8-sig").splitlines()[:2] == ["Space,Student ID", "101,+470"]
+    assert taken.content.decode("utf-8-sig").splitlines()[:2] == ["Space,Student ID", "101,'+470"]
     bad = program.post("/rosters", {"name": "B", "columns": [{"column": "secrets"}]})
     assert bad.data["detail"].startswith("columns[0].column: expected one of id, on_screen")
     assert program.delete(f"/rosters/{kept.data['id']}").status_code == 204

@@ -60,6 +60,19 @@ def test_a_whole_round(program_of, bob, segmenter) -> None:
     assert program.delete(f"/image-sets/{key}").status_code == 204
 
 
+def test_a_key_of_the_program_starts_one_prediction(program_of, bob, segmenter, image) -> None:
+    program = program_of(bob)
+    sent = {"image_set": str(image.image_set.pk), "model": str(segmenter.pk)}
+    answers = []
+    for key in ("first", "first", "second"):
+        program._headers["Idempotency-Key"] = key
+        answers.append(program.post("/predictions", sent))
+    assert [answer.status_code for answer in answers] == [202, 409, 202]
+    assert "was not started twice" in answers[1].data["detail"]
+    assert answers[0].data["job"] in answers[1].data["problems"][0]
+    assert PredictionBatch.objects.count() == 2
+
+
 def test_learning_is_queued(program_of, bob, image_set, sent_job_ids) -> None:
     answer = program_of(bob).post(
         "/image-models",

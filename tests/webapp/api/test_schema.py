@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from benchmarks.api_schema import key_of, make_keys, try_document, with_keys
+from benchmarks.hunts.api_schema import key_of, make_keys, try_document, with_keys
 from webapp.accounts.models import User
 from webapp.api.openapi import PREFIX, openapi_document
 from webapp.api.registry import endpoints

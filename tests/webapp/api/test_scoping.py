@@ -3,16 +3,27 @@
 import uuid
 
 import pytest
+from django.test import Client
 
 from tests.webapp.letters.conftest import placed_cohort
 from webapp.accounts.models import Role
+from webapp.api.openapi import PREFIX
 from webapp.api.registry import endpoints
+from webapp.api.services import token_create
+from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
-from webapp.housing.models import PlacementEvent, ProposedChange, RoommateRequest
+from webapp.housing.models import (
+    PlacementEvent,
+    PlacementVersion,
+    ProposedChange,
+    RoommateRequest,
+)
 from webapp.jobs.models import Job
 from webapp.letters.services.templates import template_save
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.reports.services import shape_save
+from webapp.surveys.questions import questions_of
+from webapp.surveys.services.answers import answer_save
 from webapp.surveys.services.questionnaires import questionnaire_create
 from webapp.webhooks.models import Webhook
 
@@ -32,9 +43,14 @@ def keys(bob, image_set, image, segmenter, batch) -> dict[str, str]:
     wish = RoommateRequest.objects.create(
         cohort=cohort, student=placement.cohort.students.first(), written="x", source="f"
     )
-    event = PlacementEvent.objects.create(placement=placement, revision=1, before=[], after=[])
+    event = PlacementEvent.objects.create(placement=placement, before=[], after=[])
     change = ProposedChange.objects.create(placement=placement, price=1.0)
+    draft = ProposedChange.objects.create(placement=placement, is_by_hand=True, owner=bob)
+    version = PlacementVersion.objects.create(placement=placement, number=1, origin="run")
     asked = questionnaire_create(user=bob, title="Asked", form="own")
+    wrote = next(q for q in questions_of(asked.content) if q.is_written)
+    answering = asked.participants.create(email="anna@northfield.example")
+    answer_save(participant=answering, question=wrote, values=["I need a ramp."])
     webhook = Webhook.objects.create(
         organisation=bob.organisation, url="https://127.0.0.1/", events=["job.failed"], nonce="n"
     )
@@ -46,8 +62,12 @@ def keys(bob, image_set, image, segmenter, batch) -> dict[str, str]:
         "request_id": str(wish.pk),
         "event_id": str(event.pk),
         "change_id": str(change.pk),
+        "draft_id": str(draft.pk),
+        "number": str(version.number),
         "letter_id": str(letter.pk),
         "questionnaire_id": str(asked.pk),
+        "answers_id": str(answering.pk),
+        "text_id": str(answering.written_answers.get().pk),
         "webhook_id": str(webhook.pk),
         "delivery_id": str(delivery.pk),
         "roster_id": str(shape_save(user=bob, name="R", columns=[("id", "")], is_exact=True).pk),
@@ -144,3 +164,20 @@ def test_unknown_objects_and_methods(program_of, bob, image_set) -> None:
     assert program.call("PUT", f"/image-sets/{image_set.pk}").status_code == 405
     answer = program.call("PATCH", "/image-sets")
     assert answer["Allow"] == "GET, POST"
+
+
+def test_head_answers_as_get_and_leaves_no_line(program_of, carol, keys) -> None:
+    secret = token_create(user=carol, name="head", days=30, may_change=False)[1]
+    client = Client(headers={"authorization": f"Bearer {secret}"})
+    tried = 0
+    for entry in endpoints():
+        address = PREFIX + fill(entry, keys)
+        if entry.method != "GET" or client.get(address).status_code != 200:
+            continue
+        before = AuditLine.objects.count()
+        head = client.head(address)
+        assert head.status_code == 200, entry.path
+        assert not head.getvalue(), entry.path
+        assert AuditLine.objects.count() == before, entry.path
+        tried += 1
+    assert tried > 20

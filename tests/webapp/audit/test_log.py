@@ -1,5 +1,6 @@
 """The audit log: page, filter, export."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -43,6 +44,25 @@ def test_it_filters_and_pages(client_of: ClientOf, bob: User) -> None:
     assert "rows 3" in only
     assert client.get("/audit/?text=S-17").content.decode().count("<tr data-row") == 1
     assert client.get("/audit/?since=2100-01-01").content.decode().count("<tr data-row") == 0
+
+
+def test_it_sorts_by_a_column_both_ways(client_of: ClientOf, bob: User) -> None:
+    for name in ("Beech", "Alder", "Cedar"):
+        audit(bob, "closed", name)
+    client = client_of(bob)
+
+    def names(sort: str) -> list[str]:
+        page = client.get(f"/audit/?verb=closed&sort={sort}").content.decode()
+        return re.findall(r"Alder|Beech|Cedar", page)
+
+    assert names("target_name") == ["Alder", "Beech", "Cedar"]
+    assert names("-target_name") == ["Cedar", "Beech", "Alder"]
+    assert names("-created_at") == ["Cedar", "Alder", "Beech"]
+
+
+def test_an_invalid_day_is_named(client_of: ClientOf, bob: User) -> None:
+    page = client_of(bob).get("/audit/?since=yesterday").content.decode()
+    assert "Enter a valid date." in page
 
 
 @pytest.mark.parametrize("bad", ["page=zero", "page=999", "since=yesterday", "sort=-nonsense"])

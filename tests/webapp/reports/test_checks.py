@@ -54,7 +54,7 @@ def test_checks_are_worked_out_and_read(
     for tab, words in {
         "doubt": "It is not how likely they get on.",
         "veto": "did not learn from",
-        "parity": "It is no proof of unfairness",
+        "parity": "A mark does not prove unfairness",
         "drift": "A drift needs two years",
     }.items():
         page = client_of(alice).get(at(placement), {"tab": tab}).content.decode()

@@ -21,12 +21,14 @@ from django.utils import timezone
 from tests.patience import busyness
 from tests.webapp.letters.conftest import placed_cohort, publish
 from webapp.accounts.models import User
-from webapp.common.events import EVENTS, tell
+from webapp.common.events import EVENTS, send_event
 from webapp.common.limits import TooManyError
 from webapp.housing.models import Placement
-from webapp.housing.services.decisions import Move, places_move
-from webapp.housing.services.placements import placement_publish, placement_store
+from webapp.housing.services.decisions import Move, emptying, places_move
+from webapp.housing.services.drafts import draft_add, draft_confirm
+from webapp.housing.services.publication import placement_publish
 from webapp.housing.services.undo import decision_undo
+from webapp.housing.services.versions import version_store
 from webapp.jobs.endings import job_fail
 from webapp.jobs.failures import Failure
 from webapp.jobs.models import Job, JobState
@@ -103,7 +105,7 @@ def add(user: User, url: str, events: list[str] | None = None) -> tuple[Webhook,
 
 def test_a_delivery_is_signed_as_standard_webhooks_are(carol: User, program: str) -> None:
     _, secret = add(carol, f"{program}/200")
-    tell(carol.organisation_id, "placement.published", placement="p", name="Räume")
+    send_event(carol.organisation_id, "placement.published", placement="p", name="Räume")
     assert deliveries_send() == 1
     assert deliveries_send() == 0
     ((headers, body),) = RECEIVED
@@ -123,9 +125,9 @@ def test_only_what_was_chosen_is_told_and_only_at_home(
 ) -> None:
     add(carol, f"{program}/200", ["job.failed"])
     add(mallory, f"{program}/201")
-    tell(carol.organisation_id, "placement.published", placement="p")
+    send_event(carol.organisation_id, "placement.published", placement="p")
     assert not Delivery.objects.exists()
-    tell(carol.organisation_id, "job.failed", job="j")
+    send_event(carol.organisation_id, "job.failed", job="j")
     assert Delivery.objects.get().webhook.organisation == carol.organisation
 
 
@@ -144,7 +146,7 @@ def test_what_fails_is_tried_again_with_growing_pauses(
     carol: User, program: str, quick: None, path: str, error: str
 ) -> None:
     add(carol, f"{program}/{path}")
-    tell(carol.organisation_id, "job.failed", job="j")
+    send_event(carol.organisation_id, "job.failed", job="j")
     started = time.monotonic()
     assert deliveries_send() == 0
     assert time.monotonic() - started < 2.5 * busyness(), "nobody holds the sender"
@@ -163,7 +165,7 @@ def test_the_same_key_comes_with_every_attempt_and_eight_are_the_most(
     carol: User, program: str
 ) -> None:
     add(carol, f"{program}/500")
-    tell(carol.organisation_id, "job.failed", job="j")
+    send_event(carol.organisation_id, "job.failed", job="j")
     for _ in range(10):
         Delivery.objects.update(due_at=timezone.now())
         deliveries_send()
@@ -176,22 +178,22 @@ def test_a_program_that_is_away_keeps_nobody_else_waiting(carol: User, program: 
     add(carol, f"{program}/500")
     add(carol, f"{program}/200")
     for k in range(3):
-        tell(carol.organisation_id, "job.failed", job=str(k))
+        send_event(carol.organisation_id, "job.failed", job=str(k))
     assert deliveries_send() == 3
 
 
 def test_a_long_answer_is_not_read(carol: User, program: str) -> None:
     add(carol, f"{program}/endless")
-    tell(carol.organisation_id, "job.failed", job="j")
+    send_event(carol.organisation_id, "job.failed", job="j")
     assert deliveries_send() == 1
 
 
 def test_who_wants_no_more_is_told_no_more(carol: User, program: str) -> None:
     add(carol, f"{program}/410")
-    tell(carol.organisation_id, "job.failed", job="j")
+    send_event(carol.organisation_id, "job.failed", job="j")
     deliveries_send()
     assert Webhook.objects.get().is_paused
-    tell(carol.organisation_id, "job.failed", job="k")
+    send_event(carol.organisation_id, "job.failed", job="k")
     assert Delivery.objects.count() == 1
 
 
@@ -234,7 +236,7 @@ def test_a_name_that_moves_inside_after_it_was_added_leads_nowhere(
     """The name is looked up once for each attempt, and the checked address is what is called."""
     add(carol, f"{program}/200")
     settings.WEBHOOK_NETWORKS = []
-    tell(carol.organisation_id, "job.failed", job="j")
+    send_event(carol.organisation_id, "job.failed", job="j")
     assert deliveries_send() == 0
     assert not RECEIVED
     assert "inside a network" in Delivery.objects.get().error
@@ -271,11 +273,11 @@ def test_a_new_secret_signs_from_then_on(carol: User, program: str) -> None:
 
 def test_what_is_paused_gets_nothing_and_old_deliveries_go(carol: User, program: str) -> None:
     webhook, _ = add(carol, f"{program}/200")
-    tell(carol.organisation_id, "job.failed", job="j")
+    send_event(carol.organisation_id, "job.failed", job="j")
     webhook_change(
         user=carol, webhook=webhook, url=webhook.url, events=["job.failed"], is_paused=True
     )
-    tell(carol.organisation_id, "job.failed", job="k")
+    send_event(carol.organisation_id, "job.failed", job="k")
     assert deliveries_send() == 0
     assert Delivery.objects.count() == 1
     Delivery.objects.update(state=Delivery.SENT, created_at=timezone.now() - timedelta(days=31))
@@ -287,16 +289,27 @@ def events_of(user: User) -> list[tuple[str, dict[str, Any]]]:
     return [(one.event, json.loads(one.body)["data"]) for one in found]
 
 
+def half(_: object, rooms: list[list[int]]) -> dict[int, float]:
+    """Return a score for everybody, where no model was learned."""
+    return {number: 0.5 for members in rooms for number in members}
+
+
 def test_every_event_is_told_by_the_act_itself(
     carol: User, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "webapp.housing.scores.Scores.of_members", lambda _, m: dict.fromkeys(m, 0.5)
-    )
+    monkeypatch.setattr("webapp.housing.scores.Scores.of_rooms", half)
     add(carol, f"{program}/200")
     placement = placed_cohort(carol)
-    places = dict(placement.places.values_list("student_id", "room_id"))
-    placement_store(placement_id=placement.pk, rooms=places, scores={}, doubts={}, figures={})
+    version_store(
+        placement_id=placement.pk,
+        job=None,
+        user=carol,
+        rules=placement.rules,
+        rooms=dict(placement.places.values_list("student_id", "room_id")),
+        doubts={},
+        figures={},
+        outcomes={},
+    )
     placement.refresh_from_db()
     room = placement.buildings.rooms.get(name="104")
     options = {"user": carol, "placement": placement, "sentence": "moved"}
@@ -304,8 +317,11 @@ def test_every_event_is_told_by_the_act_itself(
     placement.refresh_from_db()
     placement_publish(user=carol, placement=placement, version=placement.version)
     placement.refresh_from_db()
-    event = places_move(moves=[Move(1006, None)], version=placement.version, **options)
-    decision_undo(user=carol, placement=placement, event=event)
+    draft = draft_add(
+        user=carol, placement=placement, decision=emptying([1006]), version=placement.version
+    )
+    event = draft_confirm(user=carol, draft=draft, people=1, version=placement.version)
+    decision_undo(user=carol, placement=placement, event=event, confirmed=1)
     placement.refresh_from_db()
     template = template_save(user=carol, template=None, name="L", subject="S", text="[hall]")
     letters_queue(user=carol, placement=placement, template=template, version=placement.version)
@@ -370,7 +386,7 @@ def test_administrators_add_test_and_remove_by_the_pages(
     assert "data-secret>whsec_" in renewed
     assert secret not in renewed
     client.post(at, {"url": f"{program}/500", "event": ["job.failed"]})
-    tell(carol.organisation_id, "job.failed", job="j")
+    send_event(carol.organisation_id, "job.failed", job="j")
     Delivery.objects.filter(event="job.failed").update(attempts=7)
     deliveries_send()
     page = client.get(at).content.decode()
@@ -379,7 +395,7 @@ def test_administrators_add_test_and_remove_by_the_pages(
     client.post(act, {"act": "repeat", "delivery": failed.pk})
     failed.refresh_from_db()
     assert failed.state == Delivery.WAITING
-    assert "Told 1 event" in client.get(at).content.decode()
+    assert "Receives 1 event" in client.get(at).content.decode()
     client.post(act, {"act": "remove"})
     assert not Webhook.objects.exists()
 

@@ -1,4 +1,4 @@
-"""The endpoints, by subject; importing this package declares them all."""
+"""Endpoints of the API, by subject; importing this package declares them all."""
 
 from webapp.api.endpoints import (
     buildings,
@@ -17,6 +17,7 @@ from webapp.api.endpoints import (
     roommates,
     rooms,
     segmenters,
+    versions,
     webhooks,
 )
 
@@ -37,5 +38,6 @@ __all__ = [
     "roommates",
     "rooms",
     "segmenters",
+    "versions",
     "webhooks",
 ]

@@ -1,4 +1,4 @@
-"""Building lists and their rooms."""
+"""Endpoints for building lists and their rooms."""
 
 from typing import Any
 from uuid import UUID
@@ -52,13 +52,13 @@ def list_buildings(request: Request) -> Page[shapes.Buildings]:
     status=201,
 )
 def create_buildings(request: Request) -> shapes.Buildings:
-    """Import rooms, or make an empty list."""
+    """Create a building list from a file of rooms, or an empty one."""
     name, file = request.POST.get("name", ""), request.FILES.get("file")
     if file is None:
         made = services.building_list_create(user=request.user, name=name)
         return _found(request, made.pk)
     draft = services.building_draft_create(
-        user=request.user, filename=file.name, size=file.size, read=file.read
+        user=request.user, filename=file.name or "", size=file.size or 0, read=file.read
     )
     try:
         problems = [one.sentence for one in services.building_draft_file(draft).problems]
@@ -85,7 +85,7 @@ def get_buildings(request: Request, buildings_id: UUID) -> shapes.Buildings:
     body=shapes.NewName,
 )
 def rename_buildings(request: Request, buildings_id: UUID) -> shapes.Buildings:
-    """Give a building list another name."""
+    """Change the name of a building list."""
     found = get_owned_or_404(BuildingList, request.user, buildings_id)
     name = read_body(request, shapes.NewName).name
     services.building_list_rename(user=request.user, buildings=found, name=name)
@@ -101,7 +101,7 @@ def rename_buildings(request: Request, buildings_id: UUID) -> shapes.Buildings:
     role=Role.ADMINISTRATOR,
 )
 def delete_buildings(request: Request, buildings_id: UUID) -> None:
-    """Remove a building list that no placement uses, for good."""
+    """Delete a building list that no placement uses, for good."""
     found = get_owned_or_404(BuildingList, request.user, buildings_id)
     services.building_list_remove(user=request.user, buildings=found, typed_name=found.name)
 
@@ -114,7 +114,7 @@ def delete_buildings(request: Request, buildings_id: UUID) -> None:
     query=shapes.RoomQuery,
 )
 def list_rooms(request: Request, buildings_id: UUID) -> Page[shapes.Room]:
-    """Return the rooms of a list in the order of the file."""
+    """Return the rooms of a building list in the order of the file."""
     found = get_owned_or_404(BuildingList, request.user, buildings_id)
     query = read_query(request, shapes.RoomQuery)
     return page_of(request, rooms_matching(found, query.hall, query.q), shapes.Room)
@@ -129,11 +129,11 @@ def list_rooms(request: Request, buildings_id: UUID) -> Page[shapes.Room]:
     status=201,
 )
 def add_room(request: Request, buildings_id: UUID) -> shapes.Room:
-    """Add one room."""
+    """Add a room to a building list."""
     found = get_owned_or_404(BuildingList, request.user, buildings_id)
     values = read_body(request, shapes.NewRoom).values()
-    room = services.room_save(user=request.user, buildings=found, room=None, values=values)
-    return shapes.Room.model_validate(room)
+    saved = services.room_save(user=request.user, buildings=found, room=None, values=values)
+    return shapes.Room.model_validate(saved.room)
 
 
 def _room(request: Request, buildings_id: UUID, room_id: int) -> RoomRow:
@@ -146,17 +146,18 @@ def _room(request: Request, buildings_id: UUID, room_id: int) -> RoomRow:
     "/buildings/{buildings_id}/rooms/{room_id}",
     tag=TAG,
     summary="Change a room",
-    description="The whole room is sent. Refused while a bed that would go is taken.",
+    description="The whole room is sent. Refused while somebody with a published bed could not "
+    "live there any more; students of drafts need another room then.",
     body=shapes.NewRoom,
 )
 def change_room(request: Request, buildings_id: UUID, room_id: int) -> shapes.Room:
-    """Change beds, designation, state or anything else of a room."""
+    """Change the beds, designation, state or other properties of a room."""
     room = _room(request, buildings_id, room_id)
     values = read_body(request, shapes.NewRoom).values()
     saved = services.room_save(
         user=request.user, buildings=room.buildings, room=room, values=values
     )
-    return shapes.Room.model_validate(saved)
+    return shapes.Room.model_validate(saved.room)
 
 
 @endpoint(
@@ -167,5 +168,5 @@ def change_room(request: Request, buildings_id: UUID, room_id: int) -> shapes.Ro
     status=204,
 )
 def remove_room(request: Request, buildings_id: UUID, room_id: int) -> None:
-    """Take a room out of its list, unless somebody lives there."""
+    """Remove a room from its list, unless somebody has a published bed there."""
     services.room_remove(user=request.user, room=_room(request, buildings_id, room_id))

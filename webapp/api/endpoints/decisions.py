@@ -1,4 +1,4 @@
-"""Decisions about a placement: who lives where, whole rooms, the waiting list, undo."""
+"""Endpoints for decisions about a placement: students, whole rooms, the waiting list, undo."""
 
 from uuid import UUID
 
@@ -8,12 +8,14 @@ from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import housing as shapes
 from webapp.api.shapes.base import Event, Page, Paging, Sentence
+from webapp.common.listing import light
 from webapp.common.selectors import get_or_404
 from webapp.housing.errors import HousingError
 from webapp.housing.forms import read_students
 from webapp.housing.models import Placement, PlacementEvent
 from webapp.housing.selectors.placements import find_place
 from webapp.housing.services import decisions
+from webapp.housing.services.drafts import draft_add
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
 from webapp.housing.services.undo import decision_undo
 from webapp.housing.services.waiting import turn_change
@@ -42,17 +44,45 @@ def list_places(request: Request, placement_id: UUID) -> Page[shapes.StudentPlac
     "/placements/{placement_id}/decisions",
     tag=TAG,
     summary="Decide about students' rooms",
-    description="Two students are swapped; all or none is done. Refused with 409 when the "
-    "placement changed since the version given, with 422 when a rule would break.",
+    description="Two students are swapped; all or none is done. Refused with 409 when somebody "
+    "changed the same students or rooms since the version given, with 422 when a rule would "
+    "break. A change to a published placement is not made at once: it joins the caller's "
+    "draft of late changes, which is confirmed at /drafts.",
     body=shapes.NewRoomDecision,
 )
 def decide_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecided:
-    """Lock, release, empty, move, swap, withdraw or return."""
+    """Lock, release, empty, move, swap, withdraw or return students."""
     found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewRoomDecision)
-    event = _act(request, found, sent)
+    numbers = read_students(sent.students)
+    user, version = request.user, sent.version
+    if sent.act in ("lock", "release"):
+        event = decisions.places_lock(
+            user=user,
+            placement=found,
+            numbers=numbers,
+            locked=sent.act == "lock",
+            version=version,
+        )
+        return _decided(found, event)
+    decision = _decision(found, sent, numbers)
+    if not found.is_published:
+        event = decisions.decision_make(
+            user=user, placement=found, decision=decision, version=version
+        )
+        return _decided(found, event)
+    draft = draft_add(user=user, placement=found, decision=decision, version=version)
+    sentence = "Added to the draft of late changes; confirm it." if draft else "The draft is empty."
     found.refresh_from_db()
-    return shapes.RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
+    return shapes.RoomDecided(
+        sentence=sentence, event=None, draft=draft.pk if draft else None, version=found.version
+    )
+
+
+def _decided(placement: Placement, event: PlacementEvent) -> shapes.RoomDecided:
+    return shapes.RoomDecided(
+        sentence=event.sentence, event=event.pk, draft=None, version=event.version
+    )
 
 
 @endpoint(
@@ -61,40 +91,37 @@ def decide_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecided:
     tag=TAG,
     summary="Decide about whole rooms",
     description="Accepted rooms count for exactly the people who live there then; rooms that are "
-    "kept back take nobody. All or none; refused with 409 when the placement changed since.",
+    "held back take nobody: students of drafts who live there need another room then. All or "
+    "none; refused with 409 when somebody changed the same rooms since.",
     body=shapes.NewDecisionOfRooms,
 )
 def decide_whole_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecided:
-    """Accept, reopen, keep or open rooms."""
+    """Accept, reopen, keep or open whole rooms."""
     found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewDecisionOfRooms)
-    options = {
-        "user": request.user,
-        "placement": found,
-        "rooms": sent.rooms,
-        "version": sent.version,
-    }
+    user, rooms, version = request.user, sent.rooms, sent.version
     if sent.act in ("accept", "reopen"):
-        event = rooms_accept(accepted=sent.act == "accept", **options)
+        accepted = sent.act == "accept"
+        event = rooms_accept(
+            user=user, placement=found, rooms=rooms, accepted=accepted, version=version
+        )
     else:
-        event = rooms_keep(kept=sent.act == "keep", **options)
-    found.refresh_from_db()
-    return shapes.RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
+        kept = sent.act == "keep"
+        event = rooms_keep(user=user, placement=found, rooms=rooms, kept=kept, version=version)
+    return _decided(found, event)
 
 
-def _act(request: Request, placement: Placement, sent: shapes.NewRoomDecision) -> PlacementEvent:
-    numbers = read_students(sent.students)
-    options = {"user": request.user, "placement": placement, "version": sent.version}
-    if sent.act in ("lock", "release"):
-        return decisions.places_lock(numbers=numbers, locked=sent.act == "lock", **options)
+def _decision(
+    placement: Placement, sent: shapes.NewRoomDecision, numbers: list[int]
+) -> decisions.Decision:
+    """Return the decision about students that a program sent."""
     if sent.act == "withdraw":
-        return decisions.students_withdraw(numbers=numbers, **options)
+        return decisions.withdrawing(numbers)
     if sent.act == "return":
-        return decisions.students_return(numbers=numbers, **options)
-    who = " and ".join(f"S-{number}" for number in numbers)
+        return decisions.returning(numbers)
     if sent.act == "empty":
-        moves = [decisions.Move(number, None) for number in numbers]
-        return decisions.places_move(moves=moves, sentence=f"{who} moved out.", **options)
+        return decisions.emptying(numbers)
+    who = " and ".join(f"S-{number}" for number in numbers)
     if sent.act == "move":
         if sent.room is None:
             raise Problem(422, "room is missing.")
@@ -102,16 +129,17 @@ def _act(request: Request, placement: Placement, sent: shapes.NewRoomDecision) -
         if room is None:
             raise HousingError(f"There is no such room in {placement.buildings.name}.")
         moves = [decisions.Move(number, room.pk) for number in numbers]
-        return decisions.places_move(moves=moves, sentence=f"{who} moved to {room}.", **options)
-    places = [find_place(placement, number) for number in numbers]
-    if len(places) != 2 or any(place is None for place in places):
+        return decisions.moving(moves, f"{who} moved to {room}.")
+    found = [find_place(placement, number) for number in numbers]
+    places = [place for place in found if place is not None]
+    if len(numbers) != 2 or len(places) != 2:
         raise HousingError("A swap takes two students of this placement.")
     first, second = places
     moves = [
         decisions.Move(first.number, second.room_id),
         decisions.Move(second.number, first.room_id),
     ]
-    return decisions.places_move(moves=moves, sentence=f"{who} swapped rooms.", **options)
+    return decisions.moving(moves, f"{who} swapped rooms.")
 
 
 @endpoint(
@@ -122,21 +150,19 @@ def _act(request: Request, placement: Placement, sent: shapes.NewRoomDecision) -
     body=shapes.NewTurn,
 )
 def reorder_waiting(request: Request, placement_id: UUID) -> Sentence:
-    """Put somebody without a bed first on the waiting list, or last."""
+    """Move a student without a bed to the start or the end of the waiting list."""
     found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewTurn)
     number = read_students([sent.student])[0]
-    sentence = turn_change(
-        user=request.user, placement=found, number=number, is_first=sent.is_first
-    )
-    return Sentence(sentence=sentence)
+    event = turn_change(user=request.user, placement=found, number=number, is_first=sent.is_first)
+    return Sentence(sentence=event.sentence)
 
 
 @endpoint("GET", "/placements/{placement_id}/events", tag=TAG, summary="List changes", query=Paging)
 def list_events(request: Request, placement_id: UUID) -> Page[Event]:
-    """Return what staff changed, newest first."""
+    """Return every event of a placement, newest first."""
     found = find_placement(request, placement_id)
-    return page_of(request, found.events.select_related("user"), Event)
+    return page_of(request, light(found.events.all(), "user"), Event)
 
 
 @endpoint(
@@ -144,10 +170,15 @@ def list_events(request: Request, placement_id: UUID) -> Page[Event]:
     "/placements/{placement_id}/events/{event_id}/undo",
     tag=TAG,
     summary="Undo a change",
+    description="Refused when somebody changed the same students or rooms since. Undo that "
+    "changes the beds of a published placement is refused with 409 unless confirmed is the number "
+    "of students concerned, which the refusal names.",
+    body=shapes.Confirmed,
 )
 def undo_event(request: Request, placement_id: UUID, event_id: int) -> Sentence:
-    """Put back what one change did, if nothing else touched those places since."""
+    """Undo one event."""
     found = find_placement(request, placement_id)
     event = get_or_404(found.events.all(), event_id)
-    sentence = decision_undo(user=request.user, placement=found, event=event)
+    confirmed = read_body(request, shapes.Confirmed).confirmed
+    sentence = decision_undo(user=request.user, placement=found, event=event, confirmed=confirmed)
     return Sentence(sentence=sentence)

@@ -1,4 +1,4 @@
-"""Image sets and their files."""
+"""Endpoints for image sets and their files."""
 
 from uuid import UUID
 
@@ -24,14 +24,14 @@ from webapp.segmentation.services.image_sets import (
     image_set_purge,
     mask_pair,
 )
-from webapp.segmentation.services.uploads import upload_take_all
+from webapp.segmentation.services.uploads import UploadChoices, upload_take_all
 
 TAG = "Image sets"
 
 
 @endpoint("GET", "/image-sets", tag=TAG, summary="List sets", query=Paging)
 def list_image_sets(request: Request) -> Page[shapes.ImageSet]:
-    """Return the organisation's sets, newest first."""
+    """Return the organisation's image sets, newest first."""
     return page_of(request, image_sets_of(request.user), shapes.ImageSet, count_files)
 
 
@@ -44,7 +44,7 @@ def list_image_sets(request: Request) -> Page[shapes.ImageSet]:
     status=201,
 )
 def create_image_set(request: Request) -> shapes.ImageSet:
-    """Make an empty set."""
+    """Create an empty image set."""
     sent = read_body(request, shapes.NewImageSet)
     image_set = image_set_create(user=request.user, name=sent.name, foreground=sent.foreground)
     return shapes.ImageSet.model_validate(image_set_of(request.user, image_set.pk))
@@ -57,13 +57,13 @@ def create_image_set(request: Request) -> shapes.ImageSet:
     summary="Look at a set",
 )
 def get_image_set(request: Request, set_id: UUID) -> shapes.ImageSet:
-    """Return one set."""
+    """Return one image set."""
     return shapes.ImageSet.model_validate(image_set_of(request.user, set_id))
 
 
 @endpoint("DELETE", "/image-sets/{set_id}", tag=TAG, summary="Delete a set", status=204)
 def purge_image_set(request: Request, set_id: UUID) -> None:
-    """Delete a set, its files and what was predicted of them, for good."""
+    """Delete an image set, its files and its predictions, for good."""
     image_set_purge(user=request.user, image_set=get_owned_or_404(ImageSet, request.user, set_id))
 
 
@@ -75,7 +75,7 @@ def purge_image_set(request: Request, set_id: UUID) -> None:
     query=shapes.FileQuery,
 )
 def list_image_files(request: Request, set_id: UUID) -> Page[shapes.ImageFile]:
-    """Return the files of a set by name."""
+    """Return the files of an image set by name."""
     files = get_owned_or_404(ImageSet, request.user, set_id).files.select_related("mask")
     role = read_query(request, shapes.FileQuery).role
     return page_of(request, files.filter(role=role) if role else files, shapes.ImageFile)
@@ -87,12 +87,20 @@ def list_image_files(request: Request, set_id: UUID) -> Page[shapes.ImageFile]:
     tag=TAG,
     summary="Upload pictures, masks or a ZIP",
     description="A result per file: one bad file never fails the others. NAME.mask.png is the mask "
-    "of NAME.*; so is NAME.png beside NAME.jpg. A file of a name that is there replaces it.",
-    form={"file": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+    "of NAME.*; so is NAME.png beside NAME.jpg. A file of a name that is there replaces it. Of two "
+    "files of one name in one request only the first is taken.",
+    form={
+        "file": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        "encoding": {
+            "type": "string",
+            "description": "encoding of the names in a ZIP that does not state it: one of those "
+            "that the refusal of the ZIP lists",
+        },
+    },
     required=("file",),
 )
 def upload_image_files(request: Request, set_id: UUID) -> shapes.UploadResults:
-    """Take files into a set."""
+    """Add files to an image set."""
     image_set = get_owned_or_404(ImageSet, request.user, set_id)
     files = request.FILES.getlist("file")
     if not files:
@@ -103,8 +111,14 @@ def upload_image_files(request: Request, set_id: UUID) -> shapes.UploadResults:
             outcome=result.outcome,
             sentence=result.sentence,
             id=result.file_id or None,
+            encodings=result.encodings,
         )
-        for result in upload_take_all(user=request.user, image_set=image_set, files=files)
+        for result in upload_take_all(
+            user=request.user,
+            image_set=image_set,
+            files=files,
+            choices=UploadChoices(encoding=request.POST.get("encoding", "")),
+        )
     ]
     return shapes.UploadResults(results=results)
 
@@ -116,7 +130,7 @@ def upload_image_files(request: Request, set_id: UUID) -> shapes.UploadResults:
     summary="Look at a file",
 )
 def get_image_file(request: Request, set_id: UUID, file_id: UUID) -> shapes.ImageFile:
-    """Return one file's facts."""
+    """Return the properties of one file."""
     return shapes.ImageFile.of(image_file_of(request.user, set_id, file_id))
 
 
@@ -124,7 +138,7 @@ def get_image_file(request: Request, set_id: UUID, file_id: UUID) -> shapes.Imag
     "DELETE", "/image-sets/{set_id}/files/{file_id}", tag=TAG, summary="Remove a file", status=204
 )
 def remove_image_file(request: Request, set_id: UUID, file_id: UUID) -> None:
-    """Take a file out of its set."""
+    """Remove a file from its image set."""
     image_file_remove(user=request.user, file=image_file_of(request.user, set_id, file_id))
 
 
@@ -158,7 +172,7 @@ def get_image_content(request: Request, set_id: UUID, file_id: UUID) -> HttpResp
     summary="Unpair a mask",
 )
 def unpair_mask(request: Request, set_id: UUID, file_id: UUID) -> shapes.ImageFile:
-    """Take a mask from its image; pairing by name leaves it alone from then on."""
+    """Unpair a mask from its image; pairing by name ignores it from then on."""
     mask = image_file_of(request.user, set_id, file_id)
     mask_pair(user=request.user, mask=mask, image=None)
     return shapes.ImageFile.of(image_file_of(request.user, set_id, file_id))
@@ -171,7 +185,7 @@ def unpair_mask(request: Request, set_id: UUID, file_id: UUID) -> shapes.ImageFi
     summary="Pair a mask with an image",
 )
 def pair_mask(request: Request, set_id: UUID, file_id: UUID, image_id: UUID) -> shapes.ImageFile:
-    """Make a mask the mask of an image of the same set."""
+    """Pair a mask with an image of the same set."""
     mask = image_file_of(request.user, set_id, file_id)
     mask_pair(user=request.user, mask=mask, image=image_file_of(request.user, set_id, image_id))
     return shapes.ImageFile.of(image_file_of(request.user, set_id, file_id))

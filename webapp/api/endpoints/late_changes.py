@@ -1,24 +1,27 @@
-"""Late changes of a placement: working them out, looking, keeping or discarding them."""
+"""Endpoints for late changes of a placement: compute, show, keep or discard them."""
 
 from typing import Literal
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase
 
 from webapp.accounts.models import Role
-from webapp.api.dispatch import read_body
+from webapp.api.dispatch import read_body, read_query
 from webapp.api.endpoints.placements import TAG, find_placement
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import late_changes as shapes
+from webapp.api.shapes.base import Page, Paging
 from webapp.api.shapes.housing import RoomDecided
 from webapp.common.selectors import get_or_404
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.exports import moves_export
 from webapp.housing.forms import read_students
-from webapp.housing.models import Placement, ProposedChange
+from webapp.housing.models import Placement, PlacementEvent, ProposedChange
 from webapp.housing.selectors.changes import explained_changes
+from webapp.housing.selectors.drafts import drafts_of
 from webapp.housing.services import changes
-from webapp.housing.services.proposed_scores import scores_after
+from webapp.housing.services.drafts import draft_confirm, draft_discard
 
 
 @endpoint(
@@ -29,15 +32,17 @@ from webapp.housing.services.proposed_scores import scores_after
     role=Role.STAFF,
 )
 def get_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
-    """Return who would move, and whether that is worked out yet; 404 when none are proposed."""
+    """Return the proposed moves and the state of their job; 404 if no changes are proposed."""
     return _change(find_placement(request, placement_id))
 
 
 def _change(placement: Placement) -> shapes.Change:
-    change = ProposedChange.objects.filter(placement=placement).select_related("placement").first()
+    change = changes.computed_change(placement)
     if change is None:
         raise Http404("No late changes are proposed.")
-    return shapes.Change.of(change, explained_changes(placement, change))
+    return shapes.Change.of(
+        change, explained_changes(placement, change), is_stale=changes.is_stale(placement, change)
+    )
 
 
 @endpoint(
@@ -50,7 +55,7 @@ def _change(placement: Placement) -> shapes.Change:
     status=202,
 )
 def propose_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
-    """Work out who would move, at a price of a move."""
+    """Compute the late changes for a given price of a move."""
     found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewChange)
     changes.change_propose(
@@ -68,17 +73,76 @@ def propose_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
     "/placements/{placement_id}/late-changes/{change_id}/keep",
     tag=TAG,
     summary="Keep late changes",
-    description="All or none. Refused with 409 when the placement changed since.",
+    description="All or none. Refused with 409 when somebody changed the same students or rooms "
+    "since.",
 )
 def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> RoomDecided:
-    """Put everybody where the proposed changes say."""
+    """Move all students as the proposed changes say."""
     found = find_placement(request, placement_id)
-    get_or_404(ProposedChange.objects.filter(placement=found), change_id)
-    event = changes.change_keep(
-        user=request.user, placement=found, change_id=change_id, scores=scores_after(found)
+    get_or_404(changes.computed_changes(found), change_id)
+    event = changes.change_keep(user=request.user, placement=found, change_id=change_id)
+    return _decided(event)
+
+
+def _decided(event: PlacementEvent) -> RoomDecided:
+    return RoomDecided(sentence=event.sentence, event=event.pk, draft=None, version=event.version)
+
+
+def _drafts(placement: Placement) -> QuerySet[ProposedChange]:
+    drafts = ProposedChange.objects.filter(placement=placement, is_by_hand=True)
+    return drafts.select_related("placement", "owner")
+
+
+@endpoint(
+    "GET",
+    "/placements/{placement_id}/drafts",
+    tag=TAG,
+    summary="List drafts of late changes by hand",
+    description="Changes to a published placement that wait for confirmation: one draft for each "
+    "member of staff.",
+    query=Paging,
+    role=Role.STAFF,
+)
+def list_drafts(request: Request, placement_id: UUID) -> Page[shapes.Draft]:
+    """Return the drafts by hand with all students concerned."""
+    found, query = find_placement(request, placement_id), read_query(request, Paging)
+    views = drafts_of(found, request.user)
+    return Page[shapes.Draft](
+        items=[shapes.Draft.of(view) for view in views[query.offset : query.offset + query.limit]],
+        total=len(views),
+        limit=query.limit,
+        offset=query.offset,
     )
-    found.refresh_from_db()
-    return RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/drafts/{draft_id}/confirm",
+    tag=TAG,
+    summary="Confirm a draft of late changes",
+    description="All or none. Refused with 409 unless people is the number of students concerned, "
+    "or when somebody changed one of these students or rooms since the version given.",
+    body=shapes.ConfirmedDraft,
+)
+def confirm_draft(request: Request, placement_id: UUID, draft_id: int) -> RoomDecided:
+    """Make the moves of a draft by hand."""
+    draft = get_or_404(_drafts(find_placement(request, placement_id)), draft_id)
+    sent = read_body(request, shapes.ConfirmedDraft)
+    event = draft_confirm(user=request.user, draft=draft, people=sent.people, version=sent.version)
+    return _decided(event)
+
+
+@endpoint(
+    "DELETE",
+    "/placements/{placement_id}/drafts/{draft_id}",
+    tag=TAG,
+    summary="Discard a draft of late changes",
+    status=204,
+)
+def discard_draft(request: Request, placement_id: UUID, draft_id: int) -> None:
+    """Discard a draft by hand; nothing moves."""
+    draft = get_or_404(_drafts(find_placement(request, placement_id)), draft_id)
+    draft_discard(user=request.user, draft=draft)
 
 
 @endpoint(
@@ -86,17 +150,17 @@ def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> R
     "/placements/{placement_id}/late-changes/moves/{file_format}",
     tag=TAG,
     summary="Take the list of moves",
-    description="Who would move, from where, to where and why, with original ids; leaves an audit "
-    "line.",
+    description="The students who would move, from where, to where and why, with original ids. "
+    "Leaves an audit line.",
     media_type="text/csv",
     changes=True,
 )
 def get_moves_file(
     request: Request, placement_id: UUID, file_format: Literal["csv", "xlsx"]
 ) -> HttpResponseBase:
-    """Send who would move in the late changes that are proposed."""
+    """Send a file of the moves in the proposed late changes."""
     found = find_placement(request, placement_id)
-    change = ProposedChange.objects.filter(placement=found).first()
+    change = changes.computed_change(found)
     if change is None or file_format not in ("csv", "xlsx"):
         raise Http404("No late changes are proposed.")
     data, kind = moves_export(
@@ -117,5 +181,5 @@ def get_moves_file(
     status=204,
 )
 def discard_late_changes(request: Request, placement_id: UUID) -> None:
-    """Forget proposed changes; nothing moves."""
+    """Discard proposed changes; nothing moves."""
     changes.change_discard(user=request.user, placement=find_placement(request, placement_id))

@@ -1,4 +1,4 @@
-"""Letters: writing them, looking at them, sending them, what became of them."""
+"""Endpoints for letters: write, preview and send them, and read their delivery."""
 
 from typing import Any, Literal
 from uuid import UUID
@@ -14,6 +14,7 @@ from webapp.api.shapes import letters as shapes
 from webapp.api.shapes.base import Page, Paging, Sentence
 from webapp.api.shapes.housing import SeenVersion
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.student_files import left_out_words
 from webapp.common.formats import counted
 from webapp.common.parameters import digits_of
 from webapp.common.selectors import get_owned_or_404, owned_by
@@ -37,26 +38,26 @@ ONE = "/placements/{placement_id}/letters/{letter_id}"
 
 @endpoint("GET", "/letters", tag=TAG, summary="List letters", query=Paging, role=Role.STAFF)
 def list_letters(request: Request) -> Page[shapes.Letter]:
-    """Return the organisation's templates of letters, by name."""
+    """Return the organisation's letter templates, by name."""
     return page_of(request, owned_by(LetterTemplate, request.user), shapes.Letter)
 
 
 @endpoint("POST", "/letters", tag=TAG, summary="Write a letter", body=shapes.NewLetter, status=201)
 def create_letter(request: Request) -> shapes.Letter:
-    """Write a template; a field that there is not is refused with the nearest that there is."""
+    """Create a letter template; an unknown field is refused with the nearest known one."""
     sent = read_body(request, shapes.NewLetter)
     return shapes.Letter.of(template_save(user=request.user, template=None, **sent.model_dump()))
 
 
 @endpoint("GET", "/letters/{letter_id}", tag=TAG, summary="Look at a letter", role=Role.STAFF)
 def get_letter(request: Request, letter_id: UUID) -> shapes.Letter:
-    """Return one template."""
+    """Return one letter template."""
     return shapes.Letter.of(get_owned_or_404(LetterTemplate, request.user, letter_id))
 
 
 @endpoint("PUT", "/letters/{letter_id}", tag=TAG, summary="Change a letter", body=shapes.NewLetter)
 def change_letter(request: Request, letter_id: UUID) -> shapes.Letter:
-    """Change a template; letters that went out stay as they were."""
+    """Change a letter template; sent letters stay as they were."""
     found = get_owned_or_404(LetterTemplate, request.user, letter_id)
     sent = read_body(request, shapes.NewLetter)
     return shapes.Letter.of(template_save(user=request.user, template=found, **sent.model_dump()))
@@ -64,7 +65,7 @@ def change_letter(request: Request, letter_id: UUID) -> shapes.Letter:
 
 @endpoint("DELETE", "/letters/{letter_id}", tag=TAG, summary="Remove a letter", status=204)
 def delete_letter(request: Request, letter_id: UUID) -> None:
-    """Remove a template of which no letter went out."""
+    """Delete a letter template that was never sent."""
     found = get_owned_or_404(LetterTemplate, request.user, letter_id)
     template_remove(user=request.user, template=found, typed_name=found.name)
 
@@ -79,7 +80,7 @@ def _options(request: Request, placement_id: UUID, letter_id: UUID) -> dict[str,
 
 @endpoint("GET", ONE, tag=TAG, summary="Look at a sending", role=Role.STAFF)
 def get_sending(request: Request, placement_id: UUID, letter_id: UUID) -> shapes.Sending:
-    """Return who is due, what stands in the way, and what became of those sent."""
+    """Return the students who are due, the problems, and the delivery of sent letters."""
     found = _options(request, placement_id, letter_id)
     recipients = recipients_of(**found)
     due = services.letters_due(found["template"], recipients)
@@ -103,7 +104,7 @@ def get_sending(request: Request, placement_id: UUID, letter_id: UUID) -> shapes
 def list_sent_letters(
     request: Request, placement_id: UUID, letter_id: UUID
 ) -> Page[shapes.SentLetter]:
-    """Return every letter of a template and placement with what became of it."""
+    """Return every letter of a template and placement with its delivery."""
     found = _options(request, placement_id, letter_id)
     letters = found["template"].letters.filter(placement=found["placement"])
     return page_of(request, letters.select_related("student").defer("text"), shapes.SentLetter)
@@ -118,7 +119,7 @@ def list_sent_letters(
     role=Role.STAFF,
 )
 def preview_letter(request: Request, placement_id: UUID, letter_id: UUID) -> shapes.LetterPreview:
-    """Return a letter as a student would read it."""
+    """Return a letter as one student would read it."""
     found = _options(request, placement_id, letter_id)
     student = read_query(request, shapes.PreviewQuery).student
     recipient = _recipient(found, student)
@@ -144,8 +145,9 @@ def _recipient(found: dict[str, Any], student: str) -> Recipient:
     f"{ONE}/send",
     tag=TAG,
     summary="Send letters",
-    description="To everybody with a room and an e-mail who was not told of the present place by "
-    "this letter. Refused with 409 when the placement changed since the version given.",
+    description="Queue the letter to students with a room and an e-mail address who have not "
+    "received it for their present place. "
+    "Refused with 409 when the placement changed since the version given.",
     body=SeenVersion,
     status=202,
     role=Role.ADMINISTRATOR,
@@ -167,7 +169,7 @@ def send_letters(request: Request, placement_id: UUID, letter_id: UUID) -> Sente
     role=Role.ADMINISTRATOR,
 )
 def retry_letters(request: Request, placement_id: UUID, letter_id: UUID) -> Sentence:
-    """Queue again what failed, bounced or was stopped, to the addresses of now."""
+    """Queue failed, bounced and stopped letters again, to the current addresses."""
     found = _options(request, placement_id, letter_id)
     count = services.letters_retry(user=request.user, **found)
     return Sentence(sentence=services.sent_in_words(count))
@@ -183,7 +185,7 @@ def stop_letters(request: Request, placement_id: UUID, letter_id: UUID) -> Sente
 
 @endpoint("POST", f"{ONE}/test", tag=TAG, summary="Send a test", body=shapes.NewTest)
 def test_letter(request: Request, placement_id: UUID, letter_id: UUID) -> Sentence:
-    """Send the letter of one student to oneself."""
+    """Send the letter of one student to the token's person."""
     found = _options(request, placement_id, letter_id)
     sent = read_body(request, shapes.NewTest)
     recipient = _recipient(found, sent.student)
@@ -198,7 +200,7 @@ def test_letter(request: Request, placement_id: UUID, letter_id: UUID) -> Senten
 
 @endpoint("POST", f"{ONE}/bounces", tag=TAG, summary="Note bounces", body=shapes.NewBounces)
 def note_bounces(request: Request, placement_id: UUID, letter_id: UUID) -> Sentence:
-    """Mark sent letters whose addresses came back."""
+    """Mark sent letters whose addresses bounced."""
     found = _options(request, placement_id, letter_id)
     addresses = read_body(request, shapes.NewBounces).addresses
     count = services.letters_bounced(user=request.user, addresses=addresses, **found)
@@ -238,13 +240,17 @@ def get_letters_file(
     required=("file",),
 )
 def import_addresses(request: Request, cohort_id: UUID) -> Sentence:
-    """Take e-mails and names of a cohort from a file."""
+    """Import e-mail addresses and names of a cohort from a file."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     file = request.FILES.get("file")
     if file is None:
         raise Problem(400, "Send a CSV or XLSX file in the multipart field “file”.")
     kept, strangers = addresses_import(
-        user=request.user, cohort=cohort, filename=file.name, size=file.size, read=file.read
+        user=request.user,
+        cohort=cohort,
+        filename=file.name or "",
+        size=file.size or 0,
+        read=file.read,
     )
-    rest = f"; {counted(strangers, 'row')} of nobody left out" if strangers else ""
+    rest = left_out_words(strangers)
     return Sentence(sentence=f"{counted(kept, 'student')} found{rest}.")

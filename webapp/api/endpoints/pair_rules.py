@@ -1,4 +1,4 @@
-"""Rules and swaps of a proposal of pairs, undone as on its page, and checks of models."""
+"""Endpoints for rules and swaps of a proposal of pairs, undo, and checks of models."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ TAG = "Proposals"
 
 
 def _number(text: str) -> int:
-    """Return the number of the student whom an id on screen names; 0 for no text."""
+    """Return the number in a student's id on screen; 0 for empty text."""
     number = whole_number(digits_of(text.strip()))
     if text.strip() and number is None:
         raise DecisionError(f"“{text[:20]}” is not an id on screen, such as S-1042.")
@@ -39,7 +39,7 @@ def _number(text: str) -> int:
     body=shapes.NewRule,
 )
 def change_rule(request: Request, proposal_id: UUID) -> Event:
-    """Change one rule; what it did can be undone."""
+    """Change one rule; the change can be undone."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     sent = read_body(request, shapes.NewRule)
     event = rule_change(
@@ -60,7 +60,7 @@ def change_rule(request: Request, proposal_id: UUID) -> Event:
     summary="Next-best partners of a student",
 )
 def list_partners(request: Request, proposal_id: UUID, student: str) -> shapes.Partners:
-    """Return the three likeliest other partners, with whom each lives now."""
+    """Return the three likeliest other partners of a student, with their current roommates."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     found = swap_partners(proposal, _number(student))
     return shapes.Partners(items=[shapes.Partner.of(partner) for partner in found])
@@ -74,7 +74,7 @@ def list_partners(request: Request, proposal_id: UUID, student: str) -> shapes.P
     query=shapes.PartnerQuery,
 )
 def look_at_swap(request: Request, proposal_id: UUID, student: str) -> shapes.Swap:
-    """Return both pairs that a swap would make, and what it changes."""
+    """Return both pairs that a swap would make, and the change of scores."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     partner = read_query(request, shapes.PartnerQuery).partner
     return shapes.Swap.of(swap_offer(proposal, _number(student), _number(partner)))
@@ -104,7 +104,7 @@ def swap_pairs(request: Request, proposal_id: UUID) -> Event:
 
 @endpoint("GET", "/proposals/{proposal_id}/events", tag=TAG, summary="List decisions", query=Paging)
 def list_pair_events(request: Request, proposal_id: UUID) -> Page[Event]:
-    """Return what staff decided, newest first."""
+    """Return the decisions of staff, newest first."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     return page_of(request, proposal.events.select_related("user"), Event)
 
@@ -113,7 +113,7 @@ def list_pair_events(request: Request, proposal_id: UUID) -> Page[Event]:
     "POST", "/proposals/{proposal_id}/events/{event_id}/undo", tag=TAG, summary="Undo a decision"
 )
 def undo_pair_event(request: Request, proposal_id: UUID, event_id: int) -> Sentence:
-    """Put back what one decision did, if nothing changed it since."""
+    """Undo one decision if nothing else has changed its pairs since."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     event = get_or_404(proposal.events.all(), event_id)
     sentence = decision_undo(user=request.user, proposal=proposal, event=event)

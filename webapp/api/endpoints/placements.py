@@ -1,9 +1,9 @@
-"""Placements: starting, progress, rules, publishing, rosters."""
+"""Endpoints for placements: start, progress, rules, publishing, rosters."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from django.db.models import Count, Q
+from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.http import Http404, HttpResponse, HttpResponseBase
 
 from webapp.accounts.models import Role
@@ -18,27 +18,36 @@ from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import SHAPES, rooms_export, roster_export
 from webapp.housing.forms import default_rules
-from webapp.housing.models import BuildingList, Placement
+from webapp.housing.models import BuildingList, Placement, PlacementVersion, VersionOrigin
 from webapp.housing.services import placements as services
+from webapp.housing.services.publication import placement_publish, placement_unpublish
 from webapp.jobs.services import job_cancel
 from webapp.matching.models import LearnedModel
+
+if TYPE_CHECKING:
+    from webapp.api.shapes.housing import CountedPlacement
 
 TAG = "Placements"
 
 
 def _counted(request: Request) -> Any:
     here = Q(places__has_left=False)
+    runs = PlacementVersion.objects.filter(placement=OuterRef("pk"), origin=VersionOrigin.RUN)
+    undecided = runs.filter(used_at=None, discarded_at=None)
     return (
         owned_by(Placement, request.user)
         .select_related("cohort", "model", "job", "buildings")
         .annotate(
             n_people=Count("places", filter=here),
             n_placed=Count("places", filter=here & Q(places__room__isnull=False)),
+            current_number=F("current__number"),
+            last_run=Subquery(runs.order_by("-number").values("number")[:1]),
+            undecided_run=Subquery(undecided.order_by("-number").values("number")[:1]),
         )
     )
 
 
-def find_placement(request: Request, key: UUID) -> Placement:
+def find_placement(request: Request, key: UUID) -> "CountedPlacement":
     """Return a placement of the organisation with its counts, or answer 404."""
     return get_owned_or_404(_counted(request), request.user, key)
 
@@ -64,7 +73,7 @@ def list_placements(request: Request) -> Page[shapes.Placement]:
     status=202,
 )
 def create_placement(request: Request) -> shapes.Placement:
-    """Create a placement and start working it out."""
+    """Create a placement and start computing it."""
     sent = read_body(request, shapes.NewPlacement)
     cohort = get_owned_or_404(Cohort, request.user, sent.cohort)
     placement = services.placement_create(
@@ -73,14 +82,15 @@ def create_placement(request: Request) -> shapes.Placement:
         cohort=cohort,
         buildings=get_owned_or_404(BuildingList, request.user, sent.buildings),
         model=get_owned_or_404(LearnedModel, request.user, sent.model),
-        rules=sent.rules.to_rules() if sent.rules else default_rules(cohort),
+        rules=sent.rules.to_rules(cohort) if sent.rules else default_rules(cohort),
+        seed=sent.seed,
     )
     return _answer(request, placement)
 
 
 @endpoint("GET", "/placements/{placement_id}", tag=TAG, summary="Look at a placement")
 def get_placement(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Return one placement with its figures, and what clashes."""
+    """Return one placement with its figures and its clashing rules."""
     return shapes.Placement.of(find_placement(request, placement_id))
 
 
@@ -93,7 +103,7 @@ def get_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     role=Role.ADMINISTRATOR,
 )
 def delete_placement(request: Request, placement_id: UUID) -> None:
-    """Remove a placement with the history of every bed, for good."""
+    """Delete a placement with its versions and history, for good, unless it is published."""
     found = find_placement(request, placement_id)
     services.placement_delete(user=request.user, placement=found, typed_name=found.name)
 
@@ -106,7 +116,7 @@ def delete_placement(request: Request, placement_id: UUID) -> None:
     body=shapes.NewName,
 )
 def rename_placement(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Give a placement another name."""
+    """Change the name of a placement."""
     found = find_placement(request, placement_id)
     name = read_body(request, shapes.NewName).name
     services.placement_rename(user=request.user, placement=found, name=name)
@@ -117,19 +127,30 @@ def rename_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     "POST",
     "/placements/{placement_id}/compute",
     tag=TAG,
-    summary="Place again around who is locked",
+    summary="Compute another version",
+    description="Locked students stay. The rooms do not change before the version is used, at "
+    "/versions. The search starts from the best rooms that there are, so that a second run with "
+    "more seconds goes on from the first.",
+    body=shapes.NewRun,
     status=202,
 )
 def compute_placement(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Queue the job that works the rooms out again."""
+    """Queue the job that computes the rooms again as a new version."""
     found = find_placement(request, placement_id)
-    services.placement_compute(user=request.user, placement=found)
+    sent = read_body(request, shapes.NewRun)
+    services.placement_compute(
+        user=request.user,
+        placement=found,
+        seconds=sent.seconds,
+        with_needs=sent.count_needs,
+        seed=sent.seed,
+    )
     return _answer(request, found)
 
 
 @endpoint("POST", "/placements/{placement_id}/cancel", tag=TAG, summary="Stop working rooms out")
 def cancel_placement(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Ask the job of a placement to stop; rooms that there are stay."""
+    """Ask the job of a placement to stop; the rooms stay as they are."""
     found = find_placement(request, placement_id)
     if found.job is None:
         raise HousingError(f"{found.name} has no job to stop.")
@@ -142,14 +163,15 @@ def cancel_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     "/placements/{placement_id}/rules",
     tag=TAG,
     summary="Set other rules",
-    description="Works the rooms out again under them. Refused for a published placement.",
+    description="Computes a version under them; rooms and rules change once that version is used, "
+    "at /versions. Refused for a published placement.",
     body=shapes.Rules,
     status=202,
 )
 def set_rules(request: Request, placement_id: UUID) -> shapes.Placement:
     """Set the rules of a placement and queue its job."""
     found = find_placement(request, placement_id)
-    rules = read_body(request, shapes.Rules).to_rules()
+    rules = read_body(request, shapes.Rules).to_rules(found.cohort)
     services.rules_change(user=request.user, placement=found, rules=rules)
     return _answer(request, found)
 
@@ -164,9 +186,9 @@ def set_rules(request: Request, placement_id: UUID) -> shapes.Placement:
     status=202,
 )
 def copy_placement(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Copy a placement under other rules and queue its job."""
+    """Copy a placement with other rules and queue its job."""
     found = find_placement(request, placement_id)
-    rules = read_body(request, shapes.Rules).to_rules()
+    rules = read_body(request, shapes.Rules).to_rules(found.cohort)
     copy = services.placement_copy(user=request.user, placement=found, rules=rules)
     return _answer(request, copy)
 
@@ -181,7 +203,7 @@ def copy_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     status=202,
 )
 def relearn_placement(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Copy a placement under learned weights and queue its job."""
+    """Copy a placement with learned weights and queue its job."""
     found = find_placement(request, placement_id)
     return _answer(request, services.placement_relearn(user=request.user, placement=found))
 
@@ -195,7 +217,7 @@ def relearn_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     status=202,
 )
 def solve_clashes(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Leave requests out, release locks or allow pairs of one clash, or of all; place again."""
+    """Leave out requests, release locks or allow pairs of one clash or all; place again."""
     found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewSolution)
     services.clashes_solve(user=request.user, placement=found, clash=sent.clash, leave=sent.leave)
@@ -207,16 +229,16 @@ def solve_clashes(request: Request, placement_id: UUID) -> shapes.Placement:
     "/placements/{placement_id}/publish",
     tag=TAG,
     summary="Publish a placement",
-    description="The cohort's other placement is published no more. Refused with 409 when the "
-    "placement changed since the version given.",
+    description="The cohort's other placement is published no more. Refused with 409 when anybody "
+    "got another bed since the version given.",
     body=shapes.SeenVersion,
     role=Role.ADMINISTRATOR,
 )
 def publish_placement(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Make a placement the one that students get."""
+    """Publish a placement to its students."""
     found = find_placement(request, placement_id)
     version = read_body(request, shapes.SeenVersion).version
-    services.placement_publish(user=request.user, placement=found, version=version)
+    placement_publish(user=request.user, placement=found, version=version)
     return _answer(request, found)
 
 
@@ -224,13 +246,17 @@ def publish_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     "POST",
     "/placements/{placement_id}/unpublish",
     tag=TAG,
-    summary="Take a publication back",
+    summary="Withdraw a publication",
+    description="The rooms stay as a draft. Refused with 409 unless people is the number of "
+    "students who have a published bed.",
+    body=shapes.SeenPeople,
     role=Role.ADMINISTRATOR,
 )
 def unpublish_placement(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Take a publication back; nothing else changes."""
+    """Withdraw a publication, after the number of published beds is confirmed."""
     found = find_placement(request, placement_id)
-    services.placement_unpublish(user=request.user, placement=found)
+    people = read_body(request, shapes.SeenPeople).people
+    placement_unpublish(user=request.user, placement=found, people=people)
     return _answer(request, found)
 
 
@@ -255,7 +281,7 @@ def get_roster(
         "user": request.user,
         "placement": found,
         "file_format": file_format,
-        "exact": query.ids != "safe",
+        "exact": query.ids == "exact",
     }
     if query.by == "room":
         data, kind = rooms_export(**options)

@@ -1,4 +1,4 @@
-"""Predictions of image sets and their files."""
+"""Endpoints for predictions of image sets and their files."""
 
 from typing import Literal
 from uuid import UUID
@@ -51,7 +51,7 @@ def list_predictions(request: Request) -> Page[shapes.Prediction]:
     status=202,
 )
 def start_prediction(request: Request) -> shapes.Prediction:
-    """Queue the prediction of every image of a set."""
+    """Queue the prediction of every image of an image set."""
     sent = read_body(request, shapes.NewPrediction)
     batch = prediction_start(
         user=request.user,
@@ -69,7 +69,7 @@ def start_prediction(request: Request) -> shapes.Prediction:
     summary="Look at a prediction",
 )
 def get_prediction(request: Request, prediction_id: UUID) -> shapes.Prediction:
-    """Return one prediction with its numbers."""
+    """Return one prediction with its figures."""
     return shapes.Prediction.of(batch_of(request.user, prediction_id))
 
 
@@ -77,7 +77,7 @@ def get_prediction(request: Request, prediction_id: UUID) -> shapes.Prediction:
     "DELETE", "/predictions/{prediction_id}", tag=TAG, summary="Delete a prediction", status=204
 )
 def delete_prediction(request: Request, prediction_id: UUID) -> None:
-    """Delete masks and probabilities; images and model stay."""
+    """Delete the masks and probabilities of a prediction; images and model stay."""
     prediction_delete(user=request.user, batch=batch_of(request.user, prediction_id))
 
 
@@ -124,7 +124,7 @@ def get_predicted_file(
     media_type="application/zip",
 )
 def get_prediction_archive(request: Request, prediction_id: UUID) -> HttpResponseBase:
-    """Send a ZIP of the whole batch."""
+    """Send a ZIP of the whole prediction."""
     batch = batch_of(request.user, prediction_id)
     response = StreamingHttpResponse(batch_archive(batch), content_type="application/zip")
     exported(request, batch, response, images=batch.n_done, format="ZIP")

@@ -1,4 +1,4 @@
-"""Proposals of pairs, decisions and exports."""
+"""Endpoints for proposals of pairs, decisions and exports."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -29,7 +29,7 @@ TAG = "Proposals"
 
 
 def _proposals(proposals: Sequence[Proposal]) -> list[shapes.Proposal]:
-    """Read the proposals of a list; conflicts are told when looking at one."""
+    """Return the answers for a list of proposals, without the conflicts of each."""
     forbidden = forbidden_counts(proposals)
     return [shapes.Proposal.of(one, forbidden) for one in proposals]
 
@@ -150,7 +150,7 @@ def decide_pair(request: Request, proposal_id: UUID, pair_id: int) -> shapes.Dec
 def export_pairs(
     request: Request, proposal_id: UUID, file_format: Literal["csv", "xlsx"]
 ) -> HttpResponseBase:
-    """Send the pairs for the housing system."""
+    """Send a file of the pairs for the housing system."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     if file_format not in {"csv", "xlsx"}:
         raise Http404("There is no such format.")

@@ -1,4 +1,4 @@
-"""Checks, the report by hall, and rosters that an organisation keeps."""
+"""Endpoints for checks, the report by hall, and the rosters that an organisation keeps."""
 
 from typing import Literal
 from uuid import UUID
@@ -24,7 +24,7 @@ TAG = "Reports"
 
 @endpoint("GET", "/placements/{placement_id}/checks", tag=TAG, summary="Look at the checks")
 def get_checks(request: Request, placement_id: UUID) -> shapes.Check:
-    """Return doubt, vetoes, groups and drift; ``figures`` is empty while they are worked out."""
+    """Return uncertainty, vetoes, groups and drift; ``figures`` is empty until computed."""
     found = find_placement(request, placement_id)
     check = PlacementCheck.objects.filter(placement=found).first()
     return shapes.Check.of(check or PlacementCheck(placement=found))
@@ -39,14 +39,14 @@ def get_checks(request: Request, placement_id: UUID) -> shapes.Check:
     status=202,
 )
 def start_checks(request: Request, placement_id: UUID) -> shapes.Check:
-    """Queue the check of a placement's rooms of now."""
+    """Queue the check of a placement's current rooms."""
     found = find_placement(request, placement_id)
     return shapes.Check.of(check_start(user=request.user, placement=found))
 
 
 @endpoint("GET", "/placements/{placement_id}/report", tag=TAG, summary="Look at the report by hall")
 def get_report(request: Request, placement_id: UUID) -> shapes.Report:
-    """Return every hall with its sums; who lives in which room is told at /rooms."""
+    """Return every hall with its sums; /rooms returns the residents of each room."""
     return shapes.Report.of(_halls(request, placement_id)[1])
 
 
@@ -83,7 +83,7 @@ def list_rosters(request: Request) -> Page[shapes.Roster]:
 
 @endpoint("POST", "/rosters", tag=TAG, summary="Keep a roster", body=shapes.NewRoster, status=201)
 def keep_roster(request: Request) -> shapes.Roster:
-    """Keep the columns of a roster; the same name changes what it holds."""
+    """Store the columns of a roster; an existing name is overwritten."""
     sent = read_body(request, shapes.NewRoster)
     shape = shape_save(
         user=request.user,
@@ -96,7 +96,7 @@ def keep_roster(request: Request) -> shapes.Roster:
 
 @endpoint("DELETE", "/rosters/{roster_id}", tag=TAG, summary="Forget a roster", status=204)
 def forget_roster(request: Request, roster_id: UUID) -> None:
-    """Forget a kept roster; files that were taken stay where they are."""
+    """Delete a kept roster; downloaded files are not affected."""
     shape_remove(user=request.user, shape=get_owned_or_404(RosterShape, request.user, roster_id))
 
 
@@ -112,7 +112,7 @@ def forget_roster(request: Request, roster_id: UUID) -> None:
 def get_kept_roster(
     request: Request, placement_id: UUID, roster_id: UUID, file_format: Literal["csv", "xlsx"]
 ) -> HttpResponseBase:
-    """Send a roster by student in a kept shape."""
+    """Send a roster by student with the columns of a kept roster."""
     found = find_placement(request, placement_id)
     shape = get_owned_or_404(RosterShape, request.user, roster_id)
     if file_format not in ("csv", "xlsx"):

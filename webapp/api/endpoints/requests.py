@@ -1,4 +1,4 @@
-"""Requests, choices and needs of cohorts: files of them, what is unclear, and settling it."""
+"""Endpoints for requests, choices and needs of cohorts: import, and solving unclear ones."""
 
 from typing import Any
 from uuid import UUID
@@ -13,6 +13,7 @@ from webapp.api.shapes import housing as shapes
 from webapp.api.shapes import requests as request_shapes
 from webapp.api.shapes.base import Page, Paging, Sentence
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.student_files import left_out_words
 from webapp.common.formats import counted
 from webapp.common.selectors import get_owned_or_404
 from webapp.housing.errors import HousingError
@@ -36,12 +37,12 @@ FILE = {"type": "string", "format": "binary", "description": "CSV or XLSX with a
     "/cohorts/{cohort_id}/requests",
     tag=TAG,
     summary="List requests",
-    description="Who asked whom is shown to staff only.",
+    description="Only staff see the names of a request.",
     query=Paging,
     role=Role.STAFF,
 )
 def list_requests(request: Request, cohort_id: UUID) -> Page[shapes.RoommateWish]:
-    """Return who wants to live with whom."""
+    """Return the roommate requests of a cohort."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     rows = RoommateRequest.objects.filter(cohort=cohort).select_related("student", "target")
     return page_of(request, rows, shapes.RoommateWish)
@@ -59,7 +60,7 @@ def _file(request: Request) -> dict[str, Any]:
     "/cohorts/{cohort_id}/requests",
     tag=TAG,
     summary="Import requests",
-    description="The id of who asks, then whom they want, in one or more columns.",
+    description="A column of students, then one or more columns of their requested roommates.",
     form={"file": FILE},
     required=("file",),
 )
@@ -99,12 +100,13 @@ def match_requests(request: Request, cohort_id: UUID) -> Sentence:
     body=shapes.NewCuts,
 )
 def cut_requests(request: Request, cohort_id: UUID) -> Sentence:
-    """Leave out the requests between pairs of students, both ways."""
+    """Leave out the requests between pairs of students, in both directions."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     sent = read_body(request, shapes.NewCuts)
-    pairs = [tuple(read_students(pair)) for pair in sent.pairs]
-    if any(len(pair) != 2 for pair in pairs):
+    sets = [read_students(pair) for pair in sent.pairs]
+    if any(len(students) != 2 for students in sets):
         raise Problem(422, "pairs: two different students each.")
+    pairs = [(first, second) for first, second in sets]
     count = wishes.requests_cut(user=request.user, cohort=cohort, pairs=pairs)
     return Sentence(sentence=f"{counted(count, 'request')} left out.")
 
@@ -118,7 +120,7 @@ def cut_requests(request: Request, cohort_id: UUID) -> Sentence:
     body=shapes.NewAnswer,
 )
 def settle_request(request: Request, cohort_id: UUID, request_id: int) -> Sentence:
-    """Match a request, or leave it out."""
+    """Match a request with a student, or leave it out."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     if not RoommateRequest.objects.filter(cohort=cohort, pk=request_id).exists():
         raise Http404("There is no such request.")
@@ -143,7 +145,7 @@ def import_preferences(request: Request, cohort_id: UUID) -> Sentence:
     """Replace the choices of a cohort by those of a file."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     kept, strangers = wishes.preferences_import(user=request.user, cohort=cohort, **_file(request))
-    rest = f"; {counted(strangers, 'row')} of nobody in this cohort left out" if strangers else ""
+    rest = left_out_words(strangers)
     return Sentence(sentence=f"{counted(kept, 'choice')} imported{rest}.")
 
 
@@ -152,7 +154,7 @@ def import_preferences(request: Request, cohort_id: UUID) -> Sentence:
     "/cohorts/{cohort_id}/needs",
     tag=TAG,
     summary="Import what students need",
-    description="Who has a need, and what, in words. Replaces what a file said before; the rules "
+    description="The needs of students, in words. They replace those of an earlier file; the rules "
     "of a placement say whether the column “Needs” counts.",
     form={"file": FILE},
     required=("file",),
@@ -161,7 +163,7 @@ def import_needs(request: Request, cohort_id: UUID) -> Sentence:
     """Replace the needs of a cohort by those of a file."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     kept, strangers = wishes.needs_import(user=request.user, cohort=cohort, **_file(request))
-    rest = f"; {counted(strangers, 'row')} of nobody in this cohort left out" if strangers else ""
+    rest = left_out_words(strangers)
     words = counted(kept, "student has a need", "students have needs")
     return Sentence(sentence=f"{words} now{rest}.")
 
@@ -173,7 +175,7 @@ def import_needs(request: Request, cohort_id: UUID) -> Sentence:
     summary="Count circles of requests as groups",
 )
 def close_circles(request: Request, cohort_id: UUID) -> Sentence:
-    """Count everybody who stands in a circle of requests as asked back."""
+    """Treat all requests within a circle of requests as mutual."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     made = sum(
         wishes.requests_close_circle(user=request.user, cohort=cohort, circle=circle)
@@ -189,7 +191,7 @@ def close_circles(request: Request, cohort_id: UUID) -> Sentence:
     summary="Leave out who asked for themselves",
 )
 def drop_selves(request: Request, cohort_id: UUID) -> Sentence:
-    """Leave out every request of somebody for themselves."""
+    """Leave out every request of a student for themselves."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     left = wishes.requests_drop_selves(user=request.user, cohort=cohort)
     return Sentence(sentence=f"{counted(left, 'request')} left out.")
@@ -199,11 +201,11 @@ def drop_selves(request: Request, cohort_id: UUID) -> Sentence:
     "GET",
     "/cohorts/{cohort_id}/requests/unknown",
     tag=TAG,
-    summary="List requests that name nobody for sure",
+    summary="List requests with an uncertain name",
     role=Role.STAFF,
 )
 def list_unknown_requests(request: Request, cohort_id: UUID) -> request_shapes.UnknownRequests:
-    """Return whom each may mean, and why."""
+    """Return the students that each unknown request may mean, with the reasons."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     found = unknown_names(cohort)
     return request_shapes.UnknownRequests(
@@ -219,7 +221,7 @@ def list_unknown_requests(request: Request, cohort_id: UUID) -> request_shapes.U
     body=request_shapes.NewKeeps,
 )
 def keep_requests(request: Request, cohort_id: UUID) -> Sentence:
-    """Count left out requests again, some or all."""
+    """Count left-out requests again, some or all."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     keys = read_body(request, request_shapes.NewKeeps).requests
     count = wishes.requests_keep(user=request.user, cohort=cohort, keys=keys)
@@ -230,10 +232,10 @@ def keep_requests(request: Request, cohort_id: UUID) -> Sentence:
     "POST",
     "/cohorts/{cohort_id}/requests/leave-out",
     tag=TAG,
-    summary="Leave out requests that are close to nobody",
+    summary="Leave out requests that match nobody",
 )
 def leave_out_requests(request: Request, cohort_id: UUID) -> Sentence:
-    """Leave out every unknown request that nobody of the cohort is close to."""
+    """Leave out every unknown request that resembles no student of the cohort."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     count = wishes.requests_leave_out(user=request.user, cohort=cohort)
     return Sentence(sentence=f"{counted(count, 'request')} left out.")
@@ -247,7 +249,7 @@ def leave_out_requests(request: Request, cohort_id: UUID) -> Sentence:
     body=request_shapes.NewSplits,
 )
 def split_groups(request: Request, cohort_id: UUID) -> Sentence:
-    """Split one group or all as proposed; the requests between the parts are left out."""
+    """Split one group or all as proposed; requests between the parts are left out."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     sent = read_body(request, request_shapes.NewSplits)
     chosen = splits_of(cohort)
@@ -270,7 +272,7 @@ def split_groups(request: Request, cohort_id: UUID) -> Sentence:
     description="By the rules of the published placement, or of the one that changed last.",
 )
 def leave_out_impossible(request: Request, cohort_id: UUID) -> Sentence:
-    """Leave out the requests among people whom no room takes together."""
+    """Leave out the requests among people whom no room can take together."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     pairs = [pair for wish in impossible_of(cohort) for pair in wish.cut]
     if not pairs:

@@ -1,4 +1,4 @@
-"""Cohorts and models of roommates."""
+"""Endpoints for cohorts and roommate models."""
 
 from typing import Any
 from uuid import UUID
@@ -47,7 +47,7 @@ def list_cohorts(request: Request) -> Page[shapes.Cohort]:
     status=201,
 )
 def import_cohort(request: Request) -> shapes.Cohort:
-    """Import a survey."""
+    """Create a cohort from a survey file."""
     draft = _draft(request)
     try:
         problems = [problem.sentence for problem in draft_preview(draft).errors]
@@ -83,12 +83,12 @@ def get_cohort(request: Request, cohort_id: UUID) -> shapes.Cohort:
     required=("file",),
 )
 def add_latecomers(request: Request, cohort_id: UUID) -> shapes.Cohort:
-    """Add the students of a file behind all others."""
+    """Add the students of a file after all others of a cohort."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     upload = request.FILES.get("file")
     if upload is None:
         raise Problem(400, "Send a CSV or XLSX file in the multipart field “file”.")
-    latecomers_import(user=request.user, cohort=cohort, size=upload.size, read=upload.read)
+    latecomers_import(user=request.user, cohort=cohort, size=upload.size or 0, read=upload.read)
     cohort.refresh_from_db()
     return shapes.Cohort.of(cohort)
 
@@ -103,7 +103,7 @@ def add_latecomers(request: Request, cohort_id: UUID) -> shapes.Cohort:
     required=("file",),
 )
 def import_pairs(request: Request, cohort_id: UUID) -> shapes.Cohort:
-    """Import who shared a room."""
+    """Import the known roommates of a cohort."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     draft = _draft(request, cohort)
     try:
@@ -122,7 +122,11 @@ def _draft(request: Request, cohort: Cohort | None = None) -> Any:
     if file is None:
         raise Problem(400, "Send a CSV or XLSX file in the multipart field “file”.")
     return draft_create(
-        user=request.user, filename=file.name, size=file.size, read=file.read, cohort=cohort
+        user=request.user,
+        filename=file.name or "",
+        size=file.size or 0,
+        read=file.read,
+        cohort=cohort,
     )
 
 
@@ -134,7 +138,7 @@ def _draft(request: Request, cohort: Cohort | None = None) -> Any:
     query=Paging,
 )
 def list_roommate_models(request: Request) -> Page[shapes.RoommateModel]:
-    """Return the organisation's models of choices, newest first."""
+    """Return the organisation's roommate models, newest first."""
     found = models_of(request.user).prefetch_related("cohorts")
     return page_of(request, found, shapes.RoommateModel)
 
@@ -149,7 +153,7 @@ def list_roommate_models(request: Request) -> Page[shapes.RoommateModel]:
     status=202,
 )
 def learn_roommate_model(request: Request) -> shapes.RoommateModel:
-    """Queue the learning of a model from past cohorts with pairs."""
+    """Queue learning a model from past cohorts with pairs."""
     sent = read_body(request, shapes.NewRoommateModel)
     cohorts = [get_owned_or_404(Cohort, request.user, key) for key in sent.cohorts]
     check_on = get_owned_or_404(Cohort, request.user, sent.check_on) if sent.check_on else None
@@ -177,7 +181,7 @@ def learn_roommate_model(request: Request) -> shapes.RoommateModel:
     status=201,
 )
 def set_roommate_model(request: Request) -> shapes.RoommateModel:
-    """Make a model of the importance that staff give each question."""
+    """Create a model from the importance that staff give each question."""
     sent = read_body(request, shapes.SetRoommateModel)
     model = model_set(
         user=request.user,
@@ -195,5 +199,5 @@ def set_roommate_model(request: Request) -> shapes.RoommateModel:
     summary="Look at a model",
 )
 def get_roommate_model(request: Request, model_id: UUID) -> shapes.RoommateModel:
-    """Return one model with its weights per question."""
+    """Return one model with its weight for each question."""
     return shapes.RoommateModel.of(get_owned_or_404(LearnedModel, request.user, model_id))

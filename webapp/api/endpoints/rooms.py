@@ -1,4 +1,4 @@
-"""Rooms of a placement, where somebody could live instead, scenarios, and the waiting list."""
+"""Endpoints for rooms of a placement, alternatives of a student, scenarios and the waiting list."""
 
 from uuid import UUID
 
@@ -28,7 +28,7 @@ from webapp.housing.selectors.scenarios import base_of, compared_placements
     query=shapes.PlacedRoomQuery,
 )
 def list_placed_rooms(request: Request, placement_id: UUID) -> Page[shapes.PlacedRoom]:
-    """Return the rooms that filters let through, in the order of the building list."""
+    """Return the rooms that match the filters, in the order of the building list."""
     found = find_placement(request, placement_id)
     query = read_query(request, shapes.PlacedRoomQuery)
     wanted = RoomFilter.of({**query.model_dump(exclude={"limit", "offset"})})
@@ -51,7 +51,7 @@ def list_placed_rooms(request: Request, placement_id: UUID) -> Page[shapes.Place
     query=Paging,
 )
 def get_room_history(request: Request, placement_id: UUID, room_id: int) -> Page[shapes.BedChange]:
-    """Return who came and who left by hand or by late changes, newest first."""
+    """Return the students who moved in or out by hand or by late changes, newest first."""
     found, query = find_placement(request, placement_id), read_query(request, Paging)
     room = get_or_404(found.buildings.rooms.all(), room_id)
     history = room_history(found, room)
@@ -76,7 +76,7 @@ def get_room_history(request: Request, placement_id: UUID, room_id: int) -> Page
     query=shapes.ChoiceQuery,
 )
 def get_choices(request: Request, placement_id: UUID, student: str) -> shapes.Choices:
-    """Return where one student could live instead."""
+    """Return the rooms and swaps that one student could have instead."""
     found, query = find_placement(request, placement_id), read_query(request, shapes.ChoiceQuery)
     number = read_students([student])[0]
     return shapes.Choices.of(choices_of(PlacementRooms(found), number, query.q[:80]))
@@ -90,7 +90,7 @@ def get_choices(request: Request, placement_id: UUID, student: str) -> shapes.Ch
     query=Paging,
 )
 def list_waiting(request: Request, placement_id: UUID) -> Page[shapes.Waiting]:
-    """Return who has no bed, in their order, with the free beds that break no rule, best first."""
+    """Return the students without a bed, in order, with the best free beds that break no rule."""
     found, query = find_placement(request, placement_id), read_query(request, Paging)
     rooms = PlacementRooms(found)
     numbers = rooms.homeless[query.offset : query.offset + query.limit]
@@ -113,7 +113,7 @@ def list_waiting(request: Request, placement_id: UUID) -> Page[shapes.Waiting]:
     query=Paging,
 )
 def list_scenarios(request: Request, cohort_id: UUID) -> Page[shapes.Scenario]:
-    """Return rules, figures and the people who would move, for each scenario."""
+    """Return each scenario's rules and figures, and the number of people who would move."""
     query = read_query(request, Paging)
     chosen, published = compared_placements(get_owned_or_404(Cohort, request.user, cohort_id))
     found = side_by_side(chosen)

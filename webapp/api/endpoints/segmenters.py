@@ -1,4 +1,4 @@
-"""Image models."""
+"""Endpoints for image models."""
 
 from uuid import UUID
 
@@ -39,7 +39,7 @@ def list_image_models(request: Request) -> Page[shapes.Segmenter]:
     status=202,
 )
 def learn_image_model(request: Request) -> shapes.Segmenter:
-    """Queue the learning of a model from the masked images of some sets."""
+    """Queue learning a model from the masked images of given image sets."""
     sent = read_body(request, shapes.NewSegmenter)
     if not sent.image_sets:
         raise Problem(422, "image_sets: choose at least one set.")
@@ -73,7 +73,7 @@ def get_image_model(request: Request, model_id: UUID) -> shapes.Segmenter:
 
 @endpoint("DELETE", "/image-models/{model_id}", tag=TAG, summary="Delete a model", status=204)
 def delete_image_model(request: Request, model_id: UUID) -> None:
-    """Delete a model and everything it predicted, for good."""
+    """Delete a model and all its predictions, for good."""
     segmenter_delete(user=request.user, segmenter=segmenter_of(request.user, model_id))
 
 
@@ -87,7 +87,7 @@ def delete_image_model(request: Request, model_id: UUID) -> None:
     media_type="application/octet-stream",
 )
 def get_image_model_file(request: Request, model_id: UUID) -> HttpResponseBase:
-    """Send the learned weights."""
+    """Send a file of the learned weights."""
     segmenter = segmenter_of(request.user, model_id)
     if not segmenter.is_ready:
         raise Http404("This model is not learned yet.")

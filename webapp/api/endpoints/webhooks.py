@@ -1,4 +1,4 @@
-"""Webhooks, for administrators: adding, changing, testing, what was delivered."""
+"""Endpoints for webhooks, for administrators: add, change, test, read deliveries."""
 
 from typing import Any
 from uuid import UUID
@@ -36,7 +36,7 @@ def list_webhooks(request: Request) -> Page[shapes.Webhook]:
     **HEAD,
 )
 def add_webhook(request: Request) -> shapes.Secret:
-    """Add an address."""
+    """Add a webhook."""
     sent = read_body(request, shapes.NewWebhook)
     made, secret = services.webhook_create(user=request.user, url=sent.url, events=sent.events)
     return shapes.Secret(id=made.pk, secret=secret)
@@ -52,7 +52,7 @@ def get_webhook(request: Request, webhook_id: UUID) -> shapes.Webhook:
     "PUT", "/webhooks/{webhook_id}", summary="Change a webhook", body=shapes.NewWebhook, **HEAD
 )
 def change_webhook(request: Request, webhook_id: UUID) -> shapes.Webhook:
-    """Change address, events or rest."""
+    """Change a webhook's URL, events or pause."""
     found = _find(request, webhook_id)
     sent = read_body(request, shapes.NewWebhook)
     changed = services.webhook_change(user=request.user, webhook=found, **sent.model_dump())
@@ -61,13 +61,13 @@ def change_webhook(request: Request, webhook_id: UUID) -> shapes.Webhook:
 
 @endpoint("DELETE", "/webhooks/{webhook_id}", summary="Remove a webhook", status=204, **HEAD)
 def remove_webhook(request: Request, webhook_id: UUID) -> None:
-    """Forget an address with what was delivered to it."""
+    """Delete a webhook with its deliveries."""
     services.webhook_remove(user=request.user, webhook=_find(request, webhook_id))
 
 
 @endpoint("POST", "/webhooks/{webhook_id}/secret", summary="Make a new secret", **HEAD)
 def renew_secret(request: Request, webhook_id: UUID) -> shapes.Secret:
-    """Make another secret; the old one signs nothing from now on."""
+    """Replace a webhook's secret; the old secret signs nothing from now on."""
     found = _find(request, webhook_id)
     secret = services.webhook_new_secret(user=request.user, webhook=found)
     return shapes.Secret(id=found.pk, secret=secret)
@@ -75,7 +75,7 @@ def renew_secret(request: Request, webhook_id: UUID) -> shapes.Secret:
 
 @endpoint("POST", "/webhooks/{webhook_id}/test", summary="Send a test", **HEAD)
 def test_webhook(request: Request, webhook_id: UUID) -> shapes.Delivery:
-    """Send a test now and return what became of it."""
+    """Send a test now and return its delivery."""
     sent = services.webhook_test(user=request.user, webhook=_find(request, webhook_id))
     return shapes.Delivery.model_validate(sent)
 
@@ -95,7 +95,7 @@ def list_deliveries(request: Request, webhook_id: UUID) -> Page[shapes.Delivery]
     **HEAD,
 )
 def repeat_delivery(request: Request, webhook_id: UUID, delivery_id: int) -> shapes.Delivery:
-    """Queue a delivery that failed once more, under the same key."""
+    """Queue a failed delivery again, under the same key."""
     delivery = get_or_404(_find(request, webhook_id).deliveries.all(), delivery_id)
     services.delivery_repeat(user=request.user, delivery=delivery)
     delivery.refresh_from_db()

@@ -1,1 +1,1 @@
-"""The shapes of what goes in and out, each written once: checks, answers and document read them."""
+"""Shapes of requests and answers, used by checks, answers and the OpenAPI document alike."""

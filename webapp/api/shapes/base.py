@@ -1,8 +1,9 @@
-"""What every shape is made of, and the one sentence that a wrong one gets."""
+"""Base classes of all shapes, and the one-sentence message for invalid input."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
+from uuid import UUID
 
 from pydantic import (
     AfterValidator,
@@ -10,26 +11,27 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PlainSerializer,
     ValidationError,
     WithJsonSchema,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, core_schema
 
 MAX_SEED = 2**31 - 1
-MAX_OFFSET = 10**9  # beyond any table, and within what a database counts to
+MAX_OFFSET = 10**9  # beyond any table, and within the integers of a database
 MAX_ROW_NUMBER = 2**63 - 1
-_SENTENCE = "sentence"  # kind of an error whose words are all there is to say
+_SENTENCE = "sentence"  # type of an error whose message is complete in itself
 
 
 class Answer(BaseModel):
-    """What an endpoint returns; read from an object whose attributes are called alike."""
+    """Base of an endpoint's answers; read from an object with attributes of the same names."""
 
     model_config = ConfigDict(extra="forbid", from_attributes=True, protected_namespaces=())
 
 
 class Body(BaseModel):
-    """What a program sends. Nothing is converted: a number in quotes is text."""
+    """Base of request bodies. Nothing is converted: a number in quotes is text."""
 
     model_config = ConfigDict(extra="ignore", strict=True, protected_namespaces=())
 
@@ -42,9 +44,9 @@ def _time_text(value: datetime) -> str:
     return value.isoformat()
 
 
-# Keys that no object can have answer like those of no object, so any text is taken for one.
+# An impossible key is answered like an unknown one, so any text is accepted as a key.
 Key = Annotated[
-    str, BeforeValidator(_key_text), WithJsonSchema({"type": "string", "format": "uuid"})
+    str | UUID, BeforeValidator(_key_text), WithJsonSchema({"type": "string", "format": "uuid"})
 ]
 
 
@@ -52,7 +54,7 @@ def _number_of_a_row(value: int) -> int:
     return value if abs(value) <= MAX_ROW_NUMBER else 0
 
 
-# Numbers that no row can have, since no column holds them, stand for those of no row.
+# Numbers that no column can hold are read as the number of no row.
 RowNumber = Annotated[int, AfterValidator(_number_of_a_row)]
 SentKey = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 Time = Annotated[
@@ -62,8 +64,21 @@ Time = Annotated[
 ]
 
 
+class OneOf:
+    """Annotation of a text that is one of several: a ``Literal`` of values known at run time."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self.values = list(values)
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Return the schema of a ``Literal`` of the values."""
+        return core_schema.literal_schema(self.values)
+
+
 def between(low: float, high: float, *, says_received: bool = True) -> tuple[Any, Any]:
-    """Return the annotations of a number within two bounds, both allowed."""
+    """Return the annotations of a number between two bounds, both included."""
 
     def check(value: Any) -> Any:
         if value is None or low <= value <= high:
@@ -87,8 +102,8 @@ class Page(Answer, Generic[T]):
     offset: int
 
     @classmethod
-    def model_parametrized_name(cls, params: tuple[type[Any], ...]) -> str:
-        """Name the page of jobs JobPage."""
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
+        """Return the name of a page's schema: JobPage for jobs."""
         return f"{params[0].__name__}Page"
 
 
@@ -103,11 +118,13 @@ def _clamped(low: int, high: int) -> BeforeValidator:
 
 
 class Paging(BaseModel):
-    """The query of every list."""
+    """Query of every list."""
 
-    limit: Annotated[int, _clamped(1, 1000)] = Field(100, description="At most so many, 1 to 1000.")
+    limit: Annotated[int, _clamped(1, 1000)] = Field(
+        100, description="Most rows in an answer, 1 to 1000."
+    )
     offset: Annotated[int, _clamped(0, MAX_OFFSET)] = Field(
-        0, description="Leave out so many from the start."
+        0, description="Number of rows to skip from the start."
     )
 
 
@@ -122,7 +139,7 @@ class Problem(BaseModel):
 
 
 class Sentence(Answer):
-    """What was done, in one sentence."""
+    """The result of an action, in one sentence."""
 
     sentence: str
 
@@ -143,7 +160,7 @@ _WORDS = {
 
 
 def sentence_of(error: ValidationError) -> str:
-    """Return the first thing that is wrong with a body or query, by the name of its field."""
+    """Return a sentence about the first error in a body or query, by the name of its field."""
     first = error.errors(include_url=False)[0]
     kind, name = first["type"], _place(first["loc"])
     if kind == _SENTENCE:
@@ -173,7 +190,7 @@ def _choices(expected: str) -> str:
 
 
 def _place(where: Sequence[int | str]) -> str:
-    """Return "rules.same[2]" of ("rules", "same", 2)."""
+    """Return a location as text: "rules.same[2]" for ("rules", "same", 2)."""
     text = ""
     for part in where:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
@@ -181,7 +198,7 @@ def _place(where: Sequence[int | str]) -> str:
 
 
 class Event(Answer):
-    """What staff did to a proposal or a placement: a decision, a swap, a changed rule."""
+    """An action of staff on a proposal or a placement: a decision, a swap, a changed rule."""
 
     id: int
     sentence: str
@@ -191,7 +208,7 @@ class Event(Answer):
 
     @classmethod
     def of(cls, event: Any) -> "Event":
-        """Read an event with its person."""
+        """Return the answer for an event with its person."""
         return cls(
             id=event.pk,
             sentence=event.sentence,

@@ -1,10 +1,11 @@
-"""Buildings, requests, placements, decisions about rooms, and rosters. Students by id on screen."""
+"""Shapes of buildings, requests, placements, decisions and rosters; students by id on screen."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key, Paging, RowNumber, SentKey, Time
+from webapp.api.shapes.base import Answer, Body, Key, OneOf, Paging, RowNumber, Seed, SentKey, Time
+from webapp.cohorts.models import Cohort
 from webapp.housing.models import (
     MAX_BEDS,
     Place,
@@ -14,10 +15,28 @@ from webapp.housing.models import (
 from webapp.housing.models import Placement as PlacementRow
 from webapp.housing.models import Room as RoomRow
 from webapp.housing.rules import DEFAULT_PRICE, DEFAULT_WISH, PlacementRules
+from webapp.housing.selectors.needs import uncounted_needs
+from webapp.housing.services.placements import left_out_of
 
-State = Literal[tuple(RoomState.values)]
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    CountedPlacement: TypeAlias = WithAnnotations[PlacementRow, "Counted"]
+
+State = Annotated[str, OneOf(RoomState.values)]
 Count = Literal["must", "wish", "no"]
+SEED = "0 to 2,147,483,647; the same input and seed give the same rooms; chosen when left out"
 StudentId = Annotated[str, Field(description="an id on screen, such as S-1042", max_length=20)]
+
+
+class Counted(TypedDict):
+    """Values that the query of a placement adds to it."""
+
+    current_number: int | None
+    undecided_run: int | None
+    last_run: int | None
+    n_people: int
+    n_placed: int
 
 
 class Buildings(Answer):
@@ -46,7 +65,7 @@ class Room(Answer):
 
 
 class NewRoom(Body):
-    """A room to be added, or what a room is to be."""
+    """A room to add, or the new values of a room."""
 
     hall: str = Field(max_length=80)
     name: str = Field(max_length=40)
@@ -58,7 +77,7 @@ class NewRoom(Body):
     note: str = Field("", max_length=120)
 
     def values(self) -> dict[str, Any]:
-        """Return what the service takes."""
+        """Return the values as the service takes them."""
         return {
             "hall": " ".join(self.hall.split()),
             "floor": " ".join(self.floor.split()),
@@ -72,20 +91,20 @@ class NewRoom(Body):
 
 
 class RoomQuery(Paging):
-    """Which rooms of a list."""
+    """Query for the rooms of a building list."""
 
     hall: str = Field("", description="of this hall only")
     q: str = Field("", description="whose name or hall holds these words")
 
 
 class NewName(Body):
-    """Another name."""
+    """A new name."""
 
     name: str = Field(max_length=120)
 
 
 class RoommateWish(Answer):
-    """Who asked to live with whom."""
+    """A roommate request."""
 
     id: int
     student: str
@@ -96,7 +115,7 @@ class RoommateWish(Answer):
 
     @classmethod
     def of(cls, request: RoommateRequest) -> "RoommateWish":
-        """Read a request."""
+        """Return the answer for a request."""
         return cls(
             id=request.pk,
             student=request.student.label,
@@ -108,13 +127,13 @@ class RoommateWish(Answer):
 
 
 class NewAnswer(Body):
-    """Whom a request means; blank leaves it out."""
+    """The student that a request means; blank leaves the request out."""
 
     student: str = Field("", max_length=200)
 
 
 class NewCuts(Body):
-    """Requests to be left out, as pairs of students, both ways."""
+    """Requests to leave out, as pairs of students, in both directions."""
 
     pairs: list[Annotated[list[StudentId], Field(min_length=2, max_length=2)]] = Field(
         min_length=1, max_length=1000
@@ -122,13 +141,16 @@ class NewCuts(Body):
 
 
 class Rules(Body):
-    """What must hold in every room, and what is counted as a wish."""
+    """Conditions that hold in every room, and preferences to count."""
 
     model_config = Body.model_config | {"extra": "forbid", "from_attributes": True}
 
     designation: str = Field("", description="column that a room's designation is a value of")
     same: list[str] = Field(default=[], description="columns in which roommates agree")
-    needs: list[str] = Field(default=[], description="columns that say what a student needs")
+    needs: list[str] | None = Field(
+        default=None,
+        description="columns that say what a student needs; every one of the cohort's if left out",
+    )
     mutual: Count = "must"
     one_sided: Count = "wish"
     wish: float = Field(DEFAULT_WISH, description="what an honoured wish is worth, score")
@@ -137,23 +159,47 @@ class Rules(Body):
 
     @classmethod
     def of_rules(cls, rules: PlacementRules) -> "Rules":
-        """Read the rules of a placement."""
+        """Return the answer for the rules of a placement."""
         values = rules.to_json()
         return cls(**{**values, "same": list(rules.same), "needs": list(rules.needs)})
 
-    def to_rules(self) -> PlacementRules:
-        """Return what the services take."""
+    def to_rules(self, cohort: Cohort) -> PlacementRules:
+        """Return the rules for the services, with the cohort's needs if none are given."""
+        needs = cohort.needs if self.needs is None else self.needs
         values = self.model_dump()
-        return PlacementRules(**{**values, "same": tuple(self.same), "needs": tuple(self.needs)})
+        return PlacementRules(**{**values, "same": tuple(self.same), "needs": tuple(needs)})
 
 
 class Clash(Answer):
-    """Rules that cannot hold together."""
+    """Rules that contradict each other."""
 
     sentence: str
     requests: list[list[str]]
     locks: list[str] = Field(description="students who are locked into rooms")
     nevers: list[list[str]] = Field(description="pairs who are never to share a room")
+
+    @classmethod
+    def of(cls, clash: dict[str, Any]) -> "Clash":
+        """Return the answer for contradicting rules as a job stored them."""
+        return cls(
+            sentence=clash["sentence"],
+            requests=[[f"S-{a}", f"S-{b}"] for a, b in clash["requests"]],
+            locks=[f"S-{number}" for number in clash.get("locks", ())],
+            nevers=[[f"S-{a}", f"S-{b}"] for a, b in clash.get("nevers", ())],
+        )
+
+
+class UncountedNeeds(Answer):
+    """Columns of needs that the rooms do not count, with the number of students who filled them."""
+
+    columns: list[str]
+    students: int
+
+    @classmethod
+    def of(cls, row: PlacementRow) -> "UncountedNeeds | None":
+        """Return the answer for the needs that a placement leaves out."""
+        found = uncounted_needs(row)
+        return cls(columns=list(found.columns), students=found.students) if found else None
 
 
 class Placement(Answer):
@@ -165,8 +211,12 @@ class Placement(Answer):
     buildings: Key
     model: Key
     rules: Rules
-    version: int = Field(description="grows with every change; decisions name the one they saw")
-    revision: int = Field(description="how often its rooms were worked out")
+    version: int = Field(description="grows with every act; decisions name the one they saw")
+    revision: int = Field(description="how many computed versions were taken into force")
+    current_version: int | None = Field(description="number of the version in force")
+    waiting_version: int | None = Field(
+        description="number of a computed version that nobody has decided about; see /versions"
+    )
     is_computed: bool
     is_published: bool
     published_at: Time | None
@@ -174,23 +224,23 @@ class Placement(Answer):
     changes: int = Field(description="moves by hand since then")
     students: int
     placed: int
-    figures: dict[str, Any] = Field(description="score, bounds and gap of the optimisation")
+    figures: dict[str, Any] = Field(
+        description="score, bounds and gap of the optimisation, its seed and is_repeatable"
+    )
+    left_out: list[Clash] = Field(
+        description="requests that other rules contradict: everybody else was placed without them"
+    )
     clashes: list[Clash]
+    uncounted_needs: UncountedNeeds | None = Field(
+        description="needs that the rooms do not count; count_needs at /compute counts them"
+    )
     job: Key | None
     created_at: Time
 
     @classmethod
-    def of(cls, row: PlacementRow) -> "Placement":
-        """Read a placement that knows ``n_people`` and ``n_placed``."""
-        clashes = [
-            Clash(
-                sentence=clash["sentence"],
-                requests=[[f"S-{a}", f"S-{b}"] for a, b in clash["requests"]],
-                locks=[f"S-{number}" for number in clash.get("locks", ())],
-                nevers=[[f"S-{a}", f"S-{b}"] for a, b in clash.get("nevers", ())],
-            )
-            for clash in row.clashes
-        ]
+    def of(cls, row: "CountedPlacement") -> "Placement":
+        """Return the answer for a placement with its counts, ``current_number`` and last runs."""
+        figures = {key: value for key, value in row.figures.items() if key != "left_out"}
         return cls(
             id=row.pk,
             name=row.name,
@@ -200,6 +250,8 @@ class Placement(Answer):
             rules=Rules.of_rules(PlacementRules.from_json(row.rules)),
             version=row.version,
             revision=row.revision,
+            current_version=row.current_number,
+            waiting_version=row.undecided_run if row.undecided_run == row.last_run else None,
             is_computed=row.is_computed,
             is_published=row.is_published,
             published_at=row.published_at,
@@ -207,38 +259,61 @@ class Placement(Answer):
             changes=row.changes,
             students=row.n_people,
             placed=row.n_placed,
-            figures=row.figures,
-            clashes=clashes,
+            figures=figures,
+            left_out=[Clash.of(clash) for clash in left_out_of(row)],
+            clashes=[Clash.of(clash) for clash in row.clashes],
+            uncounted_needs=UncountedNeeds.of(row),
             job=row.job_id or None,
             created_at=row.created_at,
         )
 
 
 class NewPlacement(Body):
-    """A placement to be worked out; rules are guessed from the cohort's columns when left out."""
+    """A placement to compute; omitted rules are guessed from the cohort's columns."""
 
     cohort: SentKey
     buildings: SentKey
     model: SentKey
     name: str = Field("", max_length=120)
     rules: Rules | None = None
+    seed: Seed | None = Field(None, description=SEED)
+
+
+class NewRun(Body):
+    """Time limit of a run."""
+
+    seconds: float | None = Field(None, description="CPU time; 120 by default")
+    seed: Seed | None = Field(None, description=SEED)
+    count_needs: bool = Field(False, description="count every column of needs of the cohort")
+
+
+class SeenPeople(Body):
+    """The number of published beds that was shown."""
+
+    people: int = Field(ge=0, description="students with a published bed, as placed says")
+
+
+class Confirmed(Body):
+    """The number of published beds that an undo changes, if any."""
+
+    confirmed: int = Field(0, ge=0, description="students whose published bed changes")
 
 
 class SeenVersion(Body):
-    """The version of the placement that was looked at."""
+    """The version of the placement that was shown."""
 
     version: RowNumber
 
 
 class NewSolution(Body):
-    """Which clash is solved, null: all; by leaving requests out, releasing, or allowing pairs."""
+    """Which clash to solve (null: all), by leaving out requests, releasing, or allowing pairs."""
 
     clash: int | None = Field(None, ge=0, lt=1000)
     leave: Literal["requests", "locks", "nevers"] = "requests"
 
 
 class StudentPlace(Answer):
-    """Where a student lives."""
+    """The room and bed of a student."""
 
     student: str = Field(description="the id on screen")
     room: int | None = Field(description="the room's id; null without one")
@@ -251,7 +326,7 @@ class StudentPlace(Answer):
 
     @classmethod
     def of(cls, place: Place) -> "StudentPlace":
-        """Read a place with its room."""
+        """Return the answer for a place with its room."""
         room: RoomRow | None = place.room
         return cls(
             student=place.label,
@@ -266,7 +341,7 @@ class StudentPlace(Answer):
 
 
 class PlaceQuery(Paging):
-    """Which students of a placement."""
+    """Query for the students of a placement."""
 
     room: str = Field("", description="of the room with this id only")
     without_room: str = Field("", description="yes: those without a room only")
@@ -290,24 +365,29 @@ class NewDecisionOfRooms(Body):
 
 
 class NewTurn(Body):
-    """Where somebody without a bed waits."""
+    """New position of a student on the waiting list."""
 
     student: StudentId
     is_first: bool = Field(description="first on the waiting list, or last")
 
 
 class RoomDecided(Answer):
-    """What a decision did; ``event`` undoes it."""
+    """Result of a decision: ``event`` undoes it; a ``draft`` of late changes needs confirmation."""
 
     sentence: str
-    event: int
+    event: int | None
+    draft: int | None
     version: int
 
 
 class RosterQuery(Paging):
-    """What a roster holds."""
+    """Query for the contents of a roster."""
 
     by: str = Field("student", description="student or room")
     columns: str = Field("", description="names of columns, parted by commas; see the roster page")
     shape: str = Field("", description="starrez, erezlife, housing-cloud, banner or plain")
-    ids: str = Field("exact", description="exact, or safe for a spreadsheet")
+    ids: Literal["exact", "safe"] = Field(
+        "safe",
+        description="exact leaves halls and rooms of a CSV as they are, also where they look like "
+        "formulas; what students typed is always marked",
+    )

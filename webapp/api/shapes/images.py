@@ -1,20 +1,21 @@
-"""Image sets, their files, image models and predictions."""
+"""Shapes of image sets, their files, image models and predictions."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key, Paging, Seed, SentKey, Time, between
+from webapp.api.shapes.base import Answer, Body, Key, OneOf, Paging, Seed, SentKey, Time, between
+from webapp.segmentation.measuring import sides_of
 from webapp.segmentation.models import ImageFile as ImageFileRow
 from webapp.segmentation.models import PredictionBatch
 from webapp.segmentation.models import Segmenter as SegmenterRow
 from webapp.segmentation.selectors.predictions import batch_numbers
 
-Solver = Literal[tuple(SegmenterRow.Solver.values)]
+Solver = Annotated[str, OneOf(SegmenterRow.Solver.values)]
 
 
 class ImageSet(Answer):
-    """Images of one kind of thing, counted."""
+    """Images of one kind of object, with counts."""
 
     id: Key = Field(validation_alias="pk")
     name: str
@@ -26,31 +27,35 @@ class ImageSet(Answer):
 
 
 class NewImageSet(Body):
-    """A set to be made."""
+    """An image set to create."""
 
     name: str
     foreground: str = Field("object", description="what the masks mark, such as leaf")
 
 
 class ImageFile(Answer):
-    """A picture or a mask."""
+    """An image or a mask."""
 
     id: Key
     name: str
-    role: Literal["image", "mask", "map"]
+    role: Annotated[str, OneOf(("image", "mask", "map"))]
     media_type: str
     bytes: int
     width: int
     height: int
     sha256: str
-    origin: Literal["uploaded", "corrected"]
+    origin: Annotated[str, OneOf(("uploaded", "corrected"))]
     mask: Key | None = Field(description="of an image: its mask")
     mask_of: Key | None = Field(description="of a mask: its image")
     problem: str
+    understood: str = Field(description="of a mask: what was read, such as 75 pixels, 3 objects")
+    pixel_size_um: list[float] | None = Field(
+        description="width and height of a pixel, micrometres, where the file or the set states it"
+    )
 
     @classmethod
     def of(cls, file: ImageFileRow) -> "ImageFile":
-        """Read a file."""
+        """Return the answer for a file."""
         return cls(
             id=file.pk,
             name=file.name,
@@ -64,26 +69,31 @@ class ImageFile(Answer):
             mask=file.paired_mask.pk if file.paired_mask else None,
             mask_of=file.mask_of_id or None,
             problem=file.problem,
+            understood=file.understood,
+            pixel_size_um=sides_of(file.pixel_size),
         )
 
 
 class FileQuery(Paging):
-    """Which files of a set."""
+    """Query for the files of an image set."""
 
     role: str = Field("", description="image, mask or map")
 
 
 class UploadResult(Answer):
-    """What became of one file."""
+    """Result of uploading one file."""
 
     name: str
-    outcome: Literal["added", "replaced", "same", "refused"]
+    outcome: Annotated[str, OneOf(("added", "replaced", "same", "left out", "refused"))]
     sentence: str
     id: Key | None
+    encodings: dict[str, str] = Field(
+        description="of a ZIP whose names are in no stated encoding: samples by encoding"
+    )
 
 
 class UploadResults(Answer):
-    """What became of every file."""
+    """Results of uploading files."""
 
     results: list[UploadResult]
 
@@ -96,7 +106,7 @@ class LeftOut(Answer):
 
 
 class Segmenter(Answer):
-    """A model that learned from masked images."""
+    """An image model, learned from masked images."""
 
     id: Key
     name: str
@@ -123,7 +133,7 @@ class Segmenter(Answer):
 
     @classmethod
     def of(cls, row: SegmenterRow) -> "Segmenter":
-        """Read a model with its held-out curve."""
+        """Return the answer for a model with its held-out curve."""
         outcome = row.outcome
         certified = bool(outcome.get("converged")) and outcome.get("is_certified", True)
         return cls(
@@ -147,7 +157,7 @@ class Segmenter(Answer):
 
 
 class NewSegmenter(Body):
-    """A model to be learned."""
+    """A model to learn."""
 
     image_sets: list[SentKey]
     name: str | None = Field(None, description="the first set's name by default")
@@ -170,7 +180,7 @@ class NewSegmenter(Body):
 
 
 class NewPrediction(Body):
-    """A set to be predicted by a model."""
+    """An image set to predict with a model."""
 
     image_set: SentKey
     model: SentKey
@@ -178,7 +188,7 @@ class NewPrediction(Body):
 
 
 class PredictedImage(Answer):
-    """One image of a prediction with its numbers."""
+    """One image of a prediction with its figures."""
 
     id: Key = Field(validation_alias="pk")
     name: str
@@ -197,7 +207,7 @@ class PredictedImage(Answer):
 
 
 class ImageQuery(Paging):
-    """Which images of a prediction first."""
+    """Query for the images of a prediction, with their order."""
 
     order: str = Field("worst", description="worst (default), best, entropy or name")
 
@@ -212,7 +222,7 @@ class Interval(Answer):
 
 
 class Prediction(Answer):
-    """Masks and probabilities that a model gave to a set."""
+    """Masks and probabilities that a model predicted for an image set."""
 
     id: Key
     name: str
@@ -229,13 +239,13 @@ class Prediction(Answer):
 
     @classmethod
     def of(cls, batch: PredictionBatch) -> "Prediction":
-        """Read a counted prediction with its numbers."""
+        """Return the answer for a prediction with its counts and figures."""
         numbers: Any = batch_numbers(batch)
         return cls(
             id=batch.pk,
             name=batch.name,
             image_set=batch.image_set_id,
-            model=batch.segmenter_id,
+            model=batch.segmenter_id or "",
             images=batch.n_images,
             done=batch.n_done,
             refused=batch.n_refused,

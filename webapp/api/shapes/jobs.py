@@ -1,4 +1,4 @@
-"""Who a token stands for, and jobs."""
+"""Shapes of jobs, and of a token's person."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from webapp.api.shapes.base import Answer, Key, Time
 
 
 class Me(Answer):
-    """The person of a token, the organisation, and what the token may do."""
+    """The person of a token, the organisation, and the rights of the token."""
 
     username: str
     role: str
@@ -17,7 +17,7 @@ class Me(Answer):
 
 
 class Job(Answer):
-    """A long computation and where it stands."""
+    """A long computation and its state."""
 
     id: Key = Field(validation_alias="pk")
     kind: str
@@ -45,6 +45,6 @@ class TracePoint(Answer):
 
 
 class Trace(Answer):
-    """How a job converges."""
+    """Convergence of a job."""
 
     points: list[TracePoint]

@@ -1,4 +1,4 @@
-"""Late changes: what is asked for, who would move, and what prices of a move do."""
+"""Shapes of late changes: their settings, the moves, and the effect of the price of a move."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,18 @@ from webapp.api.shapes.base import Answer, Body, Key, RowNumber
 from webapp.api.shapes.housing import StudentId
 from webapp.housing.models import ProposedChange
 from webapp.housing.selectors.changes import ChangedPlace, compared_figures
+from webapp.housing.selectors.drafts import ChangeLine, DraftView
 
 
 class ChosenRoom(Body):
-    """A room that staff choose for somebody within late changes."""
+    """A room that staff choose for a student within late changes."""
 
     student: StudentId
     room: RowNumber = Field(description="the room's id")
 
 
 class NewChange(Body):
-    """Late changes to be worked out at a price of a move."""
+    """Late changes to compute at a price of a move."""
 
     price: float = Field(description="what a move costs, score")
     pinned: list[StudentId] = Field(
@@ -40,7 +41,7 @@ class Moving(Answer):
 
     @classmethod
     def of(cls, row: ChangedPlace) -> "Moving":
-        """Read one who would move."""
+        """Return the answer for a student who would move."""
         return cls(
             student=row.label,
             before=row.before.pk if row.before else None,
@@ -51,7 +52,7 @@ class Moving(Answer):
 
 
 class PricePoint(Answer):
-    """What a price of a move does."""
+    """Effect of one price of a move."""
 
     price: float
     moves: int
@@ -69,22 +70,24 @@ class ComparedFigure(Answer):
 
 
 class Change(Answer):
-    """What would change, kept all or none."""
+    """Proposed moves, to be kept all or none."""
 
     id: int
     price: float
     pinned: list[str]
     chosen: list[ChosenRoom]
     is_ready: bool
-    is_stale: bool = Field(description="the placement changed since; work it out again")
+    is_stale: bool = Field(description="one of these students or rooms changed since")
     moves: list[Moving]
     figures: list[ComparedFigure]
     curve: list[PricePoint] = Field(description="prices that are worked out so far")
     job: Key | None
 
     @classmethod
-    def of(cls, change: ProposedChange, moves: Sequence[ChangedPlace]) -> "Change":
-        """Read a proposed change with who would move."""
+    def of(
+        cls, change: ProposedChange, moves: Sequence[ChangedPlace], *, is_stale: bool
+    ) -> "Change":
+        """Return the answer for a proposed change with its moves."""
         chosen = [ChosenRoom(student=f"S-{n}", room=room) for n, room in change.chosen.items()]
         curve = [
             PricePoint(price=p, moves=int(n), score=score, without_room=int(without))
@@ -96,7 +99,7 @@ class Change(Answer):
             pinned=[f"S-{number}" for number in change.pinned],
             chosen=chosen,
             is_ready=change.is_ready,
-            is_stale=change.is_stale,
+            is_stale=is_stale,
             moves=[Moving.of(row) for row in moves],
             figures=[
                 ComparedFigure.model_validate(line) for line in compared_figures(change.outcomes)
@@ -104,3 +107,50 @@ class Change(Answer):
             curve=curve,
             job=change.job_id or None,
         )
+
+
+class DraftLine(Answer):
+    """A student of a draft by hand."""
+
+    student: str
+    before: int | None = Field(description="the room of now, its id")
+    after: int | None = Field(description="the room then, its id; null: no room")
+    kind: str = Field(description="change, get, lose, withdraw or return")
+
+    @classmethod
+    def of(cls, line: ChangeLine) -> "DraftLine":
+        """Return the answer for a line of a draft."""
+        return cls(
+            student=line.label,
+            before=line.before.pk if line.before else None,
+            after=line.after.pk if line.after else None,
+            kind=line.kind,
+        )
+
+
+class Draft(Answer):
+    """Late changes that a person collected by hand; nothing moves before they are confirmed."""
+
+    id: int
+    owner: str
+    people: int = Field(description="how many students are concerned; confirm this number")
+    version: int = Field(description="of the placement; confirm it with the number")
+    students: list[DraftLine]
+
+    @classmethod
+    def of(cls, view: DraftView) -> "Draft":
+        """Return the answer for a draft by hand."""
+        return cls(
+            id=view.draft.pk,
+            owner=view.draft.owner.get_username() if view.draft.owner else "",
+            people=len(view.lines),
+            version=view.draft.placement.version,
+            students=[DraftLine.of(line) for line in view.lines],
+        )
+
+
+class ConfirmedDraft(Body):
+    """Confirmation: the number of students, and the version of the placement that was shown."""
+
+    people: int = Field(ge=0)
+    version: RowNumber

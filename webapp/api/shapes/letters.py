@@ -1,15 +1,15 @@
-"""Letters: templates, what stands in the way, what became of each."""
+"""Shapes of letters: templates, problems, and deliveries."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key, Paging, Time
+from webapp.api.shapes.base import Answer, Body, Key, OneOf, Paging, Time
 from webapp.letters.models import Contact, LetterTemplate
 from webapp.letters.models import Letter as LetterRow
 from webapp.letters.recipients import Problem as LetterProblemRow
 
-Whose = Literal[tuple(Contact.values)]
+Whose = Annotated[str, OneOf(Contact.values)]
 
 
 class Letter(Answer):
@@ -26,7 +26,7 @@ class Letter(Answer):
 
     @classmethod
     def of(cls, template: LetterTemplate) -> "Letter":
-        """Read a template."""
+        """Return the answer for a template."""
         return cls(
             id=template.pk,
             name=template.name,
@@ -40,7 +40,7 @@ class Letter(Answer):
 
 
 class NewLetter(Body):
-    """A letter to be written, or what one is to be."""
+    """A letter to create, or the new values of a letter."""
 
     name: str
     subject: str
@@ -51,7 +51,7 @@ class NewLetter(Body):
 
 
 class LetterProblem(Answer):
-    """What stands in the way of sending, with its fix."""
+    """A problem that prevents sending, with its fix."""
 
     sentence: str
     fix: str
@@ -60,7 +60,7 @@ class LetterProblem(Answer):
 
     @classmethod
     def of(cls, problem: LetterProblemRow) -> "LetterProblem":
-        """Read a problem."""
+        """Return the answer for a problem."""
         return cls(
             sentence=problem.sentence,
             fix=problem.fix,
@@ -70,7 +70,7 @@ class LetterProblem(Answer):
 
 
 class Sending(Answer):
-    """Where the letters of a placement stand."""
+    """State of the letters of a placement."""
 
     due: int = Field(description="students who would get it now")
     due_again: int = Field(description="of these: because room, bed or roommates changed")
@@ -88,14 +88,14 @@ class SentLetter(Answer):
     student: str
     address: str
     number: int = Field(description="the how-manieth of this template to this student")
-    state: Literal["waiting", "sending", "sent", "failed", "bounced", "stopped"]
+    state: Annotated[str, OneOf(("waiting", "sending", "sent", "failed", "bounced", "stopped"))]
     error: str
     attempts: int
     sent_at: Time | None
 
     @classmethod
     def of(cls, letter: LetterRow) -> "SentLetter":
-        """Read a letter with its student."""
+        """Return the answer for a letter with its student."""
         return cls(
             student=letter.student.label,
             address=letter.address,
@@ -108,7 +108,7 @@ class SentLetter(Answer):
 
 
 class PreviewQuery(Paging):
-    """Whose letter."""
+    """Query for the student of a preview."""
 
     student: str = Field("", description="the id on screen; the first student by default")
 
@@ -123,13 +123,13 @@ class LetterPreview(Answer):
 
 
 class NewTest(Body):
-    """Where the letter of a student goes as a test."""
+    """Recipient of a student's letter sent as a test."""
 
     student: str = Field(max_length=20)
     address: str = Field(max_length=254)
 
 
 class NewBounces(Body):
-    """Addresses that came back."""
+    """Addresses that bounced."""
 
     addresses: list[Annotated[str, Field(max_length=254)]] = Field(max_length=5000)

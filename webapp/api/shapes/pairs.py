@@ -1,10 +1,10 @@
-"""Rules and swaps of a proposal of pairs, and what was decided about it."""
+"""Shapes of rules and swaps of a proposal of pairs, and of decisions about it."""
 
-from typing import Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, RowNumber, SentKey
+from webapp.api.shapes.base import Answer, Body, OneOf, RowNumber, SentKey
 from webapp.matching.selectors.cards import NextPartner
 from webapp.matching.services.rules import ACTIONS
 from webapp.matching.services.swaps import NewPair as NewPairRow
@@ -14,35 +14,35 @@ STUDENT = "id on screen, such as S-1121"
 
 
 class NewRule(Body):
-    """A rule that changes, as the page of a proposal has them."""
+    """A change of a rule, as on the page of a proposal."""
 
-    action: Literal[ACTIONS]  # type: ignore[valid-type]
+    action: Annotated[str, OneOf(ACTIONS)]
     first: str = Field("", description=STUDENT, max_length=20)
     second: str = Field("", description=STUDENT, max_length=20)
     column: str = Field("", description="for relax and require: a rule column", max_length=200)
 
 
 class NewCheck(Body):
-    """A later cohort with pairs, which the model was not learned from."""
+    """A later cohort with pairs, which the model was not trained on."""
 
     cohort: SentKey
 
 
 class PartnerQuery(Body):
-    """With whom a student would be paired."""
+    """Query for the partner of a student."""
 
     partner: str = Field(description=STUDENT, max_length=20)
 
 
 class PairVersion(Body):
-    """A pair as it was looked at."""
+    """A pair with the version that was shown."""
 
     id: RowNumber
     version: RowNumber
 
 
 class NewSwap(Body):
-    """A swap: two students of different pairs become one, and so do their roommates."""
+    """A swap: two students of different pairs become one pair, and so do their roommates."""
 
     student: str = Field(description=STUDENT, max_length=20)
     partner: str = Field(description=STUDENT, max_length=20)
@@ -60,7 +60,7 @@ class NewPair(Answer):
 
     @classmethod
     def of(cls, pair: NewPairRow) -> "NewPair":
-        """Read a pair that is not there yet."""
+        """Return the answer for a pair that a swap would make."""
         return cls(
             first=f"S-{pair.first}",
             second=f"S-{pair.second}",
@@ -71,7 +71,7 @@ class NewPair(Answer):
 
 
 class Swap(Answer):
-    """What a swap would make of two pairs."""
+    """The pairs that a swap would make of two pairs."""
 
     now: list[PairVersion] = Field(description="the two pairs, as a swap is to send them")
     change: float = Field(description="of the total score, nats; negative where it costs")
@@ -79,7 +79,7 @@ class Swap(Answer):
 
     @classmethod
     def of(cls, offer: PairSwap) -> "Swap":
-        """Read what a swap makes and costs."""
+        """Return the answer for the pairs and the cost of a swap."""
         return cls(
             now=[PairVersion(id=pair.pk, version=pair.version) for pair in offer.old],
             change=offer.change,
@@ -88,7 +88,7 @@ class Swap(Answer):
 
 
 class Partner(Answer):
-    """A next-best partner, with whom they live now."""
+    """A next-best partner with that student's current roommate."""
 
     student: str
     score: float = Field(description="nats")
@@ -97,7 +97,7 @@ class Partner(Answer):
 
     @classmethod
     def of(cls, found: NextPartner) -> "Partner":
-        """Read a partner."""
+        """Return the answer for a partner."""
         return cls(
             student=f"S-{found.number}",
             score=found.score,

@@ -1,19 +1,19 @@
-"""Checks of a placement, its report by hall, and rosters that an organisation keeps."""
+"""Shapes of checks of a placement, of its report by hall, and of kept rosters."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key, Time
+from webapp.api.shapes.base import Answer, Body, Key, OneOf, Time
 from webapp.housing.exports import COLUMNS
 from webapp.reports.models import PlacementCheck, RosterShape
 from webapp.reports.selectors import HallReport
 
-Column = Literal[tuple(COLUMNS)]
+Column = Annotated[str, OneOf(COLUMNS)]
 
 
 class Check(Answer):
-    """What a placement's numbers are worth."""
+    """Reliability of a placement's figures."""
 
     placement: Key
     is_ready: bool
@@ -26,7 +26,7 @@ class Check(Answer):
 
     @classmethod
     def of(cls, check: PlacementCheck) -> "Check":
-        """Read a check with its placement."""
+        """Return the answer for a check with its placement."""
         return cls(
             placement=check.placement_id,
             is_ready=bool(check.figures),
@@ -52,13 +52,13 @@ class Hall(Answer):
 
 
 class Report(Answer):
-    """A placement by hall."""
+    """Report of a placement by hall."""
 
     halls: list[Hall]
 
     @classmethod
     def of(cls, halls: list[HallReport]) -> "Report":
-        """Read the halls."""
+        """Return the answer for the halls."""
         return cls(halls=[Hall.model_validate(hall) for hall in halls])
 
 
@@ -70,12 +70,14 @@ class RosterColumn(Body):
 
 
 class NewRoster(Body):
-    """Columns of a roster under a name; the same name changes what it holds."""
+    """Named columns of a roster; an existing name is overwritten."""
 
     name: str = Field(max_length=80)
     columns: Annotated[list[RosterColumn], Field(min_length=1, max_length=len(COLUMNS))]
     ids: Literal["exact", "safe"] = Field(
-        "exact", description="safe marks what looks like formulas"
+        "safe",
+        description="exact leaves halls, rooms and headings of a CSV as they are, also where they "
+        "look like formulas; what students typed is always marked",
     )
 
 
@@ -87,7 +89,7 @@ class KeptColumn(Answer):
 
 
 class Roster(Answer):
-    """A roster that the organisation takes again and again."""
+    """A roster that the organisation uses repeatedly."""
 
     id: Key
     name: str
@@ -97,7 +99,7 @@ class Roster(Answer):
 
     @classmethod
     def of(cls, shape: RosterShape) -> "Roster":
-        """Read a kept roster."""
+        """Return the answer for a kept roster."""
         return cls(
             id=shape.pk,
             name=shape.name,

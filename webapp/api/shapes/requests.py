@@ -1,4 +1,4 @@
-"""Requests that are unclear or left out, and the mails that ask about them."""
+"""Shapes of unclear and left-out requests, and of mails that ask students about them."""
 
 from pydantic import Field
 
@@ -9,7 +9,7 @@ from webapp.letters.services.questions import FIRST_SUBJECT, FIRST_TEXT, MAX_SUB
 
 
 class UnknownRequest(Answer):
-    """A request that names nobody for sure, with those it may mean and why they are offered."""
+    """A request without a clear student, with candidates and the reason for each."""
 
     id: int
     student: str
@@ -21,7 +21,7 @@ class UnknownRequest(Answer):
 
     @classmethod
     def of(cls, found: UnknownName) -> "UnknownRequest":
-        """Read a request with its candidates."""
+        """Return the answer for a request with its candidates."""
         return cls(
             id=found.request.pk,
             student=found.request.student.label,
@@ -34,25 +34,25 @@ class UnknownRequest(Answer):
 
 
 class UnknownRequests(Answer):
-    """Every request that names nobody for sure, those that can mean one student alone first."""
+    """All requests without a clear student; those with one candidate come first."""
 
     requests: list[UnknownRequest]
 
 
 class NewKeeps(Body):
-    """Requests that count again, by id; null: all that were left out."""
+    """Requests to count again, by id; null: all left-out requests."""
 
     requests: list[RowNumber] | None = Field(None, max_length=10_000)
 
 
 class NewSplits(Body):
-    """Which group that fits no room is split, by one of its members; null: all as proposed."""
+    """The group without a fitting room to split, by a member; null: all as proposed."""
 
     student: StudentId | None = None
 
 
 class NewQuestions(Body):
-    """A mail to who made each of these unknown requests; fields in square brackets are filled."""
+    """A mail to the students with unknown requests; fields in square brackets are filled."""
 
     requests: list[RowNumber] = Field(min_length=1, max_length=10_000)
     subject: str = Field(FIRST_SUBJECT, max_length=MAX_SUBJECT)

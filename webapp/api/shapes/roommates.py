@@ -1,17 +1,17 @@
-"""Cohorts, models of choices, proposals of pairs and decisions."""
+"""Shapes of cohorts, roommate models, proposals of pairs and decisions."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key, Paging, RowNumber, Seed, SentKey, Time
+from webapp.api.shapes.base import Answer, Body, Key, OneOf, Paging, RowNumber, Seed, SentKey, Time
 from webapp.cohorts.models import Cohort as CohortRow
 from webapp.matching.models import LearnedModel, ProposedPair
 from webapp.matching.models import Proposal as ProposalRow
 from webapp.matching.services.learning import METHODS
 
-Method = Literal[tuple(METHODS)]
+Method = Annotated[str, OneOf(METHODS)]
 
 
 class Question(Answer):
@@ -23,7 +23,7 @@ class Question(Answer):
 
 
 class Cohort(Answer):
-    """Who is to be housed, or was; never an answer of a student."""
+    """Students to house, or of a past year; never an answer of a student."""
 
     id: Key
     name: str
@@ -32,10 +32,11 @@ class Cohort(Answer):
     is_simulated: bool
     questions: list[Question]
     constraints: list[str]
+    needs: list[str] = Field(description="those of the constraints that say what a student needs")
 
     @classmethod
     def of(cls, cohort: CohortRow) -> "Cohort":
-        """Read a cohort."""
+        """Return the answer for a cohort."""
         return cls(
             id=cohort.pk,
             name=cohort.name,
@@ -47,11 +48,12 @@ class Cohort(Answer):
                 for q in cohort.questions
             ],
             constraints=[str(name) for name in cohort.constraints],
+            needs=[str(name) for name in cohort.needs],
         )
 
 
 class RoommateModel(Answer):
-    """What was learned of students' choices."""
+    """A model learned from past roommates."""
 
     id: Key
     name: str
@@ -73,7 +75,7 @@ class RoommateModel(Answer):
 
     @classmethod
     def of(cls, model: LearnedModel) -> "RoommateModel":
-        """Read a model with its weights per question."""
+        """Return the answer for a model with its weight for each question."""
         return cls(
             id=model.pk,
             name=model.name,
@@ -94,7 +96,7 @@ class RoommateModel(Answer):
 
 
 class NewRoommateModel(Body):
-    """A model to be learned from past cohorts with pairs."""
+    """A model to learn from past cohorts with pairs."""
 
     cohorts: list[SentKey]
     name: str = ""
@@ -107,7 +109,7 @@ class NewRoommateModel(Body):
 
 
 class SetRoommateModel(Body):
-    """Weights that staff set before a past year exists."""
+    """A model of weights that staff set before a past year exists."""
 
     cohort: SentKey
     name: str = Field("", max_length=120)
@@ -137,7 +139,7 @@ class Proposal(Answer):
     def of(
         cls, proposal: ProposalRow, forbidden: Mapping[Any, int], conflicts: list[str] | None = None
     ) -> "Proposal":
-        """Read a proposal; ``forbidden`` counts pairs by the key of a proposal."""
+        """Return the answer for a proposal; ``forbidden`` counts pairs by the proposal's key."""
         return cls(
             id=proposal.pk,
             name=proposal.name,
@@ -156,7 +158,7 @@ class Proposal(Answer):
 
 
 class NewProposal(Body):
-    """A proposal to be computed."""
+    """A proposal to compute."""
 
     cohort: SentKey
     model: SentKey
@@ -165,7 +167,7 @@ class NewProposal(Body):
 
 
 class Pair(Answer):
-    """Two students who are proposed to share a room, by ids on screen."""
+    """Two students proposed as roommates, by ids on screen."""
 
     id: int
     first: str = Field(description="pseudonymous id, such as S-1121")
@@ -174,13 +176,13 @@ class Pair(Answer):
     probability: float = Field(
         description="share of pairings of this model in which the two share a room"
     )
-    state: Literal["open", "accepted", "locked", "swapped", "rejected", "never"]
+    state: Annotated[str, OneOf(("open", "accepted", "locked", "swapped", "rejected", "never"))]
     version: int
     decided_by: str
 
     @classmethod
     def of(cls, pair: ProposedPair) -> "Pair":
-        """Read a pair."""
+        """Return the answer for a pair."""
         return cls(
             id=pair.pk,
             first=f"S-{pair.first_number}",
@@ -194,7 +196,7 @@ class Pair(Answer):
 
 
 class PairQuery(Paging):
-    """Which pairs of a proposal."""
+    """Query for the pairs of a proposal."""
 
     state: str = Field("", description="open, accepted, locked, swapped, rejected or never")
 
@@ -207,6 +209,6 @@ class NewDecision(Body):
 
 
 class Decided(Answer):
-    """What a decision did."""
+    """Result of a decision."""
 
     sentence: str

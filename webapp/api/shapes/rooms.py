@@ -1,4 +1,4 @@
-"""Rooms with who lives there, where somebody could live instead, scenarios, the waiting list."""
+"""Shapes of rooms with residents, alternatives of a student, scenarios and the waiting list."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ from webapp.housing.selectors.rooms import BedEvent, RoomSwap
 
 
 class Resident(Answer):
-    """Somebody in a room."""
+    """A student in a room."""
 
     student: str = Field(validation_alias="label", description="the id on screen")
     score: float | None = Field(description="mean of the pairs with the roommates; null alone")
-    doubt: float | None = Field(description="roommates as good as equally likely, as a share")
+    doubt: float | None = Field(description="roommates about as likely, as a share")
     is_locked: bool
     is_honoured: bool = Field(description="lives with somebody whom they asked for")
 
 
 class PlacedRoom(Answer):
-    """A room of a placement with who lives there."""
+    """A room of a placement with its residents."""
 
     room: int = Field(description="the room's id")
     hall: str
@@ -45,7 +45,7 @@ class PlacedRoom(Answer):
 
     @classmethod
     def of(cls, card: RoomCard) -> "PlacedRoom":
-        """Read the card of a room."""
+        """Return the answer for the card of a room."""
         room = card.room
         return cls(
             room=room.pk,
@@ -66,12 +66,12 @@ class PlacedRoom(Answer):
 
 
 class PlacedRoomQuery(Paging):
-    """Which rooms of a placement; the filters of its page."""
+    """Query for the rooms of a placement; the filters of its page."""
 
     hall: str = Field("", description="of this hall only")
     floor: str = Field("", description="of this floor of the hall only")
     q: str = Field("", description="whose name, or whose people's ids, hold these words")
-    kind: str = Field("", description="with so many beds")
+    kind: str = Field("", description="with this number of beds")
     look: str = Field(
         "",
         description="undecided, accepted, locked, missed, doubtful, pulled, free, empty or shut",
@@ -80,7 +80,7 @@ class PlacedRoomQuery(Paging):
 
 
 class BedChange(Answer):
-    """Who came into a room or left it, by one act."""
+    """A student who moved into a room or out of it, in one event."""
 
     event: int
     at: Time
@@ -90,7 +90,7 @@ class BedChange(Answer):
 
     @classmethod
     def of(cls, found: BedEvent) -> "BedChange":
-        """Read one line of a room's history."""
+        """Return the answer for one line of a room's history."""
         event = found.event
         return cls(
             event=event.pk,
@@ -102,7 +102,7 @@ class BedChange(Answer):
 
 
 class RoomChoice(Answer):
-    """A room that somebody could move to."""
+    """A room that a student could move to."""
 
     room: int
     name: str
@@ -115,7 +115,7 @@ class RoomChoice(Answer):
 
     @classmethod
     def of(cls, choice: FoundChoice) -> "RoomChoice":
-        """Read a choice."""
+        """Return the answer for a room that a student could move to."""
         return cls(
             room=choice.card.room.pk,
             name=choice.card.room.label,
@@ -127,7 +127,7 @@ class RoomChoice(Answer):
 
 
 class SwapChoice(Answer):
-    """Somebody to swap rooms with."""
+    """A student to swap rooms with."""
 
     student: str
     room: int
@@ -138,7 +138,7 @@ class SwapChoice(Answer):
 
     @classmethod
     def of(cls, offer: RoomSwap) -> "SwapChoice":
-        """Read an offer."""
+        """Return the answer for a swap."""
         return cls(
             student=f"S-{offer.number}",
             room=offer.room.pk,
@@ -150,7 +150,7 @@ class SwapChoice(Answer):
 
 
 class Choices(Answer):
-    """Where a student could live instead: best rooms first, then the best swaps."""
+    """Alternatives of a student: best rooms first, then the best swaps."""
 
     student: str
     room: int | None
@@ -162,7 +162,7 @@ class Choices(Answer):
 
     @classmethod
     def of(cls, found: FoundChoices) -> "Choices":
-        """Read what was found."""
+        """Return the answer for a student's alternatives."""
         return cls(
             student=found.label,
             room=found.card.room.pk if found.card else None,
@@ -175,9 +175,9 @@ class Choices(Answer):
 
 
 class ChoiceQuery(Paging):
-    """Which rooms are looked for."""
+    """Query for a student's alternatives."""
 
-    q: str = Field("", description="hall and name hold these words; then rules that break are told")
+    q: str = Field("", description="hall and name hold these words; the answer lists broken rules")
 
 
 class OfferedBed(Answer):
@@ -189,7 +189,7 @@ class OfferedBed(Answer):
 
 
 class Waiting(Answer):
-    """Somebody without a bed, in the order of the waiting list."""
+    """A student without a bed, in the order of the waiting list."""
 
     student: str
     needs: str = Field(description="what the rules say that they need, in words")
@@ -197,13 +197,13 @@ class Waiting(Answer):
 
     @classmethod
     def of(cls, number: int, needs: str, offers: list[BedOffer]) -> "Waiting":
-        """Read one who waits."""
+        """Return the answer for a student on the waiting list."""
         beds = [OfferedBed(room=o.room.pk, name=o.room.label, total=o.gain) for o in offers]
         return cls(student=f"S-{number}", needs=needs, beds=beds)
 
 
 class Part(Answer):
-    """A count of a whole."""
+    """A count with its total."""
 
     met: int
     of: int
@@ -228,10 +228,10 @@ class Outcome(Answer):
 
     @classmethod
     def of_figures(cls, figures: dict[str, Any]) -> "Outcome":
-        """Read what a selector counted."""
+        """Return the answer for a selector's figures."""
         parts = ("mutual", "one_sided", "first_choice", "any_choice", "needs")
-        return cls(
-            **{
+        return cls.model_validate(
+            {
                 name: Part(met=value[0], of=value[1]) if name in parts else value
                 for name, value in figures.items()
             }
@@ -254,7 +254,7 @@ class Scenario(Answer):
 
     @classmethod
     def of_row(cls, row: PlacementRow, figures: dict[str, Any], moved: int | None) -> "Scenario":
-        """Read a placement with its figures."""
+        """Return the answer for a placement with its figures."""
         return cls(
             placement=row.pk,
             name=row.name,

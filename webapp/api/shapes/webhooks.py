@@ -1,17 +1,17 @@
-"""Addresses of programs that are told what happens, and what was delivered."""
+"""Shapes of webhooks and of their deliveries."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key, Time
+from webapp.api.shapes.base import Answer, Body, Key, OneOf, Time
 from webapp.common.events import EVENTS
 
-Event = Literal[tuple(EVENTS)]
+Event = Annotated[str, OneOf(EVENTS)]
 
 
 class Webhook(Answer):
-    """An address that is told some events."""
+    """A URL that receives chosen events."""
 
     id: Key = Field(validation_alias="pk")
     url: str
@@ -22,7 +22,7 @@ class Webhook(Answer):
 
 
 class NewWebhook(Body):
-    """An address to be told events, or what one is to be."""
+    """A webhook to add, or the new values of one."""
 
     url: str = Field(max_length=500)
     events: list[Event] = Field(min_length=1)
@@ -30,14 +30,14 @@ class NewWebhook(Body):
 
 
 class Secret(Answer):
-    """The secret that signs deliveries, shown this once."""
+    """The secret that signs deliveries, shown only now."""
 
     id: Key
     secret: str = Field(description="whsec_…, as the libraries of Standard Webhooks take it")
 
 
 class Delivery(Answer):
-    """One event on its way to one address."""
+    """Delivery of one event to one webhook."""
 
     id: int = Field(validation_alias="pk")
     key: Key = Field(description="webhook-id of every attempt")
