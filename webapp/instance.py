@@ -1,4 +1,4 @@
-"""The instance folder: everything that one installation keeps, and nothing that is in the code."""
+"""The instance folder: all data of one installation, and none of its code."""
 
 import contextlib
 import os
@@ -16,14 +16,14 @@ def instance_folder() -> Path:
 
 
 def read_or_create_secret(folder: Path) -> str:
-    """Return the installation's own secret key, made on the first start and readable by us only."""
+    """Return the installation's secret key; the first start creates it with mode 600."""
     path = folder / "secret_key"
     with contextlib.suppress(FileExistsError):
-        # O_EXCL: of two processes that start together exactly one writes the key.
+        # O_EXCL: if two processes start together, exactly one writes the key.
         temporary = folder / f".secret_key.{os.getpid()}.{secrets.token_hex(4)}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
-            # Hexadecimal digits: letters may spell a word for which a key is refused.
+            # Hexadecimal digits, since letters may spell a word for which Django refuses a key.
             file.write(secrets.token_hex(48))
         try:
             os.link(temporary, path)
@@ -33,11 +33,11 @@ def read_or_create_secret(folder: Path) -> str:
 
 
 def is_set(name: str) -> bool:
-    """Whether an environment variable says yes."""
+    """Return True if an environment variable is set to a true value."""
     return os.environ.get(name, "").strip().lower() in {"1", "true", "yes", "on"}
 
 
 def listed(name: str, default: str = "") -> list[str]:
-    """Return what an environment variable lists, with commas."""
+    """Return the comma-separated items of an environment variable."""
     words = (word.strip() for word in os.environ.get(name, default).split(","))
     return [word for word in words if word]

@@ -1,4 +1,4 @@
-"""Settings of the product. What differs between installations is an environment variable:
+"""Settings of the product. Environment variables set what differs between installations:
 
 DEBUG, SECRET_KEY, ALLOWED_HOSTS, CSRF_TRUSTED_ORIGINS, DATABASE_URL, REDIS_URL,
 BETHE_HALL_INSTANCE, MEDIA_ROOT, STORE_URL, STORE_CACHE_GB, SECURE_COOKIES,
@@ -7,13 +7,15 @@ ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, ORGANISATION_MAX_RUNNING_J
 DASK_SCHEDULER, SPREAD_PIXELS, API_CALLS_A_MINUTE, JOB_MEMORY_GB,
 API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD,
 METRICS_TOKEN, MIN_FREE_GB, BACKUP_FOLDER, BACKUPS_KEPT, LINES_LOG, EMAIL_URL, EMAIL_FROM,
-BOUNCES_URL, SIGN_IN_PRIVATE_HOSTS, ENCRYPTION_KEYS, WEBHOOK_NETWORKS; what each means
-stands where it is read. Numbers of processes: ``webapp/sizing.py``.
+BOUNCES_URL, PUBLIC_URL, SIGN_IN_PRIVATE_HOSTS, SIGN_IN_FAILURES_OF_ADDRESS,
+SIGN_IN_FAILURES_OF_ALL, ENCRYPTION_KEYS, WEBHOOK_NETWORKS. Each is explained where it is read.
+Numbers of processes: ``webapp/sizing.py``.
 """
 
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import dj_database_url
@@ -22,15 +24,17 @@ from csp.constants import NONE, SELF
 from webapp.common.client_address import read_networks
 from webapp.common.log_settings import logging_settings
 from webapp.instance import BASE_DIR, instance_folder, is_set, listed, read_or_create_secret
+from webapp.private_files import make_new_files_private
 
+make_new_files_private()
 INSTANCE_DIR = instance_folder()
 
 DEBUG = is_set("DEBUG")
 SECRET_KEY = os.environ.get("SECRET_KEY") or read_or_create_secret(INSTANCE_DIR)
-# Names under which the server answers, with commas; the supervisor adds what it listens on.
+# Comma-separated host names of the server; the supervisor adds those that it listens on.
 ALLOWED_HOSTS = listed("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
-# Where forms may come from besides the own host, with commas, such as https://hall.example: needed
-# behind a proxy that ends TLS and is not trusted (TRUST_PROXY), since requests then look like http.
+# Comma-separated origins, besides the own host, that may send forms, such as https://hall.example:
+# needed behind an untrusted proxy that ends TLS (TRUST_PROXY), since requests then look like http.
 CSRF_TRUSTED_ORIGINS = listed("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
@@ -55,17 +59,14 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
-    "django.forms",  # the widgets' own templates, for our form renderer
+    "django.forms",  # the templates of form widgets, for our form renderer
     "django_htmx",
-    "django_tables2",
-    "django_filters",
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "allauth.socialaccount.providers.saml",
     "allauth.mfa",
-    "auditlog",
     "axes",
     "csp",
 ]
@@ -92,13 +93,14 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "webapp.common.middleware.ToastMiddleware",
-    "auditlog.middleware.AuditlogMiddleware",
+    "webapp.jobs.doubles.DoublesMiddleware",
     "axes.middleware.AxesMiddleware",
+    "webapp.common.head_requests.HeadMiddleware",  # last: it calls the view
 ]
 
 ROOT_URLCONF = "webapp.urls"
 WSGI_APPLICATION = "webapp.wsgi.application"
-TEMPLATES = [
+TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
@@ -114,14 +116,13 @@ TEMPLATES = [
         },
     },
     {
-        # For rows of long tables: compiled, and some ten times faster.
+        # For rows of long tables: compiled, and about 10 times faster.
         "BACKEND": "django.template.backends.jinja2.Jinja2",
         "DIRS": [BASE_DIR / "templates"],
         "OPTIONS": {"environment": "webapp.common.jinja.environment"},
     },
 ]
 FORM_RENDERER = "webapp.common.forms.InterfaceFormRenderer"
-DJANGO_TABLES2_TEMPLATE = "common/_table.html"
 
 # -- Store --------------------------------------------------------------------------------------
 
@@ -132,6 +133,10 @@ DATABASES = {
     )
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["ENGINE"] = "webapp.common.sqlite3"
+    # Parallel tests give each process an in-memory database of this name; a custom engine would
+    # create files.
+    DATABASES["default"]["TEST"] = {"NAME": ":memory:"}
     DATABASES["default"]["OPTIONS"] = {
         # IMMEDIATE takes the write lock at BEGIN: a transaction waits instead of failing half-way.
         "transaction_mode": "IMMEDIATE",
@@ -139,17 +144,17 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# Where files lie: a folder of this host or one that all hosts share, or s3://BUCKET/PREFIX with
-# ?endpoint= and &region=. MEDIA_ROOT then holds copies of this host alone, STORE_CACHE_GB of them.
-# Never served by address: views check rights and stream.
+# Where files are stored: a folder of this host, a folder shared by all hosts, or s3://BUCKET/PREFIX
+# with ?endpoint= and &region=. For s3, MEDIA_ROOT holds local copies, at most STORE_CACHE_GB.
+# Files are never served by path: views check rights and stream.
 MEDIA_ROOT = Path(os.environ.get("MEDIA_ROOT") or INSTANCE_DIR / "media")
 STORE_URL = os.environ.get("STORE_URL", "")
 STORE_CACHE_GB = float(os.environ.get("STORE_CACHE_GB", "20"))
-# What the files of one organisation may take together, in GB; so none fills the disk for all.
+# Total size of one organisation's files in GB, so that none fills the disk for all.
 ORGANISATION_QUOTA_GB = float(os.environ.get("ORGANISATION_QUOTA_GB", "50"))
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a preview of a wide survey posts one role a column
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # the preview of a wide survey posts one role per column
 DATA_UPLOAD_MAX_NUMBER_FILES = 1_000
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 
@@ -181,16 +186,23 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "webapp.accounts.passwords.GuessablePasswordValidator"},
 ]
 LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "common:home"
 LOGOUT_REDIRECT_URL = "accounts:sign-in"
+SESSION_ENGINE = "webapp.common.sessions"
 SESSION_COOKIE_AGE = 12 * 3600  # a working day
 SESSION_SAVE_EVERY_REQUEST = False
+# Maximum failed sign-ins in ten minutes over all names: from one address, and in total. Beyond it,
+# browsers in which nobody has signed in before have to wait.
+SIGN_IN_FAILURES_OF_ADDRESS = int(os.environ.get("SIGN_IN_FAILURES_OF_ADDRESS", "30"))
+SIGN_IN_FAILURES_OF_ALL = int(os.environ.get("SIGN_IN_FAILURES_OF_ALL", "500"))
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
+AXES_USERNAME_CALLABLE = "webapp.accounts.guesses.locked_name"
 AXES_LOCKOUT_CALLABLE = "webapp.accounts.views.locked_out"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
@@ -201,14 +213,14 @@ SOCIALACCOUNT_ADAPTER = "webapp.identity.adapters.SocialAdapter"
 MFA_ADAPTER = "webapp.identity.adapters.MFAAdapter"
 ACCOUNT_EMAIL_VERIFICATION = SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_UNIQUE_EMAIL = False
-# A form that posts to us and is redirected to a provider would break our own form-action policy.
+# With a form posting to us, the redirect to a provider would break our form-action policy.
 SOCIALACCOUNT_LOGIN_ON_GET = True
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
-# Names of providers' hosts, with commas, that may be asked although they are in a private network
-# or speak http: organisations' administrators type addresses, and this server could reach more.
+# Comma-separated hosts of providers that may be called although they are in a private network
+# or use http: organisations' administrators type the addresses, and this server can reach more.
 SIGN_IN_PRIVATE_HOSTS = listed("SIGN_IN_PRIVATE_HOSTS")
-# Fernet keys, with commas, that encrypt answers, secrets of providers and of second factors; the
-# first encrypts, all decrypt. See webapp/common/encryption.py.
+# Comma-separated Fernet keys that encrypt answers and the secrets of providers and of second
+# factors. The first key encrypts, all decrypt. See webapp/common/encryption.py.
 ENCRYPTION_KEYS = listed("ENCRYPTION_KEYS")
 
 # -- Browser policy -----------------------------------------------------------------------------
@@ -231,29 +243,29 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
-# Behind TLS these cookies travel over https only. `bin/start` serves plain http, over which they
-# would never come back: it sets SECURE_COOKIES=0 unless the caller has set it, and warns where it
-# listens beyond the loopback address.
+# Behind TLS these cookies travel over https only. `bin/start` serves plain http, over which the
+# browser would not return them: it sets SECURE_COOKIES=0 unless the caller has set it, and warns if
+# it listens beyond the loopback address.
 SECURE_COOKIES = is_set("SECURE_COOKIES") if "SECURE_COOKIES" in os.environ else not DEBUG
 SESSION_COOKIE_SECURE = SECURE_COOKIES
 CSRF_COOKIE_SECURE = SECURE_COOKIES
-# A proxy that ends TLS and is not trusted has to redirect by itself: all looks like http from here.
+# An untrusted proxy that ends TLS has to redirect by itself: every request looks like http here.
 SECURE_SSL_REDIRECT = SECURE_COOKIES and not is_set("TLS_REDIRECT_ELSEWHERE")
-# For so many seconds a browser asks for this name over https only. The default is one day, since a
-# browser cannot be told to forget: raise it once TLS has worked for a while. What it says of other
-# names of the domain, and to the lists that browsers are shipped with, is for their owner to say.
+# Seconds for which a browser uses https only for this host name. The default is one day, since a
+# browser cannot be made to forget it: raise it once TLS has worked for a while. Subdomains and
+# browsers' preload lists are for the owner of the domain to decide.
 SECURE_HSTS_SECONDS = int(os.environ.get("HSTS_SECONDS", "86400")) if SECURE_COOKIES else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = is_set("HSTS_SUBDOMAINS")
 SECURE_HSTS_PRELOAD = is_set("HSTS_PRELOAD")
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # asked without the proxy
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # called without the proxy
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "webapp.common.error_views.csrf_failure"
-# Addresses and networks, with commas, of the proxies that end TLS: they say whose request it is and
-# how it came (X-Forwarded-For, -Proto, -Host). TRUST_PROXY=1 believes whoever sends: only where
-# nobody but a proxy that overwrites these headers can reach this server.
+# Comma-separated addresses and networks of the proxies that end TLS: their X-Forwarded-For, -Proto
+# and -Host are believed. TRUST_PROXY=1 believes every sender: only if nothing but a proxy that
+# overwrites these headers can reach this server.
 TRUSTED_PROXIES = read_networks(os.environ.get("TRUSTED_PROXIES", ""))
 TRUST_PROXY = is_set("TRUST_PROXY")
 if TRUSTED_PROXIES or TRUST_PROXY:
@@ -263,7 +275,7 @@ if TRUSTED_PROXIES or TRUST_PROXY:
 # -- Language and time --------------------------------------------------------------------------
 
 LANGUAGE_CODE = "en-gb"
-USE_I18N = True  # the students' pages are in the language that they choose; staff's are in English
+USE_I18N = True  # students choose the language of their pages; staff pages are in English
 LANGUAGES = [("en", "English"), ("es", "Español")]
 LOCALE_PATHS = [BASE_DIR / "webapp" / "surveys" / "locale"]
 USE_TZ = True
@@ -272,8 +284,8 @@ USE_THOUSAND_SEPARATOR = False
 
 # -- Mail ---------------------------------------------------------------------------------------
 
-# smtp://user:password@host:587 (TLS by STARTTLS), smtps://... (TLS from the start); where it is
-# unset, mails are files in the instance folder, which is how they are tried out.
+# smtp://user:password@host:587 (TLS by STARTTLS), smtps://... (TLS from the start). If unset,
+# mails are written as files into the instance folder, for trying them out.
 if os.environ.get("EMAIL_URL"):
     _mail = urlsplit(os.environ["EMAIL_URL"])
     EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
@@ -287,19 +299,22 @@ if os.environ.get("EMAIL_URL"):
 else:
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = INSTANCE_DIR / "mail"
-# imaps://user:password@host/INBOX: where mails that nobody takes come back, to EMAIL_FROM.
+# imaps://user:password@host/INBOX: the mailbox of EMAIL_FROM, which gets undeliverable mails.
 BOUNCES_URL = os.environ.get("BOUNCES_URL", "")
 DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "housing@localhost")
+# https://housing.example: the start of links in mails. If unset, the address under which the sender
+# reached this server, which students may be unable to reach.
+PUBLIC_URL = os.environ.get("PUBLIC_URL", "").rstrip("/")
 
 # -- Webhooks -----------------------------------------------------------------------------------
 
-# Networks inside that may be called all the same, such as 10.1.0.0/16; none unless they are named.
+# Private networks that may be called nevertheless, such as 10.1.0.0/16; none by default.
 WEBHOOK_NETWORKS = read_networks(os.environ.get("WEBHOOK_NETWORKS", "").replace(" ", ","))
 
 # -- Backups ------------------------------------------------------------------------------------
 
-# Where the button of the operations page writes backups, on the host of the worker that makes them,
-# and how many of those it leaves there.
+# Folder for the backups of the operations page, on the host of the worker that makes them, and
+# the number of backups kept there.
 BACKUP_FOLDER = Path(os.environ.get("BACKUP_FOLDER") or INSTANCE_DIR / "backups")
 BACKUPS_KEPT = max(1, int(os.environ.get("BACKUPS_KEPT", "14")))
 
@@ -309,16 +324,18 @@ JOB_HARD_TIME_LIMIT = 6 * 3600  # seconds
 JOB_HEARTBEAT_SECONDS = 2.0
 JOB_ORPHAN_SECONDS = 30.0  # silence after which a claimed job counts as abandoned
 JOB_SWEEP_SECONDS = 5.0
-JOB_MAX_ATTEMPTS = 5
+JOB_IDLE_SECONDS = 60.0  # idle time after which a used process is replaced by a small one
+JOB_MAX_DEATHS = 5  # deaths of its own process; a server that stops or restarts does not count
+JOB_MAX_ATTEMPTS = 100  # whatever ended them: stops a job that ends its whole worker
 
 
 def _celery_url(url: str) -> str:
-    """Celery's spelling of a Redis address: a unix socket is ``redis+socket://``."""
+    """Return a Redis address as Celery spells it: a unix socket is ``redis+socket://``."""
     return "redis+socket://" + url.removeprefix("unix://") if url.startswith("unix://") else url
 
 
 def _running_broker() -> str:
-    """The address that a running supervisor left for other commands of this installation."""
+    """Return the broker address that a running supervisor left for this installation's commands."""
     path = INSTANCE_DIR / "broker.url"
     return path.read_text(encoding="ascii").strip() if path.exists() else ""
 
@@ -326,7 +343,7 @@ def _running_broker() -> str:
 REDIS_URL = os.environ.get("REDIS_URL") or _running_broker()
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # Counts that all processes share, see webapp/common/limits.py.
+    # Counters that all processes share, see webapp/common/limits.py.
     "limits": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
@@ -335,28 +352,28 @@ CACHES = {
     if REDIS_URL
     else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "limits"},
 }
-# What one organisation may have waiting, what one token may call, and how many tokens that are none
-# one address may send.
+# Maximum waiting jobs of one organisation, calls a minute of one token, and wrong tokens a minute
+# from one address.
 ORGANISATION_MAX_WAITING_JOBS = int(os.environ.get("ORGANISATION_MAX_WAITING_JOBS", "200"))
-# How many jobs of one queue (short, long) an organisation may have running at once.
+# Maximum running jobs of one organisation in one queue (short, long).
 ORGANISATION_MAX_RUNNING_JOBS = int(os.environ.get("ORGANISATION_MAX_RUNNING_JOBS", "1000"))
-# Where one learning may use more hosts than its own: the scheduler of Dask's workers, tcp://HOST:8786
-# or tls://HOST:8786. Sets of fewer pixels (at the size of their models) are learned from at home.
+# Scheduler of Dask's workers, tcp://HOST:8786 or tls://HOST:8786, if one learning job may use more
+# hosts than its own. Sets of fewer pixels (at the size of their models) are learned on one host.
 DASK_SCHEDULER = os.environ.get("DASK_SCHEDULER", "")
 SPREAD_PIXELS = float(os.environ.get("SPREAD_PIXELS", "2e7"))
-# A prediction of more images is dealt out in pieces of so many, which all workers take in turn.
+# A prediction of more images is divided into pieces of this many, which all workers take in turn.
 PIECE_IMAGES = max(1, int(os.environ.get("PIECE_IMAGES", "100")))
-REMOVED_AT_ONCE = 200  # images and predictions that a request removes; more are left to a job
+REMOVED_AT_ONCE = 200  # images and predictions that one request removes; a job removes more
 API_CALLS_A_MINUTE = int(os.environ.get("API_CALLS_A_MINUTE", "600"))
 API_WRONG_TOKENS_A_MINUTE = int(os.environ.get("API_WRONG_TOKENS_A_MINUTE", "20"))
 BROKER_URL = REDIS_URL or "redis://127.0.0.1:6379/0"
 CELERY_BROKER_URL = _celery_url(BROKER_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_TIME_LIMIT = JOB_HARD_TIME_LIMIT
-CELERY_TASK_SOFT_TIME_LIMIT = JOB_HARD_TIME_LIMIT - 120  # raises in the job, which then says so
+CELERY_TASK_SOFT_TIME_LIMIT = JOB_HARD_TIME_LIMIT - 120  # raises in the job, which reports it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 50
-# A process that grew beyond is replaced after its job.
+# A process that has grown beyond this is replaced after its job.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = int(float(os.environ.get("JOB_MEMORY_GB", "1")) * 1e6)  # kB
 CELERY_TASK_DEFAULT_QUEUE = "short"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -369,7 +386,10 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A message unacknowledged for this long is delivered again: never while its job may still run.
     "visibility_timeout": 2 * JOB_HARD_TIME_LIMIT,
+    # A broker that accepts connections and never answers blocks nobody for ever.
     "socket_connect_timeout": 2,
+    "socket_timeout": 5,
+    "health_check_interval": 10,
     "socket_keepalive": True,
 }
 # redis-py 8 deprecates an argument that Celery's transport still passes.
@@ -377,14 +397,14 @@ warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(redis|k
 
 # -- Operation ----------------------------------------------------------------------------------
 
-METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")  # that Prometheus sends; without: no /metrics
-MIN_FREE_GB = float(os.environ.get("MIN_FREE_GB", "1"))  # below, /readyz says not ready
+METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")  # of Prometheus; unset: no /metrics
+MIN_FREE_GB = float(os.environ.get("MIN_FREE_GB", "1"))  # with less, /readyz fails
 
 # -- Log ----------------------------------------------------------------------------------------
 
-# One line of JSON a request and a job goes into LINES_LOG, or with the rest where none is named.
+# One line of JSON per request and job goes into LINES_LOG, or to the other lines if unset.
 LOGGING = logging_settings(
     level=os.environ.get("LOG_LEVEL", "INFO"), lines_file=os.environ.get("LINES_LOG", "")
 )
-# Subdomains and preload lists are for the domain's owner to choose (HSTS_SUBDOMAINS, HSTS_PRELOAD).
+# The owner of the domain decides on subdomains and preload lists (HSTS_SUBDOMAINS, HSTS_PRELOAD).
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

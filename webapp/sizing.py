@@ -1,8 +1,8 @@
-"""How many processes and threads an installation starts, by what the machine really gives it.
+"""Numbers of processes and threads of an installation, from the machine's usable cores.
 
 ``WEB_WORKERS``, ``WEB_THREADS``, ``JOB_WORKERS`` (for short work), ``LEARN_WORKERS`` (for long) and
-``JOB_THREADS`` override each number. ``LEARN_NICE`` is how far long work gives way to all else on
-the machine, from 0 (not at all) to 19.
+``JOB_THREADS`` override each number. ``LEARN_NICE`` is the nice value of long work, from 0 (no
+lower priority than other programs) to 19.
 """
 
 import math
@@ -15,12 +15,13 @@ _MOST_WEB_WORKERS = 8
 _MOST_JOB_WORKERS = 8
 _MOST_LEARN_WORKERS = 4
 _MOST_JOB_THREADS = 8
-_MOST_NICE = 19  # pages and short work come first on the same machine
+_MOST_NICE = 19
+_LEARN_NICE = 7  # pages and short work come first; a third of a core is left on a busy machine
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Numbers of processes, and of threads in each; how far long work gives way."""
+    """Numbers of processes, threads in each, and the nice value of long work."""
 
     web_workers: int
     web_threads: int
@@ -31,7 +32,7 @@ class Sizes:
 
 
 def count_cores(cgroup: Path = _CGROUP) -> int:
-    """Return how many cores this process may use: by its affinity and its container's quota."""
+    """Return the number of cores that this process may use, by its affinity and container quota."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     quota = _cgroup_quota(cgroup)
@@ -39,17 +40,17 @@ def count_cores(cgroup: Path = _CGROUP) -> int:
 
 
 def sizes() -> Sizes:
-    """Return the sizes of this installation; ValueError names an override that is no number."""
+    """Return the sizes of this installation; ValueError names an override that is not a number."""
     cores = count_cores()
     return Sizes(
-        # At least two of each: one that is busy, or replaced, must not stop everybody.
+        # At least two of each: one that is busy, or being replaced, must not stop everybody.
         web_workers=_override("WEB_WORKERS", max(2, min(cores, _MOST_WEB_WORKERS))),
         web_threads=_override("WEB_THREADS", 8),
         job_workers=_override("JOB_WORKERS", max(2, min(cores, _MOST_JOB_WORKERS))),
-        # One that learns uses all cores by threads: more of them only share.
+        # One learning process uses all cores by threads; more processes only share them.
         learn_workers=_override("LEARN_WORKERS", max(1, min(cores // 2, _MOST_LEARN_WORKERS))),
         job_threads=_override("JOB_THREADS", min(cores, _MOST_JOB_THREADS)),
-        learn_nice=min(_override("LEARN_NICE", _MOST_NICE, least=0), _MOST_NICE),
+        learn_nice=min(_override("LEARN_NICE", _LEARN_NICE, least=0), _MOST_NICE),
     )
 
 
@@ -63,7 +64,7 @@ def _override(name: str, default: int, least: int = 1) -> int:
 
 
 def _cgroup_quota(cgroup: Path) -> float | None:
-    """Cores that the container may use, by version 2 or 1 of control groups; None: no limit."""
+    """Return the cores allowed by control groups (version 2 or 1); None if there is no limit."""
     try:
         quota, _, period = (cgroup / "cpu.max").read_text(encoding="ascii").partition(" ")
     except OSError:
@@ -74,5 +75,5 @@ def _cgroup_quota(cgroup: Path) -> float | None:
             return None
     try:
         return int(quota) / int(period) if int(quota) > 0 else None
-    except (ValueError, ZeroDivisionError):  # "max", or nothing that we know
+    except (ValueError, ZeroDivisionError):  # "max", or an unknown format
         return None

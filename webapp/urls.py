@@ -1,4 +1,4 @@
-"""Addresses of the product; each application owns what lies under its prefix."""
+"""URL patterns of the product; each application owns the paths under its prefix."""
 
 from django.urls import include, path
 

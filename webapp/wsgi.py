@@ -1,4 +1,4 @@
-"""The entry point of the web server."""
+"""WSGI entry point of the web server."""
 
 import os
 
@@ -15,8 +15,8 @@ from webapp.common.checks import refuse_unsafe_settings  # noqa: E402
 
 refuse_unsafe_settings()
 
-# A server replaces its processes now and then: what the first visitor of a new one would wait for
-# is done before.
+# A server replaces its processes now and then: do now what the first visitor of a new process
+# would wait for.
 from webapp.common.first_visit import prepare_for_first_visit  # noqa: E402
 
 prepare_for_first_visit()

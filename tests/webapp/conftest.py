@@ -1,6 +1,7 @@
 """People of two organisations, and clients that are signed in as them.
 
-alice looks, bob works, carol administers, all at Northfield University; mallory works elsewhere.
+alice looks, bob works, carol administers, otto is staff and an operator of the installation, all at
+Northfield University; mallory works elsewhere.
 """
 
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
+from django.core.cache import caches
 from django.db import connection
 from django.test import Client
 
@@ -47,6 +49,7 @@ def media_root(settings: LazySettings, tmp_path: Path) -> Path:
     settings.CSRF_COOKIE_SECURE = False
     local = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
     settings.CACHES = {"default": local, "limits": local | {"LOCATION": "limits"}}
+    caches["limits"].clear()  # no test counts against the limits of the next
     settings.API_CALLS_A_MINUTE = settings.API_WRONG_TOKENS_A_MINUTE = 10**6
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick
     return settings.MEDIA_ROOT
@@ -97,6 +100,15 @@ def bob(northfield: Organisation) -> User:
 def carol(northfield: Organisation) -> User:
     """An administrator."""
     return make_user("carol", northfield, Role.ADMINISTRATOR)
+
+
+@pytest.fixture
+def otto(northfield: Organisation) -> User:
+    """Staff, and an operator of the installation."""
+    user = make_user("otto", northfield, Role.STAFF)
+    user.is_operator = True
+    user.save()
+    return user
 
 
 @pytest.fixture

@@ -28,10 +28,20 @@ from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by th
 )
 from webapp.accounts.models import Organisation, Role, User
 from webapp.api.services import token_create
-from webapp.cohorts.models import Draft
+from webapp.audit.models import AuditLine
+from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.services.drafts import draft_create
+from webapp.cohorts.services.student_files import student_file_create
 from webapp.common import readiness
-from webapp.housing.models import BuildingList, Placement, PlacementEvent
+from webapp.housing.models import (
+    BuildingList,
+    Placement,
+    PlacementEvent,
+    PlacementVersion,
+    ProposedChange,
+)
+from webapp.housing.selectors.outcomes import outcome
+from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.buildings import building_draft_create
 from webapp.identity.models import IdentityProvider
 from webapp.jobs.models import Worker
@@ -40,7 +50,11 @@ from webapp.matching.models import Decision, Proposal
 from webapp.matching.services.decisions import pairs_decide
 from webapp.reports.services import shape_save
 from webapp.surveys.links import token_of
+from webapp.surveys.mails import stop_token
+from webapp.surveys.questions import questions_of
+from webapp.surveys.services.answers import answer_save
 from webapp.surveys.services.questionnaires import questionnaire_create, questionnaire_open
+from webapp.surveys.visits import handle_of
 from webapp.webhooks.models import Webhook
 
 ClientOf = Callable[[User], Client]
@@ -49,11 +63,11 @@ ClientOf = Callable[[User], Client]
 # tests/webapp/api/test_scoping.py.
 ELSEWHERE = ("segmentation:", "api:None")
 # Students have no account: a signed link or a code is what they need, wherever they study.
-LINKED = {"surveys:enter", "surveys:code", "surveys:answer"}
+LINKED = {"surveys:enter", "surveys:code", "surveys:answer", "surveys:mine", "surveys:stop"}
 # What browsers and providers call while nobody is signed in yet; a name in them finds a provider.
 VOUCHING = {
     "identity:back-channel", "openid_connect_login", "openid_connect_callback", "saml_login",
-    "saml_acs", "saml_finish_acs", "saml_sls", "saml_metadata",
+    "saml_acs", "saml_finish_acs", "saml_sls", "saml_metadata", "accounts:sign-in-at",
 }  # fmt: skip
 OPEN = {
     "common:healthz", "common:readyz", "common:metrics", "accounts:sign-in", "identity:code",
@@ -67,17 +81,30 @@ EVERYBODY = {
     "matching:model-certificate", "matching:model-weights", "matching:proposals",
     "matching:proposal", "matching:look", "matching:pair", "api:docs", "api:openapi", "api:tokens",
     "api:token-revoke", "housing:building-lists", "housing:buildings", "housing:placements",
-    "housing:placement", "housing:scenarios", "surveys:list", "surveys:questionnaire",
-    "reports:checks", "reports:report",
+    "housing:placement", "housing:scenarios", "housing:history", "surveys:list",
+    "surveys:questionnaire", "reports:checks", "reports:report",
 }  # fmt: skip
 STAFF = {
-    "surveys:new", "surveys:change", "surveys:open", "surveys:preview", "surveys:invite",
-    "surveys:make-cohort", "surveys:undo", "surveys:languages",
+    "surveys:new", "surveys:settings", "surveys:open", "surveys:close", "surveys:preview",
+    "surveys:question-add", "surveys:question", "surveys:question-move", "surveys:question-place",
+    "surveys:question-remove", "surveys:section-add", "surveys:section-rename",
+    "surveys:section-remove", "surveys:undo", "surveys:languages", "surveys:languages-read",
+    "surveys:languages-file", "surveys:languages-own", "surveys:languages-add",
+    "surveys:languages-remove", "surveys:people", "surveys:people-add", "surveys:mails-send",
+    "surveys:mails-remind", "surveys:reminder-schedule", "surveys:reminder-cancel",
+    "surveys:bounces", "surveys:withdrawal-delete", "surveys:write-again", "surveys:link-send",
+    "surveys:link-renew", "surveys:person-remove", "surveys:make-cohort", "surveys:join-cohort",
+    "surveys:clashes", "surveys:clash-choose", "surveys:clash-restore", "surveys:clash-correct",
+    "surveys:texts", "surveys:texts-handle", "surveys:texts-reopen", "surveys:text-need",
+    "surveys:answers-people", "surveys:answers-person", "surveys:answers-questions",
+    "surveys:answers-file", "surveys:texts-file", "surveys:answers-requests",
+    "surveys:answers-sent-file",
     "audit:log", "audit:export", "jobs:cancel", "cohorts:upload", "cohorts:latecomers",
     "cohorts:draft",
     "cohorts:draft-change", "cohorts:draft-confirm", "cohorts:draft-discard", "cohorts:rename",
     "cohorts:split", "cohorts:simulate", "cohorts:pairs-upload", "cohorts:pairs-draft",
-    "cohorts:pairs-confirm", "matching:model-new", "matching:model-set",
+    "cohorts:pairs-confirm", "cohorts:student-file", "cohorts:student-file-confirm",
+    "matching:model-new", "matching:model-set",
     "matching:model-check", "matching:model-rename", "matching:model-stop",
     "matching:model-intervals",
     "matching:proposal-new", "matching:compute", "matching:proposal-rename", "matching:export",
@@ -86,10 +113,11 @@ STAFF = {
     "housing:building-draft-discard", "housing:buildings-rename", "housing:room",
     "housing:room-remove", "housing:requests", "housing:requests-change", "housing:placement-new",
     "housing:placement-rules", "housing:placement-solve", "housing:placement-compute",
-    "housing:placement-decide",
+    "housing:placement-decide", "housing:placement-count-needs",
     "housing:placement-undo", "housing:changes", "housing:changes-act", "housing:changes-moves",
     "housing:placement-choose", "housing:placement-relearn", "housing:scenarios-file",
-    "housing:placement-rename", "housing:placement-export",
+    "housing:placement-rename", "housing:placement-export", "housing:buildings-state",
+    "housing:version", "housing:version-use", "housing:version-discard", "housing:draft",
     "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
     "letters:ask", "letters:placement", "letters:placement-act", "letters:placement-file",
     "reports:check-start", "reports:report-file", "reports:rosters", "reports:roster-file",
@@ -102,22 +130,24 @@ ADMINISTRATORS = {
     "identity:remove-second-factor", "cohorts:purge", "matching:model-delete",
     "matching:proposal-delete", "housing:buildings-remove", "housing:placement-publish",
     "housing:placement-delete", "surveys:delete", "letters:placement-send",
-    "operations:page", "operations:forget", "operations:back-up", "operations:alert-me",
-    "operations:alert-me-no-more",
-    "webhooks:list", "webhooks:webhook", "webhooks:act",
+    "operations:page", "webhooks:list", "webhooks:webhook", "webhooks:act",
 }  # fmt: skip
-# Workers run the jobs of all organisations; one that is taken off the page comes back by answering.
-OF_ALL = {"operations:forget"}
+# Whatever their role: who looks after the installation. Nobody else, administrators neither.
+OPERATORS = {
+    "operations:forget", "operations:back-up", "operations:alert-me", "operations:alert-me-no-more",
+}  # fmt: skip
 # Not found without more: a token is revoked by its owner, a model is checked on a chosen cohort,
-# what is sent is a chosen letter, and moves are listed once they are worked out.
+# what is sent is a chosen letter, moves are listed once they are worked out, and a file that a
+# student sent is one that was sent.
 NAMES_ANOTHER_OBJECT = {
     "api:token-revoke", "matching:model-check", "letters:placement-send", "letters:placement-act",
-    "letters:placement-file", "housing:changes-moves",
+    "letters:placement-file", "housing:changes-moves", "surveys:answers-sent-file",
 }  # fmt: skip
 # What reading may write: who came, what the log promises to record, and the mark of the store.
 NOTED = {
     "django_session", "audit_auditline", "api_apitoken", "jobs_joblistvisit", "common_installation",
 }  # fmt: skip
+NAMED = re.compile(r"nonce-[^']+|\d{2}[.-]?\d{2}")  # of one answer: nonces, times in names of files
 WRITES = re.compile(r'\s*(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM)\s+"?(\w+)', re.IGNORECASE)
 CLIMBING = ("../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd", "..\\..\\settings.py")
 # What stands in every parameter and field of a form that somebody has taken apart.
@@ -129,6 +159,8 @@ NONSENSE = {
     "long text": "🙂" * 300,
 }
 FIELDS = (
+    "need", "option", "written", "due_at", "high", "is_confirmed", "low", "required", "shown_if",
+    "step", "text_en",
     "only", "show", "wanted",
     "asks_sign_in", "duty", "language", "logout_token", "password", "place", "protocol",
     "time_zone", "without",
@@ -141,10 +173,12 @@ FIELDS = (
     "clash", "change", "check_on", "cohort", "column", "decision", "department", "designation",
     "file",
     "first", "floor", "gap", "group", "hall", "kind", "level", "meets", "method", "model", "mutual",
+    "organisation",
     "name", "needs", "note", "one_sided", "only", "open", "originals", "page", "pair", "partner",
     "pinned", "preference", "price", "q", "question", "request", "rho", "ridge", "role", "room",
     "row", "same", "second", "seed", "shape", "show", "since", "sort", "state", "student",
-    "students", "tab", "text", "theme", "to", "until", "username", "value", "verb", "version",
+    "students", "tab", "text", "theme", "to", "until", "use", "username",
+    "value", "verb", "version",
     "whole", "wish",
 )  # fmt: skip
 
@@ -157,15 +191,16 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def parameters_of(
-    patterns: list[URLPattern | URLResolver], namespace: str = ""
+    patterns: list[URLPattern | URLResolver], namespace: str = "", before: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of every address with the names of its parameters."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
             inner = f"{pattern.namespace}:" if pattern.namespace else namespace
-            yield from parameters_of(pattern.url_patterns, inner)
+            outer = (*before, *pattern.pattern.regex.groupindex)
+            yield from parameters_of(pattern.url_patterns, inner, outer)
         else:
-            yield f"{namespace}{pattern.name}", list(pattern.pattern.regex.groupindex)
+            yield f"{namespace}{pattern.name}", [*before, *pattern.pattern.regex.groupindex]
 
 
 ADDRESSES = {
@@ -192,7 +227,12 @@ def urls(
         buildings=campus,
         model=proposal.model,
     )
-    change = PlacementEvent.objects.create(placement=placement, revision=0, before=[], after=[])
+    change = PlacementEvent.objects.create(placement=placement, before=[], after=[])
+    figures = outcome(PlacementRooms(placement))
+    version = PlacementVersion.objects.create(
+        placement=placement, number=1, origin="run", outcome={**figures, "moved": 0}
+    )
+    late = ProposedChange.objects.create(placement=placement, is_by_hand=True, owner=bob)
     event = pairs_decide(
         user=bob, proposal=proposal, decision=Decision.ACCEPT, versions={pair.pk: pair.version}
     )
@@ -201,6 +241,10 @@ def urls(
     questionnaire_open(user=bob, questionnaire=asked, closes_at=until)
     worker = Worker.objects.create(name="short-a1@hall", seen_at=timezone.now())
     answering = asked.participants.create(email="anna@northfield.example")
+    wrote = next(q for q in questions_of(asked.content) if q.is_written)
+    answer_save(participant=answering, question=wrote, values=["I need a ramp."])
+    written = answering.written_answers.get()
+    reminder = asked.scheduled_reminders.create(due_at=until)
     webhook = Webhook.objects.create(
         organisation=bob.organisation, url="https://127.0.0.1/", events=["job.failed"], nonce="n"
     )
@@ -222,8 +266,10 @@ def urls(
         "openid_connect": {"provider_id": vouching["openid_connect"].key},
         "saml": {"organization_slug": vouching["saml"].key},
         "accounts": {"pk": bob.pk},
+        "accounts:sign-in-at": {"code": bob.organisation.sign_in_code},
         "api:token": {"uuid": token.pk},
         "cohorts": {"uuid": cohort.pk, "draft_uuid": a_draft(bob, cohort=cohort).pk},
+        "cohorts:student-file": {"uuid": cohort.pk, "draft_uuid": a_file(bob, cohort).pk},
         "cohorts:draft": {"uuid": a_draft(bob).pk},
         "housing": {"uuid": campus.pk, "room_id": campus.rooms.first().pk},
         "housing:building-draft": {"uuid": draft.pk},
@@ -233,6 +279,9 @@ def urls(
             "uuid": placement.pk, "event_id": change.pk, "file_format": "csv"
         },
         "housing:changes": {"uuid": placement.pk, "file_format": "csv"},
+        "housing:history": {"uuid": placement.pk},
+        "housing:version": {"uuid": placement.pk, "number": version.number},
+        "housing:draft": {"uuid": placement.pk, "draft_id": late.pk},
         "jobs": {"uuid": proposal.job_id},
         "letters": {"uuid": letter.pk},
         "letters:ask": {"uuid": cohort.pk},
@@ -244,7 +293,13 @@ def urls(
         "operations": {"pk": worker.pk},
         "webhooks": {"uuid": webhook.pk},
         "reports": {"uuid": placement.pk, "shape": shape.pk, "file_format": "csv"},
-        "surveys": {"uuid": asked.pk, "code": asked.code, "token": token_of(answering)},
+        "surveys": {
+            "uuid": asked.pk, "code": asked.code, "token": token_of(answering),
+            "person": answering.pk, "text": written.pk, "file_format": "csv",
+            "key": asked.content.questions[0].key, "section": 0, "language": "es",
+            "reminder": reminder.pk, "line": 1, "handle": handle_of(answering),
+        },
+        "surveys:stop": {"token": stop_token(answering)},
     }  # fmt: skip
     found = {}
     for name, parameters in ADDRESSES.items():
@@ -256,6 +311,12 @@ def urls(
 def a_draft(user: User, **options: object) -> Draft:
     data = survey_csv()
     return draft_create(user=user, filename="s.csv", size=len(data), read=lambda: data, **options)
+
+
+def a_file(user: User, cohort: Cohort) -> Draft:
+    """Requests of a cohort that nobody has imported yet."""
+    sent = reader_of("student,wants\nS-1001,S-1002\n")
+    return student_file_create(user=user, cohort=cohort, purpose="requests", back="/", **sent)
 
 
 def answers(user: User | None, url: str, data: dict[str, str] | None = None) -> list[int]:
@@ -284,7 +345,7 @@ def written_tables() -> Iterator[set[str]]:
 
 
 def test_the_least_role_of_every_address_is_written_down() -> None:
-    listed = [OPEN, EVERYBODY, STAFF, ADMINISTRATORS]
+    listed = [OPEN, EVERYBODY, STAFF, ADMINISTRATORS, OPERATORS]
     assert set().union(*listed) == set(ADDRESSES)
     assert sum(map(len, listed)) == len(ADDRESSES)
 
@@ -296,16 +357,23 @@ def test_visitors_are_sent_to_sign_in(urls: dict[str, str]) -> None:
         assert name in OPEN or set(codes) == {302}, name
 
 
+@pytest.mark.parametrize("is_operator", [False, True])
 @pytest.mark.parametrize("role", list(Role))
-def test_every_address_asks_for_its_role(bob: User, urls: dict[str, str], role: Role) -> None:
+def test_every_address_asks_for_its_role(
+    bob: User, urls: dict[str, str], role: Role, is_operator: bool
+) -> None:
     dora = make_user("dora", bob.organisation, role)
+    User.objects.filter(pk=dora.pk).update(is_operator=is_operator)
     refused = {Role.VIEWER: STAFF | ADMINISTRATORS, Role.STAFF: ADMINISTRATORS}.get(role, set())
+    refused = refused - {"operations:page"} if is_operator else refused | OPERATORS
     for name, url in urls.items():
         codes = answers(dora, url)
         if name in refused:
             assert set(codes) == {403}, name
         elif name == "common:metrics":
             assert set(codes) == {404}, "no role opens it, but a token of its own"
+        elif name == "surveys:mine":
+            assert set(codes) == {404}, "no role opens it, but the cookie of a personal link"
         elif name in VOUCHING:
             assert set(codes) <= {302, 400, 401}, f"{name} {codes}"
         elif name not in NAMES_ANOTHER_OBJECT:
@@ -317,7 +385,9 @@ def test_nobody_reaches_an_object_of_another_organisation(
 ) -> None:
     eve = make_user("eve", southgate, Role.ADMINISTRATOR)
     for name, url in urls.items():
-        if ADDRESSES[name] and name not in LINKED | OF_ALL | VOUCHING:
+        if name in OPERATORS:
+            assert set(answers(eve, url)) == {403}, name
+        elif ADDRESSES[name] and name not in LINKED | VOUCHING:
             assert set(answers(eve, url)) == {404}, name
         elif name not in OPEN:
             page = client_of(eve).get(url)
@@ -335,12 +405,13 @@ def test_nonsense_in_every_parameter_never_fails(
 
 def test_no_get_writes_a_row(client_of: ClientOf, carol: User, urls: dict[str, str]) -> None:
     client = client_of(carol)
+    client.get(urls["surveys:answer"])  # leaves the cookie for the address without a token
     pages = 0
     for name, url in urls.items():
         with written_tables() as found:
             pages += client.get(url).status_code == 200
         # Of a student's page: when it was opened.
-        allowed = {"surveys_participant"} if name == "surveys:answer" else set()
+        allowed = {"surveys_participant"} if name == "surveys:mine" else set()
         assert found <= allowed, name
     assert pages > 60
 
@@ -355,3 +426,24 @@ def test_no_parameter_climbs_out_of_its_folder(carol: User, urls: dict[str, str]
                 refused = {200, 302, 400, 401, 404} if name in LINKED | VOUCHING else {404}
                 assert set(codes) <= refused, f"{name} {codes}"
     assert tried > 200
+
+
+def test_head_answers_as_get_and_writes_nothing(
+    client_of: ClientOf, carol: User, urls: dict[str, str]
+) -> None:
+    client = client_of(carol)
+    files = 0
+    for name, url in urls.items():
+        found = client.get(url)
+        if found.status_code != 200 or name in OPEN:
+            continue
+        before = AuditLine.objects.count()
+        head = client.head(url)
+        assert head.status_code == 200, name
+        assert not head.getvalue(), name
+        for header in ("Content-Type", "Content-Disposition", "Content-Security-Policy"):
+            here, there = head.headers.get(header, ""), found.headers.get(header, "")
+            assert NAMED.sub("", here) == NAMED.sub("", there), f"{name} {header}"
+        assert AuditLine.objects.count() == before, name
+        files += "attachment" in found.headers.get("Content-Disposition", "")
+    assert files >= 8

@@ -114,20 +114,35 @@ def test_caddy_understands_its_file(tmp_path: Path) -> None:
     assert "not formatted" not in said
 
 
-def test_nginx_understands_its_file(tmp_path: Path) -> None:
+def nginx_files(folder: Path, *, web: int = 8000, http: int = 8080, https: int = 8443) -> Path:
+    """Write nginx's configuration with our site, which logs into the folder; return its path."""
     run_tool(
         "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=hall.example",
-        "-keyout", str(tmp_path / "privkey.pem"), "-out", str(tmp_path / "fullchain.pem"),
+        "-keyout", str(folder / "privkey.pem"), "-out", str(folder / "fullchain.pem"),
     )  # fmt: skip
     text = (BASE_DIR / "deploy" / "proxy" / "nginx.conf").read_text(encoding="utf-8")
-    site = tmp_path / "site.conf"
-    site.write_text(text.replace("/etc/ssl/bethe-hall", str(tmp_path)), encoding="utf-8")
-    whole = tmp_path / "nginx.conf"
+    for ours, here in (
+        ("/etc/ssl/bethe-hall", str(folder)),
+        ("/var/log/nginx", str(folder)),
+        ("127.0.0.1:8000", f"127.0.0.1:{web}"),
+        ("listen 80;", f"listen 127.0.0.1:{http};"),
+        ("listen 443 ssl;", f"listen 127.0.0.1:{https} ssl;"),
+    ):
+        assert ours in text
+        text = text.replace(ours, here)
+    site = folder / "site.conf"
+    site.write_text(text, encoding="utf-8")
+    whole = folder / "nginx.conf"
     whole.write_text(
-        f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\n"
+        f"pid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\ndaemon off;\n"
         f"http {{ access_log off; include {site}; }}\n",
         encoding="utf-8",
     )
+    return whole
+
+
+def test_nginx_understands_its_file(tmp_path: Path) -> None:
+    whole = nginx_files(tmp_path)
     assert "test is successful" in run_tool("nginx", "-t", "-p", str(tmp_path), "-c", str(whole))
 
 

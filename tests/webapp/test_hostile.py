@@ -17,7 +17,7 @@ from django.db import models
 from django.http import HttpResponse
 from django.test import Client
 
-from benchmarks.web_load import Filler
+from benchmarks.product.web_load import Filler
 from webapp.accounts.models import Role, User
 from webapp.api.registry import endpoints
 from webapp.api.services import token_create
@@ -27,6 +27,7 @@ from webapp.housing.models import BuildingList, Placement, Room
 from webapp.letters.services.templates import template_save
 from webapp.matching.models import LearnedModel
 from webapp.reports.services import shape_save
+from webapp.surveys.content import Content, plain
 from webapp.surveys.services.questionnaires import questionnaire_create
 from webapp.webhooks.models import Webhook
 
@@ -40,7 +41,7 @@ NOT_TYPED = {
     "code_version", "weak", "target_id", "decided_by", "username", "solver", "read_as", "theme",
     "state", "event", "nonce", "session_key", "code", "language",
 }  # fmt: skip
-TYPED_KEYS = {"name", "question", "levels", "cohort_name"}
+TYPED_KEYS = {"name", "question", "levels", "cohort_name", "text", "title", "hint", "reason"}
 # What reading may write: who came, and what the audit log promises to record.
 NOTED = {
     "session", "auditline", "apitoken", "joblistvisit", "logentry", "accesslog", "accessattempt",
@@ -120,6 +121,8 @@ def is_unique(field: models.Field) -> bool:
 
 
 def with_script(value: Any, key: str = "") -> Any:
+    if isinstance(value, Content):
+        return Content.model_validate(with_script(plain(value)))
     if isinstance(value, dict):
         return {name: with_script(item, name) for name, item in value.items()}
     if isinstance(value, list):

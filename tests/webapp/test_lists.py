@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from benchmarks.web_load import Filler
+from benchmarks.product.web_load import Filler
 from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.cohorts.models import Cohort

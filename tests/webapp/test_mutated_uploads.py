@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from benchmarks.mutated_uploads import Target, make_target, mutate, send, try_uploads, whole
-from benchmarks.upload_kinds import kind_named, kinds
+from benchmarks.hunts.mutated_uploads import Target, make_target, mutate, send, try_uploads, whole
+from benchmarks.hunts.upload_kinds import kind_named, kinds
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
 

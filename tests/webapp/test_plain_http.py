@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from webapp.supervisor.supervisor import PLAIN_HTTP, StartError, Supervisor, is_loopback
+from webapp.supervisor.address import is_loopback
+from webapp.supervisor.supervisor import PLAIN_HTTP, StartError, Supervisor
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
@@ -36,6 +37,7 @@ def test_the_start_warns(
     monkeypatch.setenv("SECURE_COOKIES", secure)
     monkeypatch.setattr("webapp.supervisor.supervisor.signal.signal", lambda *_: None)
     monkeypatch.setattr(Supervisor, "_wait_for_port", lambda self: True)
+    monkeypatch.setattr(Supervisor, "problem", lambda self: "")
     monkeypatch.setattr(Supervisor, "_start", refuse)
     assert Supervisor(host=host, port=8000).run() == 1
     assert (PLAIN_HTTP in capsys.readouterr().err) == is_warned

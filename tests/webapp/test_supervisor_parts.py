@@ -1,6 +1,9 @@
 """Parts of the supervisor that need no running product."""
 
+import errno
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -8,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from webapp.supervisor import child, leftovers
+from tests.patience import wait_for
+from webapp.instance import BASE_DIR
+from webapp.supervisor import broker, child, leftovers
+from webapp.supervisor.supervisor import Supervisor
 
 
 def test_the_log_of_a_child_that_never_restarts_is_rotated(
@@ -25,6 +31,149 @@ def test_the_log_of_a_child_that_never_restarts_is_rotated(
         log.write(b"after")  # the child appends as before
     assert path.read_bytes() == b"after"
     assert (tmp_path / "web.log.1").read_bytes() == b"a" * 90 + b"b" * 90
+
+
+def test_a_log_is_emptied_where_there_is_no_room_to_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(_: Path, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(child, "LARGEST_LOG_BYTES", 100)
+    monkeypatch.setattr(shutil, "copyfile", fill)
+    path = tmp_path / "web.log"
+    path.write_bytes(b"a" * 200)
+    assert child.rotate(path)
+    assert path.read_bytes() == b""
+    assert not (tmp_path / "web.log.1").exists()
+
+
+def test_a_program_starts_although_its_log_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"a file, where the folder of the logs should be")
+    program = child.Child(
+        "sleeper",
+        [sys.executable, "-c", "import time; time.sleep(60)"],
+        environment=dict(os.environ),
+        log_path=tmp_path / "log" / "sleeper.log",
+    )
+    program.start()
+    try:
+        assert program.is_running
+    finally:
+        program.end()
+
+
+def test_a_broker_that_answers_nobody_for_a_minute_is_stuck(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, replies = [0.0], [True]
+    monkeypatch.setattr(broker.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(broker, "answers", lambda _: replies[0])
+    watch = broker.Watch("unix:///nothing")
+
+    def look_until(end: float) -> bool:
+        found = False
+        while now[0] < end:
+            now[0] += 0.5
+            found = watch.is_stuck() or found
+        return found
+
+    assert not look_until(100)
+    replies[0] = False
+    assert not look_until(155)
+    replies[0] = True  # it was only late
+    assert not look_until(165)
+    replies[0] = False
+    assert look_until(230)
+    watch.begin()
+    assert not look_until(240)
+
+
+def test_a_program_that_was_stopped_by_a_signal_is_ended_and_started_again(tmp_path: Path) -> None:
+    program = child.Child(
+        "sleeper",
+        [sys.executable, "-c", "import time; time.sleep(60)"],
+        environment=dict(os.environ),
+        log_path=tmp_path / "sleeper.log",
+    )
+    program.start()
+    try:
+        first = program.pid
+        assert first is not None
+        os.kill(first, signal.SIGSTOP)
+        program.end()
+        assert program.restart_if_ended()
+        assert program.pid not in (None, first)
+    finally:
+        program.end()
+
+
+def test_stopping_takes_ten_seconds_at_most_whatever_the_programs_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five that do not listen took their time one after the other, 46 seconds in all."""
+    monkeypatch.setenv("BETHE_HALL_INSTANCE", str(tmp_path))
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); "
+    server = Supervisor(host="127.0.0.1", port=8000)
+    for name in ("broker", "web", "worker", "learner", "sweep"):
+        command = (sys.executable, "-c", f"{code} time.sleep(120)")
+        server._add(name, command, dict(os.environ))
+    for program in server.children:
+        log = tmp_path / "log" / f"{program.name}.log"
+        wait_for(lambda log=log: "deaf" in log.read_text(), seconds=60)
+    started = time.monotonic()
+    server._stop()
+    assert time.monotonic() - started < 10
+    assert not any(program.is_running for program in server.children)
+
+
+_PROBE = """
+import atexit, os, sys
+atexit.register(lambda: os.write(1, b"own end\\n"))
+files = sorted(os.listdir("/proc/self/fd"))
+facts = [sys.argv[1:], sorted(os.environ), os.getsid(0) == os.getpid(), files]
+os.write(1, repr(facts).encode() + b"\\n")
+os.write(1, open("/proc/self/comm", "rb").read())
+if sys.argv[1] == "sleep":
+    import time
+    time.sleep(60)
+sys.exit(int(sys.argv[1]))
+"""
+_FORK = """
+import atexit, os, signal, sys, time
+from webapp.supervisor.forks import Fork
+atexit.register(lambda: print("end of the parent", flush=True))
+signal.signal(signal.SIGTERM, lambda *_: print("the parent's handler", flush=True))
+lock = open(sys.argv[1] + ".lock", "w")
+with open(sys.argv[1], "ab") as output:
+    first = Fork([sys.executable, "-m", "probe", "3", "x"], {"WORD": "y"}, output, name="probe")
+    second = Fork([sys.executable, "-m", "probe", "sleep"], {"WORD": "y"}, output, name="probe")
+print(first.wait(200), first.poll(), second.poll(), flush=True)
+while open(sys.argv[1]).read().count("bethe-probe") < 2:
+    time.sleep(0.05)
+second.send_signal(signal.SIGTERM)
+print(second.wait(200), flush=True)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_program_that_is_forked_has_nothing_of_its_parent_but_what_is_loaded(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "probe.py").write_text(_PROBE)
+    path = os.pathsep.join([str(BASE_DIR), str(tmp_path)])
+    done = subprocess.run(
+        [sys.executable, "-c", _FORK, str(tmp_path / "probe.log")],
+        env={**os.environ, "PYTHONPATH": path},
+        check=True, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["3 3 None", "-15", "end of the parent"], done.stderr
+    said = (tmp_path / "probe.log").read_text().splitlines()
+    # The last of its files is the list of files itself.
+    assert "[['3', 'x'], ['WORD'], True, ['0', '1', '2', '3']]" in said
+    assert said.count("bethe-probe") == 2
+    assert said.count("own end") == 1  # a signal ended the other
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
