@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
 
+from tests.patience import PATIENCE_SECONDS
+
 TOKEN = "c" * 32
 PHONE = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like "
@@ -27,8 +29,8 @@ NAMES = (
     "Ioană Șerban", "Çağla Işık", "Αθηνά Παπαδοπούλου", "Олександр Їжак", "יעל כהן",
     "فاطمة الزهراء", "अनन्या शर्मा", "Nguyễn Thị Hồng", "王小明", "佐藤 陽葵",
 )  # fmt: skip
-TRIES = 400
 WAIT = 0.25  # seconds before something is tried again
+TRIES = int(PATIENCE_SECONDS / WAIT)
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Student:
     stops_after: int | None
     code: str = ""
     link: str = ""
-    kept: dict[int, str] = field(default_factory=dict)
+    kept: dict[int, list[str]] = field(default_factory=dict)
     is_finished: bool = False
 
     @property
@@ -103,6 +105,10 @@ class Browser:
             return answer.status, answer.getheader("Location") or "", text
         raise AssertionError(f"{method} {path} was never answered")
 
+    def token_of(self, there: str) -> str:
+        """Return the token that the cookie of an address keeps."""
+        return self._cookies[f"link-{there.split('/')[3]}"]
+
     def _drop(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -139,35 +145,48 @@ def answer_all(
         assert status == 200, status
         status, there, _ = browser.post(begin, [("identifier", student.identifier)])
         assert status == 302, status
-        student.link = there
+        student.link = f"/q/{browser.token_of(there)}/"
+    status, here, _ = browser.get(student.path)
+    assert status == 302, (status, here)
+    there = here
     while True:
-        status, there, text = browser.get(student.path)
+        status, _, text = browser.get(there)
         assert status == 200, (status, text[:300])
         number = re.search(r'name="n" value="(\d+)"', text)
         if number is None:
             break
         n = int(number.group(1))
+        if "data-question" not in text:  # the introduction, which leads to the first question
+            there = f"{here.partition('?')[0]}?n={n}"
+            continue
         if student.stops_after is not None and n > student.stops_after:
             return
-        chosen = _choose(text, rng)
-        fields = [("n", str(n)), ("answer", chosen), ("action", "next")]
+        chosen = _choose(text, rng, student)
+        fields = [("n", str(n)), *(("answer", one) for one in chosen), ("action", "next")]
         if student.is_phone:  # the script saves what is chosen, then Next goes on
-            status, _, _ = browser.post(student.path, fields, script=True)
-            assert status == 204, status
-        status, there, text = browser.post(student.path, fields)
+            status, _, text = browser.post(here, [*fields, ("stays", "1")], script=True)
+            assert (status, '"next"' in text) == (200, True), (status, text[:300])
+        status, there, text = browser.post(here, fields)
         assert status == 302, (status, text[:300])
         student.kept[n] = chosen
         say()
-    status, _, text = browser.post(student.path, [("action", "finish")])
+    status, _, text = browser.post(here, [("action", "finish")])
     assert status == 302, (status, text[:300])
     student.is_finished = True
 
 
-def _choose(text: str, rng: random.Random) -> str:
-    options = re.findall(r'name="answer" value="(\d+)"', text)
+def _choose(text: str, rng: random.Random, student: Student) -> list[str]:
+    """Return an answer to the question of a page: what is written is different for everybody."""
+    options = re.findall(r'type="(radio|checkbox)" name="answer" value="(\w+)"', text)
     if options:
-        return rng.choice(options)
-    return f"{rng.randrange(20, 24)}:{rng.choice(('00', '30'))}" if 'type="time"' in text else ""
+        values = [value for _, value in options]
+        is_several = options[0][0] == "checkbox"
+        return sorted(rng.sample(values, rng.randint(1, len(values)) if is_several else 1))
+    if 'type="time"' in text:
+        return [f"{rng.randrange(20, 24)}:{rng.randrange(60):02d}"]
+    if "<textarea" in text:
+        return [f"{student.identifier} cannot climb {rng.randrange(10**6)} stairs."]
+    return []
 
 
 @dataclass

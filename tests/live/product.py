@@ -14,6 +14,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -40,17 +41,26 @@ for name, organisation, role in people:
         User.objects.create_user(
             username=name, password="{PASSWORD}", organisation=organisation, role=role
         )
+User.objects.filter(username="carol").update(is_operator=True)
 """
 
 
 @dataclass
 class Product:
-    """A running installation of its own: address, instance folder, hands on its processes."""
+    """A running installation of its own: address, instance folder, hands on its processes.
+
+    ``launcher`` is what the supervisor is started by, such as ``unshare``; it must become the
+    supervisor. ``seen_as`` returns where the test finds the instance folder of a process that sees
+    other file systems.
+    """
 
     instance: Path
     port: int
     environment: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
+    launcher: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # further ones of the supervisor
+    seen_as: Callable[[int], Path] | None = None
 
     @property
     def url(self) -> str:
@@ -61,12 +71,22 @@ class Product:
         """Start the supervisor and wait for the first answer."""
         log = (self.instance / "supervisor.log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "webapp.supervisor", "--port", str(self.port)],
+            [
+                *self.launcher,
+                sys.executable,
+                "-m",
+                "webapp.supervisor",
+                "--port",
+                str(self.port),
+                *self.options,
+            ],
             cwd=ROOT,
             env=self.environment,
             stdout=log,
             stderr=subprocess.STDOUT,
         )
+        if self.seen_as is not None:
+            self.instance = self.seen_as(self.process.pid)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -126,16 +146,10 @@ class Product:
         return done.stdout
 
     def pid_of(self, name: str) -> int:
-        """The process id of a child of the supervisor: broker, worker, its sweep or web."""
-        marks = {
-            "broker": "valkey-server",
-            "worker": "celery",
-            "sweep": "tasks.sweep",
-            "web": "gunicorn",
-        }
+        """The process id of a child of the supervisor: broker, worker, learner, sweep or web."""
         assert self.process is not None
         for pid in children_of(self.process.pid):
-            if marks[name] in _command_line(pid):
+            if name_of(pid) == name:
                 return pid
         raise AssertionError(f"no {name} among the children of the supervisor")
 
@@ -221,11 +235,41 @@ def is_running(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def _command_line(pid: int) -> str:
+def name_of(pid: int) -> str:
+    """Name of a program of the product, by what lists of processes show; '' when it is gone."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        shown = Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
     except OSError:
         return ""
+    return "broker" if shown == "valkey-server" else shown.removeprefix("bethe-")
+
+
+def memory_of(pids: Iterable[int]) -> int:
+    """Bytes that processes take together, with what they share counted once.
+
+    Pages of files count whole, also where processes of others have the same files open: a machine
+    that runs nothing else has to hold them.
+    """
+    total, of_files = 0, dict[str, int]()
+    for pid in pids:
+        try:
+            lines = Path(f"/proc/{pid}/smaps").read_text(errors="replace").splitlines()
+            shared = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        except OSError:
+            continue  # it ended
+        total += sum(int(line.split()[1]) for line in shared if line.startswith("Pss_Anon:"))
+        mapping, size = "", 0
+        for line in lines:
+            name, _, rest = line.partition(" ")
+            if not name.endswith(":"):
+                fields = line.split(None, 5)
+                mapping = f"{fields[5]} {fields[2]}" if len(fields) > 5 else ""
+            elif name == "Rss:":
+                size = int(rest.split()[0])
+            elif name == "Anonymous:" and mapping.startswith("/"):
+                size -= int(rest.split()[0])
+                of_files[mapping] = max(of_files.get(mapping, 0), size)
+    return (total + sum(of_files.values())) << 10
 
 
 def _environment(instance: Path) -> dict[str, str]:

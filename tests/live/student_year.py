@@ -1,7 +1,7 @@
 """A year of a questionnaire on a running product: invited, reminded, answered, placed in rooms.
 
 Staff act through the services, as their pages do; students only through HTTP. The live test runs a
-short year, ``benchmarks.bench_students`` a whole one.
+short year, ``benchmarks.product.students`` a whole one.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ questionnaire_open(user=bob, questionnaire=made, closes_at=until)
 people = "\\n".join("n%05d@northfield.example" % k for k in range({invited}))
 invitations_add(user=bob, questionnaire=made, text=people)
 common = dict(user=bob, questionnaire=made, base="http://localhost")
-mails_queue(**common, is_reminder=False, text="Hello [link]")
+mails_queue(**common, is_reminder=False, texts={"en": "Hello [link]"})
 print(made.code)
 """
 _REMIND = """
@@ -43,10 +43,11 @@ from webapp.surveys.models import Questionnaire
 from webapp.surveys.services.invitations import mails_queue
 bob, made = User.objects.get(username="bob"), Questionnaire.objects.get()
 common = dict(user=bob, questionnaire=made, base="http://localhost")
-print(mails_queue(**common, is_reminder=True, text="Again [link]"))
+print(mails_queue(**common, is_reminder=True, texts={"en": "Again [link]"}))
 """
 _PLACE = """
 import json
+from contextlib import suppress
 from webapp.accounts.models import User
 from webapp.housing.models import Room
 from webapp.housing.rules import PlacementRules
@@ -54,8 +55,12 @@ from webapp.housing.services.buildings import building_list_create
 from webapp.housing.services.placements import placement_create
 from webapp.matching.services.set_models import VALUES, model_set
 from webapp.surveys.models import Questionnaire
+from webapp.surveys.content import QuestionnaireError
+from webapp.surveys.services.clashes import answers_choose_all
 from webapp.surveys.services.cohorts import cohort_from_answers
 bob, made = User.objects.get(username="bob"), Questionnaire.objects.get()
+with suppress(QuestionnaireError):  # nobody answered twice
+    answers_choose_all(user=bob, questionnaire=made, which="latest")
 cohort = cohort_from_answers(user=bob, questionnaire=made, name="First-years 2027")
 matters = {{q["name"]: max(VALUES) for q in cohort.questions}}
 model = model_set(user=bob, name="By hand", cohort=cohort, importance=matters)
@@ -89,6 +94,7 @@ order = [key for key, _ in ids][: len(ids) // 2 * 2]  # who answers alike shares
 one, other = scores_of(asked, order), scores_of(read, order)
 print(json.dumps([read.n_students, seconds, float(abs(one - other).max()), float(one.std())]))
 """
+TARGETS = ("web", "a web process", "a web process", "worker", "broker", "sweep")
 _ON_THEIR_WAY = "SELECT count(*) FROM surveys_mail WHERE state IN ('waiting', 'sending')"
 _DONE = """
 import json
@@ -131,18 +137,32 @@ def _links(folder: Path, subject: str) -> dict[str, str]:
     for path in folder.glob("*.log") if folder.exists() else ():
         for part in path.read_bytes().split(b"-" * 79 + b"\n"):
             mail = message_from_bytes(part, policy=policy.default)
-            link = re.search(r"http://\S+/q/\S+/", mail.get_content() if mail["To"] else "")
+            link = re.search(
+                r"http://\S+/q/\S+/", mail.get_body(("plain",)).get_content() if mail["To"] else ""
+            )
             if link and str(mail["Subject"]).startswith(subject):
                 found[str(mail["To"])] = link.group()
     return found
 
 
 class Killer(threading.Thread):
-    """Sends SIGKILL to something of the product, so many times at random moments of a crowd."""
+    """Sends SIGKILL to something of the product, so many times at random moments of a crowd.
 
-    def __init__(self, product: Product, *, times: int, every: float, seed: int) -> None:
+    Each of ``targets`` is the web server, one of its processes, the worker, broker or sweep.
+    """
+
+    def __init__(
+        self,
+        product: Product,
+        *,
+        times: int,
+        every: float,
+        seed: int,
+        targets: Sequence[str] = TARGETS,
+    ) -> None:
         super().__init__(daemon=True)
         self._product, self._left, self._every = product, times, every
+        self._targets = targets
         self._rng = random.Random(seed)
         self._stopped = threading.Event()
         self.killed: list[str] = []
@@ -150,9 +170,9 @@ class Killer(threading.Thread):
     def run(self) -> None:
         """Kill until asked to stop or done."""
         while self._left and not self._stopped.wait(self._every * self._rng.uniform(0.5, 1.5)):
-            name = self._rng.choice(("web", "a web process", "a web process", "sweep"))
+            name = self._rng.choice(self._targets)
             try:
-                pid = self._product.pid_of("sweep" if name == "sweep" else "web")
+                pid = self._product.pid_of("web" if name == "a web process" else name)
             except AssertionError:
                 continue  # it is being started again
             if name == "a web process":
@@ -169,7 +189,10 @@ class Killer(threading.Thread):
 
 
 def lost_answers(product: Product, students: Sequence[Student]) -> list[str]:
-    """Return what was acknowledged to a student and is not what the database holds."""
+    """Return what was acknowledged to a student and is not what the database holds.
+
+    Every answer is compared. An answer that a student never gave counts as well.
+    """
     rows = product.rows("SELECT id, answers, finished_at FROM surveys_participant")
     held = {row["id"]: (json.loads(row["answers"]), row["finished_at"]) for row in rows}
     content = json.loads(product.rows("SELECT content FROM surveys_questionnaire")[0]["content"])
@@ -177,12 +200,22 @@ def lost_answers(product: Product, students: Sequence[Student]) -> list[str]:
     lost = []
     for student in students:
         answers, finished = held[int(student.path.split("/")[2].partition(".")[0])]
+        given = {number: _as_sent(answers.get(key)) for number, key in enumerate(keys, start=1)}
         for number, said in student.kept.items():
-            if answers.get(keys[number - 1]) != int(said):
+            if given[number] != said:
                 lost.append(f"{student.identifier}: question {number}")
-        if student.is_finished and not finished:
-            lost.append(f"{student.identifier}: finished")
+        if student.is_finished:
+            others = [n for n, said in given.items() if said and n not in student.kept]
+            lost += [f"{student.identifier}: never answered question {n}" for n in others]
+            lost += [f"{student.identifier}: finished"] * (not finished)
     return lost
+
+
+def _as_sent(value: Any) -> list[str]:
+    """Return a kept answer as the form of a student sends it."""
+    if value is None:
+        return []
+    return [str(one) for one in (value if isinstance(value, list) else [value])]
 
 
 def make_placement(product: Product, *, seconds: float) -> int:

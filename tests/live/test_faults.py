@@ -1,19 +1,18 @@
-"""The short form of the fault run; the long one is ``python -m benchmarks.faults``."""
+"""The short form of the fault run; the long one is ``python -m benchmarks product faults``."""
 
 from pathlib import Path
 
 import pytest
 
-from benchmarks.fault_hosts import OneMachine
-from benchmarks.faults import run
+from benchmarks.product.fault_hosts import OneMachine
+from benchmarks.product.faults import run
 
 
 @pytest.mark.slow
-def test_a_dozen_random_kills_lose_nothing(tmp_path: Path) -> None:
+def test_a_dozen_random_faults_lose_nothing(tmp_path: Path) -> None:
     installation = OneMachine(tmp_path)
     try:
-        wrong = run(installation, kills=12, seed=7, n_jobs=10, pause=0.5)
+        wrong = run(installation, kills=12, seed=7, n_jobs=10, pace=0.5)
     finally:
-        if installation.product.process is not None:
-            installation.product.process.kill()
+        installation.remove()
     assert wrong == []

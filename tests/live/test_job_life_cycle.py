@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.live.product import Product, children_of, is_running
@@ -101,6 +102,26 @@ def test_the_whole_worker_killed_is_replaced_and_the_job_goes_on(
     job = wait(product, pk, is_over)
     assert (job["state"], job["attempt"]) == ("succeeded", 2)
     assert starts_and_ends(record) == (2, 1)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_stopped_or_killed_is_no_death_of_its_job(
+    product: Product, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    pk = enqueue(product, "counting.sum", steps=80, seconds_a_step=0.2, record=str(record))[0]
+    for number, way in enumerate((signal.SIGTERM, signal.SIGKILL), start=1):
+        running = lambda row, n=number: row["attempt"] == n and row["state"] == "running"  # noqa: E731
+        worker = int(wait(product, pk, running)["worker_parent"].split(":")[-2])
+        os.kill(worker, way)
+    job = wait(product, pk, lambda row: row["attempt"] == 3 and row["state"] == "running")
+    assert job["deaths"] == 0
+    os.kill(int(job["worker"].split(":")[-2]), signal.SIGKILL)  # its own process alone
+    job = wait(product, pk, is_over)
+    assert (job["state"], job["attempt"], job["deaths"]) == ("succeeded", 4, 1)
+    assert job["result"]["total"] == pytest.approx(
+        sum(np.random.default_rng(7).random(80)), abs=1e-9
+    )
 
 
 @pytest.mark.slow

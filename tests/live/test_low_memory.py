@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.product import Product, children_of, new_product
+from tests.live.product import Product, children_of, name_of, new_product
 
 pytestmark = [
     pytest.mark.slow,
@@ -17,7 +17,7 @@ STUDENTS = 2_500
 HEADROOM = 24 << 20  # bytes: less than one number for each pair of so many students
 
 _YEAR = f"""
-from benchmarks.web_load import Filler
+from benchmarks.product.web_load import Filler
 from webapp.accounts.models import User
 bob = User.objects.get(username="bob")
 filler = Filler(bob)
@@ -65,7 +65,7 @@ def leave_little_memory(product: Product) -> None:
     supervisor = product.process
     assert supervisor is not None
     for worker in children_of(supervisor.pid):
-        if b"celery" in Path(f"/proc/{worker}/cmdline").read_bytes():
+        if name_of(worker) in ("worker", "learner"):
             for process in (worker, *children_of(worker)):
                 most = data_bytes(process) + HEADROOM
                 resource.prlimit(process, resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))

@@ -1,6 +1,6 @@
 """A short year of a questionnaire on the running product, some of it killed on the way.
 
-The whole year, with 2,500 students and ten kills, is ``python -m benchmarks.bench_students``.
+The whole year, with 2,500 students and ten kills, is ``python -m benchmarks product students``.
 """
 
 from pathlib import Path
@@ -43,5 +43,9 @@ def test_no_answer_is_lost_when_processes_are_killed(product: Product) -> None:
     assert n_reminded >= 2  # who is late, and who stopped half-way
     assert not answer(product, [late], at_once=1).failures
     assert lost_answers(product, students) == []
+    logs = [path.read_text(errors="replace") for path in (product.instance / "log").iterdir()]
+    assert sum(log.count("/q/[link]/") for log in logs) >= STUDENTS
+    signatures = {one.path.rpartition("~")[2].strip("/") for one in students}
+    assert not [one for one in signatures if any(one in log for log in logs)]
     n_finished = len({one.identifier for one in students if one.is_finished})
     assert make_placement(product, seconds=120) == n_finished

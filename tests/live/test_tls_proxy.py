@@ -18,7 +18,7 @@ from tests.live.product import ROOT, new_product
 NETWORK = "10.78.0"
 CADDYFILE = ROOT / "deploy" / "proxy" / "Caddyfile"
 # A certificate of its own instead of one from a public authority, and nothing outside its folder.
-LOCAL = "{\n\tlocal_certs\n\tskip_install_trust\n\tadmin off\n}\n"
+LOCAL = "{\n\tlocal_certs\n\tskip_install_trust\n\tadmin off\n"
 
 
 @dataclass
@@ -66,7 +66,8 @@ def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
             WEB_WORKERS="1",
         )
         config = folder / "Caddyfile"
-        config.write_text(LOCAL + CADDYFILE.read_text(encoding="utf-8"), encoding="utf-8")
+        text = CADDYFILE.read_text(encoding="utf-8").replace("{\n", LOCAL, 1)
+        config.write_text(text, encoding="utf-8")
         own = {"DOMAIN": "hall.example", "WEB": "127.0.0.1:8000", "HOME": str(folder)}
         for command in (
             [sys.executable, "-m", "webapp.supervisor.roles", "web", "--bind", "127.0.0.1:8000"],

@@ -5,6 +5,9 @@ import importlib
 import pytest
 
 FACES = (
+    "core",
+    "crf",
+    "rooms",
     "graphs",
     "oracles",
     "entropies",
