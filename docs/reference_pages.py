@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files
 ENGINE = Path(__file__).resolve().parent.parent / "engine"
 FACES = (
     "", "graphs", "structures", "oracles", "entropies", "objectives", "solvers", "inference",
-    "learning", "baselines", "estimators", "datasets", "metrics",
+    "learning", "baselines", "estimators", "datasets", "metrics", "core", "crf", "rooms",
 )  # fmt: skip
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks.housing_university import SHORT, write_year
-from benchmarks.housing_walk import Walk, walk_year
+from benchmarks.product.housing_university import SHORT, write_year
+from benchmarks.product.housing_walk import Walk, walk_year
 
 pytestmark = pytest.mark.browser
 

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 _HOUSED = f"""
 import json, tempfile
 from pathlib import Path
-from benchmarks.bench_housing import fill
-from benchmarks.housing_university import SHORT
+from benchmarks.product.housing import fill
+from benchmarks.product.housing_university import SHORT
 with tempfile.TemporaryDirectory() as folder:
     keys = fill(Path(folder), SHORT, name="hazel")
 user, placement = keys["user"], keys["placement"]

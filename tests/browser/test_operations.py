@@ -1,11 +1,11 @@
-"""An administrator looks after the installation: alerts by mail, and a backup with one button."""
+"""An operator looks after the installation: alerts by mail, and a backup with one button."""
 
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
 
-def test_an_administrator_backs_up_and_is_told(
+def test_an_operator_backs_up_and_is_told(
     page_as: Callable[..., Page],
     screenshot: Callable[..., None],
     assert_accessible: Callable[..., None],

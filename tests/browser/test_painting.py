@@ -150,7 +150,7 @@ def test_strokes_answers_and_a_reload(
     make_set(page, "Plate to paint")
     upload(page, *plate)
     page.reload()
-    expect(page.get_by_text("A pixel is 0.325 µm")).to_be_visible()
+    expect(page.get_by_text("0.325 µm").first).to_be_visible()
     page.get_by_role("link", name="Paint classes").click()
     page.wait_for_selector("[data-paint][data-ready=true]")
     expect(page.get_by_text("Paint a little of each class.")).to_be_visible()
