@@ -1,0 +1,1 @@
+"""Benchmarks, published experiments and searches for wrong answers."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks import bench_classes
+from benchmarks.peers import classes
 from engine.learning.segmentation import class_learning, tree_learning
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
@@ -29,21 +29,21 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_curves_of_classes_quick(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    args = bench_classes.parse(["--quick", "--data", str(data), "--out", str(data / "out")])
-    rows = bench_classes.run(args)
+    args = classes.parse(["--quick", "--data", str(data), "--out", str(data / "out")])
+    rows = classes.run(args)
     assert [row[:3] for row in rows] == [
-        [2, painted, name] for painted in ("1.0%", "100.0%") for name in bench_classes.CONTESTANTS
+        [2, painted, name] for painted in ("1.0%", "100.0%") for name in classes.CONTESTANTS
     ]
     assert all(0 <= row[3] < 0.6 for row in rows)
     assert all(row[3] < 0.2 for row in rows[len(rows) // 2 :])
-    monkeypatch.setattr(bench_classes, "CONTESTANTS", dict.fromkeys(bench_classes.CONTESTANTS))
-    assert bench_classes.run(args) == rows  # nothing is learned again
+    monkeypatch.setattr(classes, "CONTESTANTS", dict.fromkeys(classes.CONTESTANTS))
+    assert classes.run(args) == rows  # nothing is learned again
 
 
 def test_scribbles_cover_about_the_share_and_never_lie() -> None:
     labels = np.random.default_rng(0).integers(0, 3, (200, 300)).astype(np.uint8)
-    painted = bench_classes.scribbled(labels, 0.01, np.random.default_rng(1))
+    painted = classes.scribbled(labels, 0.01, np.random.default_rng(1))
     known = painted != 255
     assert 0.004 < known.mean() < 0.012
     assert np.array_equal(painted[known], labels[known])
-    assert bench_classes.scribbled(labels, 1.0, np.random.default_rng(1)) is labels
+    assert classes.scribbled(labels, 1.0, np.random.default_rng(1)) is labels

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import double_loop, house, marginals, reporting, roommates, sandwich
+from benchmarks.common import reporting
+from benchmarks.papers.tang2015 import double_loop, house, marginals, roommates, sandwich
 from tests.shared_data import shared_data
 
 

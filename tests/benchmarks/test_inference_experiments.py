@@ -5,20 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import (
+from benchmarks.common import reporting
+from benchmarks.common.kept_results import KeptResults
+from benchmarks.goals import exact_structures, margin_labels
+from benchmarks.papers.domke2013 import (
     backgrounds,
     chains,
-    exact_structures,
     fitting_thresholds,
     gradients,
-    logistic_learning,
-    map_dual,
-    map_rates,
-    margin_labels,
     perturbation_steps,
-    reporting,
 )
-from benchmarks.kept_results import KeptResults
+from benchmarks.papers.domke2013_logistic import learning
+from benchmarks.papers.meshi2012 import dual_coordinates, rates
 
 
 def test_learning_is_exact_where_trees_of_cliques_are() -> None:
@@ -44,8 +42,8 @@ def test_every_schedule_closes_the_gap_from_both_sides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reporting, "RESULTS", tmp_path)
-    model = map_rates.random_model(np.random.default_rng(0))
-    curves = map_rates.run(model, 5.0, 2.0, looks=14)
+    model = rates.random_model(np.random.default_rng(0))
+    curves = rates.run(model, 5.0, 2.0, looks=14)
     best = min(curve.dual.min() for curve in curves.values())
     for name, curve in curves.items():
         assert (curve.primal <= curve.dual + 1e-9).all(), name
@@ -61,7 +59,7 @@ def test_every_method_is_followed_to_the_gap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reporting, "RESULTS", tmp_path)
-    found = map_dual.compare_methods(map_dual.generated(), 5.0, 0.1, 0.5)
+    found = dual_coordinates.compare_methods(dual_coordinates.generated(), 5.0, 0.1, 0.5)
     for descents in found.values():
         assert descents["greedy"].gaps[-1] <= 0.1
         for one in descents.values():
@@ -144,21 +142,21 @@ def test_structured_logistic_learning_descends_and_learns(
 ) -> None:
     monkeypatch.setattr(reporting, "RESULTS", tmp_path)
     rng = np.random.default_rng(0)
-    pictures = [logistic_learning.denoising(16, rng) for _ in range(4)]
+    pictures = [learning.denoising(16, rng) for _ in range(4)]
     names = ("zero", "MLP")
     kept = KeptResults(tmp_path, {})
-    cells = logistic_learning.run("denoising", pictures[:2], pictures[2:], 6, names, kept)
+    cells = learning.run("denoising", pictures[:2], pictures[2:], 6, names, kept)
     for cell, learned in cells.items():
         changes = np.diff(learned.objective)
         assert (changes <= 1e-3 * abs(learned.objective[0])).all(), cell
     assert cells["MLP", "MLP"].test[-1] < cells["MLP", "zero"].test[-1] - 0.1
-    trees = logistic_learning.learn(pictures[:2], pictures[2:], ("boosting", "boosting"), 2)
+    trees = learning.learn(pictures[:2], pictures[2:], ("boosting", "boosting"), 2)
     assert (np.diff(trees.objective) < 0.0).all()
     assert cells["zero", "zero"].test[-1] > 0.3
     curve = cells["MLP", "MLP"].unary  # the brighter, the likelier 1
     assert curve[-1, 1] - curve[-1, 0] > curve[0, 1] - curve[0, 0]
     chosen = [("MLP", "zero")]  # kept: the other cells are not looked at
-    again = logistic_learning.run("denoising", pictures[:2], pictures[2:], 6, names, kept, chosen)
+    again = learning.run("denoising", pictures[:2], pictures[2:], 6, names, kept, chosen)
     assert list(again) == chosen
     assert again["MLP", "zero"].test.tolist() == cells["MLP", "zero"].test.tolist()
     for figure in ("1", "2_denoising", "3_denoising"):

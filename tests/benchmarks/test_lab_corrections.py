@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.lab_corrections import PAINTED, Laboratory, compare
-from benchmarks.microscope_pictures import CLASSES
+from benchmarks.common.microscope_pictures import CLASSES
+from benchmarks.product.lab_corrections import PAINTED, Laboratory, compare
 from engine.learning.segmentation import tree_learning
 from engine.learning.segmentation.tree_options import TreeOptions
 

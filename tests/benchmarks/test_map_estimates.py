@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import map_estimates
-from benchmarks.kept_results import KeptResults
+from benchmarks.common.kept_results import KeptResults
+from benchmarks.peers import map_estimates
 from engine.datasets.uai import write_uai
 
 

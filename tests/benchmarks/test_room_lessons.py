@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import room_lessons
+from benchmarks.goals import room_lessons
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import bench_horses, denoising, table2
-from benchmarks.kept_results import KeptResults
+from benchmarks.common.kept_results import KeptResults
+from benchmarks.papers.domke2013 import denoising, table2
+from benchmarks.papers.tang2015 import horses
 from tests.shared_data import shared_data
 
 AMPLE = "200"  # seconds that no run needs
@@ -22,7 +23,7 @@ def test_horses_quick(tmp_path: Path) -> None:
     data = shared_data("weizmann_horses")
     words = ["--quick", "--data", str(data), "--out", str(tmp_path)]
     words += ["--side", "48", "--steps", "12", "--seconds", AMPLE]
-    summary = bench_horses.run(bench_horses.parse(words))
+    summary = horses.run(horses.parse(words))
     assert summary["theta_status"] == "converged"
     assert isinstance(gap := summary["theta_relative_gap"], float)
     assert 0.0 <= gap <= 1e-3
@@ -86,9 +87,9 @@ def test_a_lucky_moment_is_not_an_error_reached_for_good() -> None:
         {"seconds": float(k), "test_error": error}
         for k, error in enumerate([0.4, 0.1, 0.3, 0.2, 0.1])
     ]
-    assert bench_horses.times_to(0.2, rows) == (1.0, 3.0)
-    assert bench_horses.times_to(0.05, rows) == (None, None)
-    assert bench_horses.times_to(0.2, rows[:3]) == (1.0, None)
+    assert horses.times_to(0.2, rows) == (1.0, 3.0)
+    assert horses.times_to(0.05, rows) == (None, None)
+    assert horses.times_to(0.2, rows[:3]) == (1.0, None)
 
 
 @pytest.mark.slow

@@ -8,16 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import (
-    bench_rooms,
-    bench_training,
-    grid_oracle,
-    map_estimates,
-    matching,
-    tree_reweighted,
-)
-from benchmarks.reporting import PeerTable
-from benchmarks.room_problems import SHAPES
+from benchmarks.common.reporting import PeerTable
+from benchmarks.goals import training
+from benchmarks.peers import grid_oracle, map_estimates, matching, rooms, tree_reweighted
+from benchmarks.peers.room_problems import SHAPES
 from engine.datasets.university import simulate_university
 
 GAP = 0.3  # ten times what the slowest reaches in its second: busy machines pass
@@ -29,14 +23,14 @@ def trained() -> dict[str, dict]:
     university = simulate_university(12, 2, rng=np.random.default_rng(1))
     data = [(year.survey, year.pairs) for year in university.cohorts]
     results = {}
-    for name in bench_training.SOLVERS:
-        result = bench_training.make_solver(name, data, 1.0).solve()
+    for name in training.SOLVERS:
+        result = training.make_solver(name, data, 1.0).solve()
         results[name] = {"upper": result.objective, "lower": result.lower_bound}
     return results
 
 
 def test_no_solver_of_learning_contradicts_another(trained: dict[str, dict]) -> None:
-    bench_training.check_agreement(trained)
+    training.check_agreement(trained)
     best = trained["theta"]["upper"]
     for name, row in trained.items():
         assert row["upper"] - row["lower"] <= GAP * abs(best), name
@@ -45,14 +39,14 @@ def test_no_solver_of_learning_contradicts_another(trained: dict[str, dict]) -> 
 def test_a_solver_that_contradicts_another_stops_the_benchmark(trained: dict[str, dict]) -> None:
     wrong = trained["theta"]["upper"] + 1e-3
     with pytest.raises(SystemExit, match="contradict"):
-        bench_training.check_agreement(trained | {"wrong": {"upper": wrong, "lower": wrong}})
+        training.check_agreement(trained | {"wrong": {"upper": wrong, "lower": wrong}})
 
 
 def test_training_is_measured_in_a_process_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    results = {"theta": bench_training.run_apart("theta", 12, 10.0)}
-    bench_training.check_agreement(results)
-    assert results["theta"]["gap"] <= bench_training.GAPS[-1]
-    bench_training.print_table(12, results)
+    results = {"theta": training.run_apart("theta", 12, 10.0)}
+    training.check_agreement(results)
+    assert results["theta"]["gap"] <= training.GAPS[-1]
+    training.print_table(12, results)
     line = capsys.readouterr().out.splitlines()[-1]
     assert line.startswith("theta")
     assert " - " not in line  # every gap was reached
@@ -127,7 +121,7 @@ def test_the_time_of_a_peer_that_disagrees_is_not_compared() -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rooms_of_every_shape_agree_with_every_peer(shape: str) -> None:
     size = 12 if shape == "eights" else 18  # of 18, the whole model takes HiGHS minutes
-    (table,) = bench_rooms.compare(SHAPES[shape](size), 60.0, 1e-6)
+    (table,) = rooms.compare(SHAPES[shape](size), 60.0, 1e-6)
     best = table.weights["ours"]
     assert table.weights["HiGHS, whole model"] == pytest.approx(best, abs=1e-4)
     for method, weight in table.weights.items():
@@ -137,7 +131,7 @@ def test_rooms_of_every_shape_agree_with_every_peer(shape: str) -> None:
 
 
 def test_a_bound_below_a_placement_stops_the_benchmark_of_rooms() -> None:
-    table = bench_rooms.Table("made up")
+    table = rooms.Table("made up")
     table.put("one", 1.0, 3.0, 0.0)
     with pytest.raises(SystemExit, match="above 2"):
         table.put("other", 2.5, 2.0, 0.0)

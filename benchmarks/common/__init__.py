@@ -1,0 +1,1 @@
+"""Parts that all benchmarks share: tables, stored results, memory, pictures."""

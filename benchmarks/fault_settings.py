@@ -1,7 +1,0 @@
-"""The product's settings for the fault run: kills come far more often than anywhere else."""
-
-from tests.webapp.live_settings import *  # noqa: F403
-
-JOB_MAX_ATTEMPTS = 10_000  # in an installation five: a job that kills its process is given up
-JOB_ORPHAN_SECONDS = 10.0
-ORGANISATION_MAX_WAITING_JOBS = 1_000  # all wait from the beginning

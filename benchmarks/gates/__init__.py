@@ -1,0 +1,1 @@
+"""Stored answers, bounds, gaps and CPU seconds that no change of the engine may make worse."""

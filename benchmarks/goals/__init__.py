@@ -1,0 +1,1 @@
+"""Measurements held against the figures that the project aims at."""

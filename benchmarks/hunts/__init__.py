@@ -1,0 +1,1 @@
+"""Searches for wrong answers on random and hostile inputs."""

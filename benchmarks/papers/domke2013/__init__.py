@@ -1,0 +1,1 @@
+"""Experiments of Domke (2013), learning with approximate marginals."""

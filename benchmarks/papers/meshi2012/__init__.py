@@ -1,0 +1,1 @@
+"""Experiments of Meshi, Jaakkola and Globerson (2012)."""

@@ -1,0 +1,1 @@
+"""Experiments of Tang, Ruozzi, Belanger and Jebara (2015)."""

@@ -1,0 +1,1 @@
+"""Comparisons with public solvers, in the same run on the same inputs."""

@@ -1,0 +1,1 @@
+"""The running product under load, under faults and in a browser."""
