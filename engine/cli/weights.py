@@ -110,6 +110,7 @@ def run_weights(args: argparse.Namespace, cohorts: Sequence[Cohort]) -> dict[str
         model or make_roommate_model(estimate.theta, estimate.features, args.ridge, args.rho),
         cohorts[-1][0],
         on_progress=args.on_progress,
+        kept=kept,
     )
     questions = _rows(estimate, by_year, refits, told)
     if args.out is not None:

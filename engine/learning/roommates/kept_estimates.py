@@ -75,6 +75,10 @@ class KeptEstimates:
                 self.save()
         return result
 
+    def checkpoint(self, key: str) -> Checkpoint:
+        """Return the checkpoint of a part of the work that is no estimate."""
+        return _Present(self, key)
+
     def present(self, key: str) -> SavedState | None:
         """Return the state of the estimate in progress if it has this key."""
         return _part(self._present, f"present_{key}_") or None

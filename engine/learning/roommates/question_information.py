@@ -7,11 +7,14 @@ The information of a set S of questions is the reduction in uncertainty about a 
 It is zero if the questions give no information, and log(n - 1) if they determine the roommate.
 """
 
+import time
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray
+from engine.core.checkpoint import Checkpoint
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import (
     Progress,
@@ -24,7 +27,9 @@ from engine.crf.questionnaire import Question
 from engine.crf.survey import Survey
 from engine.inference.matching.group_marginals import compute_group_marginals
 from engine.kernels.threads import one_blas_thread
+from engine.learning.roommates.kept_estimates import KeptEstimates
 from engine.learning.roommates.model import RoommateModel
+from engine.solvers import control
 
 SAMPLE = 300  # sampled students; their information is within a few per cent of that of all
 NO_PAIRS = np.empty((0, 2), dtype=np.int64)
@@ -57,6 +62,7 @@ def question_information(
     rng: np.random.Generator | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
+    kept: KeptEstimates | None = None,
 ) -> tuple[QuestionInformation, ...]:
     """Return the information that every question of a model gives about a survey's students.
 
@@ -66,6 +72,7 @@ def question_information(
     survey : Survey, with the questions of the model; of more than 300 students a sample is used.
     rng : Generator, draws the sample; defaults to seed 0.
     on_progress, should_stop : callbacks
+    kept : KeptEstimates; an interrupted run continues from what it holds.
 
     Returns
     -------
@@ -88,7 +95,7 @@ def question_information(
     if n < 4:
         raise InvalidProblemError("Information about pairs needs at least four students.")
     chosen = (rng or np.random.default_rng(0)).choice(survey.n_students, n, replace=False)
-    work = _Questions(model, survey.take(np.sort(chosen)), should_stop)
+    work = _Questions(model, survey.take(np.sort(chosen)), should_stop, kept)
     count = len(work.parts)
     with one_blas_thread():
         on_progress(Progress("Reading the information of each question", fraction=0.0))
@@ -106,9 +113,19 @@ def question_information(
 
 
 class _Questions:
-    """Scores of pairs by question, and the information of any set of questions."""
+    """Scores of pairs by question, and the information of any set of questions.
 
-    def __init__(self, model: RoommateModel, survey: Survey, should_stop: StopCallback) -> None:
+    A run asks for the same sets in the same order each time, so that its checkpoint holds no more
+    than the answers so far.
+    """
+
+    def __init__(
+        self,
+        model: RoommateModel,
+        survey: Survey,
+        should_stop: StopCallback,
+        kept: KeptEstimates | None,
+    ) -> None:
         factor = 1.0 if model.calibration is None else model.calibration
         codes = model.features.codes(survey)
         matrix = factor * model.features.block_matrix(model.theta)
@@ -117,16 +134,38 @@ class _Questions:
         ]
         self.rho = model.rho
         self.should_stop = should_stop
+        self._checkpoint: Checkpoint | None = None
+        self._values: list[float] = []  # in the order in which they were asked for
+        self._n_asked = 0
+        self._saved_at = time.perf_counter()
+        if kept is not None:
+            digest = sha256(repr(self.rho).encode())
+            for part in self.parts:
+                digest.update(part.tobytes())
+            self._checkpoint = kept.checkpoint(f"information_{digest.hexdigest()[:16]}")
+            saved = self._checkpoint.load()
+            self._values = [] if saved is None else [float(value) for value in saved["values"]]
 
     def information(self, asked: BoolArray) -> float:
         """Return the information I of the selected questions, nats a student."""
+        self._n_asked += 1
+        if self._n_asked <= len(self._values):
+            return self._values[self._n_asked - 1]
         if self.should_stop():
             raise StoppedError("Cancelled.")
         scores = np.zeros(self.parts[0].shape)
         for q in np.flatnonzero(asked):
             scores += self.parts[q]
         found = compute_group_marginals(scores, self.rho, NO_PAIRS, should_stop=self.should_stop)
-        return information_of(found.tau)
+        self._values.append(information_of(found.tau))
+        if time.perf_counter() - self._saved_at >= control.CHECKPOINT_SECONDS:
+            self._save()
+        return self._values[-1]
+
+    def _save(self) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.save({"values": np.array(self._values)})
+        self._saved_at = time.perf_counter()
 
 
 def information_of(tau: FloatArray) -> float:

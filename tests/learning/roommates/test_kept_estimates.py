@@ -9,7 +9,9 @@ import pytest
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.crf.roster import Cohort
+from engine.learning.roommates import question_information as information
 from engine.learning.roommates.kept_estimates import KeptEstimates
+from engine.learning.roommates.model import make_roommate_model
 from engine.learning.roommates.training import train_roommates
 from engine.learning.roommates.uncertainty import (
     WeightEstimate,
@@ -148,3 +150,34 @@ def test_other_settings_of_the_same_years_are_estimated_anew(
         found = estimate_weights(years, ridge=ridge, kept=kept)
         assert found.theta.tolist() == estimate_weights(years, ridge=ridge).theta.tolist()
         assert len(kept) == count
+
+
+@pytest.mark.parametrize("n_finished", [0, 1, 5])
+def test_the_information_of_questions_continues(
+    years: list[Cohort], n_finished: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.npz"
+    kept = KeptEstimates(FileCheckpoint(path), years)
+    estimate = estimate_weights(years, kept=kept)
+    model = make_roommate_model(estimate.theta, estimate.features, 1.0, 1.0)
+    expected = information.question_information(model, years[-1][0])
+
+    solve, solved, limit = information.compute_group_marginals, 0, n_finished
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal solved
+        if solved == limit:
+            raise KilledError
+        solved += 1
+        return solve(*arguments, **options)
+
+    monkeypatch.setattr(information, "compute_group_marginals", counted)
+    with pytest.raises(KilledError):
+        information.question_information(model, years[-1][0], kept=kept)
+    limit = -1
+    kept = KeptEstimates(FileCheckpoint(path), years)
+    assert len(kept) == 1  # the estimate before it is held still
+    assert information.question_information(model, years[-1][0], kept=kept) == expected
+    together, solved = solved, 0
+    information.question_information(model, years[-1][0])
+    assert together == solved
