@@ -29,7 +29,7 @@ from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by th
 from webapp.accounts.models import Organisation, Role, User
 from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
-from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.models import Cohort, Draft, LateArrivals
 from webapp.cohorts.services.drafts import draft_create
 from webapp.cohorts.services.student_files import student_file_create
 from webapp.common import readiness
@@ -100,7 +100,7 @@ STAFF = {
     "surveys:answers-file", "surveys:texts-file", "surveys:answers-requests",
     "surveys:answers-sent-file",
     "audit:log", "audit:export", "jobs:cancel", "cohorts:upload", "cohorts:latecomers",
-    "cohorts:draft",
+    "cohorts:latecomers-undo", "cohorts:draft",
     "cohorts:draft-change", "cohorts:draft-confirm", "cohorts:draft-discard", "cohorts:rename",
     "cohorts:split", "cohorts:simulate", "cohorts:pairs-upload", "cohorts:pairs-draft",
     "cohorts:pairs-confirm", "cohorts:student-file", "cohorts:student-file-confirm",
@@ -257,6 +257,9 @@ def urls(
         )
         for protocol in ("openid_connect", "saml")
     }  # fmt: skip
+    arrivals = LateArrivals.objects.create(
+        cohort=cohort, source="late.csv", first_number=9001, last_number=9001
+    )
     token, _ = token_create(user=bob, name="sync", days=30, may_change=False)
     # The longest entry that an address begins with says what its parameters mean.
     objects = {
@@ -269,6 +272,7 @@ def urls(
         "accounts:sign-in-at": {"code": bob.organisation.sign_in_code},
         "api:token": {"uuid": token.pk},
         "cohorts": {"uuid": cohort.pk, "draft_uuid": a_draft(bob, cohort=cohort).pk},
+        "cohorts:latecomers-undo": {"uuid": cohort.pk, "arrivals_id": arrivals.pk},
         "cohorts:student-file": {"uuid": cohort.pk, "draft_uuid": a_file(bob, cohort).pk},
         "cohorts:draft": {"uuid": a_draft(bob).pk},
         "housing": {"uuid": campus.pk, "room_id": campus.rooms.first().pk},

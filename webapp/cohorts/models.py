@@ -7,6 +7,7 @@ transaction: all students or none.
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.urls import reverse
 from django.utils import timezone
@@ -220,6 +221,53 @@ class Student(models.Model):
     def label(self) -> str:
         """The pseudonymous id shown on screen."""
         return f"S-{self.number}"
+
+
+class LateArrivals(models.Model):
+    """Students whom one act added to a cohort after its import, so that the act can be undone.
+
+    Their numbers follow each other and are never given again. ``digests`` maps each number to the
+    digest of the student's rules and needs then. ``brought`` lists the keys of other objects that
+    came with them: "requests" and "participants".
+    """
+
+    HEAVY = ("digests", "brought")
+
+    cohort = models.ForeignKey(Cohort, on_delete=models.CASCADE, related_name="late_arrivals")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    source = models.CharField(max_length=200)
+    first_number = models.PositiveIntegerField()
+    last_number = models.PositiveIntegerField()
+    digests = models.JSONField(default=dict)
+    brought = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now)
+    undone_at = models.DateTimeField(null=True)
+    undone_by = models.CharField(max_length=150, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.labels
+
+    @property
+    def n_students(self) -> int:
+        """Number of students who were added."""
+        return self.last_number - self.first_number + 1
+
+    @property
+    def labels(self) -> str:
+        """The students' ids on screen, such as "S-1033 to S-1035"."""
+        first, last = f"S-{self.first_number}", f"S-{self.last_number}"
+        return first if first == last else f"{first} to {last}"
+
+    @property
+    def students(self) -> models.QuerySet[Student]:
+        """The students, while they are in the cohort."""
+        span = (self.first_number, self.last_number)
+        return self.cohort.students.filter(number__range=span)
 
 
 class PastPair(models.Model):

@@ -13,8 +13,12 @@ from webapp.files import store
 
 # Sent with ``cohort`` and ``user`` in the transaction of a purge, before anything is deleted.
 cohort_purging = Signal()
-# Sent with ``cohort`` and ``user`` in the transaction that adds late arrivals, after them.
+# Sent with ``cohort``, ``user`` and ``arrivals`` in the transaction that adds them, after them.
 students_added = Signal()
+# Sent with ``cohort`` in the transaction of an undo, so that receivers lock what they will change.
+late_undo_starting = Signal()
+# Sent with ``cohort``, ``user`` and ``arrivals`` in that transaction, before they are removed.
+students_leaving = Signal()
 
 
 @receiver(post_delete, sender=Cohort)

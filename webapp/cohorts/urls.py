@@ -19,6 +19,9 @@ urlpatterns = [
     path("cohorts/<uuid:uuid>/purge/", cohorts.purge, name="purge"),
     path("cohorts/<uuid:uuid>/add/", latecomers.latecomers, name="latecomers"),
     path(
+        "cohorts/<uuid:uuid>/add/<int:arrivals_id>/undo/", latecomers.undo, name="latecomers-undo"
+    ),
+    path(
         "cohorts/<uuid:uuid>/files/<uuid:draft_uuid>/",
         student_files.student_file,
         name="student-file",

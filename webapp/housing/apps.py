@@ -11,10 +11,13 @@ class HousingConfig(AppConfig):
 
     def ready(self) -> None:
         """Register with the shared pages. Models can be used only from here on."""
+        from webapp.cohorts.late_arrivals import register_contradictions
         from webapp.cohorts.student_files import register_student_file
         from webapp.housing import shared_pages, signals  # noqa: F401
+        from webapp.housing.services.late_undo import decided_about
         from webapp.housing.services.requests import CHOICES, NEEDS, REQUESTS
 
         shared_pages.register()
+        register_contradictions(decided_about)
         for kind in (REQUESTS, CHOICES, NEEDS):
             register_student_file(kind)

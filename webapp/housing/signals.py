@@ -5,10 +5,17 @@ from typing import Any
 from django.dispatch import receiver
 
 from webapp.accounts.models import User
-from webapp.cohorts.models import Cohort
-from webapp.cohorts.signals import cohort_purging, students_added
+from webapp.cohorts.models import Cohort, LateArrivals
+from webapp.cohorts.signals import (
+    cohort_purging,
+    late_undo_starting,
+    students_added,
+    students_leaving,
+)
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
+from webapp.housing.services.late_undo import latecomers_leave
+from webapp.housing.services.locking import placements_lock
 from webapp.housing.services.publication import published_people
 from webapp.housing.services.waiting import latecomers_wait
 from webapp.jobs.models import ACTIVE_STATES, Job
@@ -36,6 +43,20 @@ def cancel_placing_of_cohort(cohort: Cohort, user: User, **kwargs: Any) -> None:
 
 
 @receiver(students_added)
-def wait_for_beds(cohort: Cohort, user: User | None = None, **kwargs: Any) -> None:
+def wait_for_beds(
+    cohort: Cohort, arrivals: LateArrivals, user: User | None = None, **kwargs: Any
+) -> None:
     """Put late arrivals on the waiting list of every placement of the cohort."""
-    latecomers_wait(user=user, cohort=cohort)
+    latecomers_wait(user=user, cohort=cohort, arrivals=arrivals)
+
+
+@receiver(late_undo_starting)
+def lock_waiting_lists(cohort: Cohort, **kwargs: Any) -> None:
+    """Lock the placements of a cohort whose late arrivals are to be removed."""
+    placements_lock(cohort)
+
+
+@receiver(students_leaving)
+def leave_waiting_lists(cohort: Cohort, arrivals: LateArrivals, user: User, **kwargs: Any) -> None:
+    """Remove late arrivals from the waiting list of every placement of the cohort."""
+    latecomers_leave(user=user, cohort=cohort, arrivals=arrivals)

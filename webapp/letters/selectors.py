@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.common.listing import list_page
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
@@ -90,3 +91,10 @@ def _preview(template: LetterTemplate, recipients: Any, wanted: str) -> dict[str
         "previous": recipients[index - 1].number if index else None,
         "next": recipients[index + 1].number if index + 1 < len(recipients) else None,
     }
+
+
+def written_to(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[int, str]:
+    """Return a sentence for each late arrival to whom a letter was written."""
+    letters = Letter.objects.filter(student__cohort=cohort, student__number__in=late)
+    numbers = letters.values_list("student__number", flat=True).distinct()
+    return {number: f"A letter was written to S-{number} since." for number in numbers}

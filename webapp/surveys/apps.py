@@ -13,7 +13,7 @@ class SurveysConfig(AppConfig):
         """Register with the shared pages. Models can be used only from here on."""
         from webapp.cohorts.student_finder import register_codes
         from webapp.common.hooks import register_error_pages
-        from webapp.surveys import answer_files, shared_pages
+        from webapp.surveys import answer_files, shared_pages, signals  # noqa: F401
         from webapp.surveys.services.cohorts import codes_of
         from webapp.surveys.views.student_pages import error_page
 

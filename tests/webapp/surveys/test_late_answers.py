@@ -42,7 +42,7 @@ def number_of(asked: Questionnaire, kind: Kind) -> int:
 
 
 def join(bob: User, asked: Questionnaire, cohort: Cohort) -> str:
-    return late_answers_join(user=bob, questionnaire=asked, cohort=cohort)
+    return late_answers_join(user=bob, questionnaire=asked, cohort=cohort).sentence
 
 
 def test_a_late_answer_means_what_the_same_answer_in_time_means(
@@ -121,6 +121,59 @@ def test_one_button_does_it_and_nobody_elses(
     assert "late answer" not in client_of(bob).get(home).content.decode()
 
 
+def test_undo_lets_the_answers_wait_again_and_they_can_join_again(
+    bob: User, asked: Questionnaire, cohort: Cohort, client_of: Callable
+) -> None:
+    late, other = Student(asked, "L1"), Student(asked, "L2")
+    for k, one in enumerate((late, other)):
+        one.say_all(k)
+    number = number_of(asked, Kind.REQUEST)
+    late.say(number, Participant.objects.get(identifier="N3").code)
+    other.say(number, late.row.code)
+    late.say(number_of(asked, Kind.TEXT), "No stairs, please.")
+    written = late.row.written_answers.get()
+    written_as_need(user=bob, questionnaire=asked, written=written, need="step-free")
+    before = list(RoommateRequest.objects.values_list("pk", flat=True))
+    client = client_of(bob)
+    url, fields = reverse("surveys:join-cohort", args=[asked.pk]), {"cohort": str(cohort.pk)}
+    for expected in (["S-1009", "S-1010"], ["S-1011", "S-1012"]):
+        page = client.post(url, fields, follow=True).content.decode()
+        arrivals = cohort.late_arrivals.first()
+        undo = reverse("cohorts:latecomers-undo", args=[cohort.pk, arrivals.pk])
+        assert page.count(f'action="{undo}"') == 2, "the toast and the dialog both undo"
+        assert [one.label for one in arrivals.students] == expected
+        assert arrivals.source == "Questionnaire Own 2027"
+        added = RoommateRequest.objects.exclude(pk__in=before)
+        assert {(one.student.original_id, one.target.original_id) for one in added} == {
+            ("L1", "N3"),
+            ("L2", "L1"),
+        }
+        assert needs_of_student(arrivals.students[0], ["Needs"]) == ("step-free",)
+        page = client.post(undo, follow=True).content.decode()
+        assert f"2 students removed from First-years: {arrivals.labels}." in page
+        assert list(RoommateRequest.objects.values_list("pk", flat=True)) == before
+        assert not Participant.objects.filter(identifier__startswith="L", cohort=cohort).exists()
+        home = client.get(reverse("surveys:questionnaire", args=[asked.pk])).content.decode()
+        assert "Add 2 late answers to First-years" in home
+
+
+def test_a_request_made_since_refuses_the_undo(
+    bob: User, asked: Questionnaire, cohort: Cohort, client_of: Callable
+) -> None:
+    Student(asked, "L1").say_all(1)
+    join(bob, asked, cohort)
+    arrivals = cohort.late_arrivals.get()
+    one = cohort.students.first()
+    RoommateRequest.objects.create(
+        cohort=cohort, student=one, target=arrivals.students.get(), source="list.csv"
+    )
+    undo = reverse("cohorts:latecomers-undo", args=[cohort.pk, arrivals.pk])
+    page = client_of(bob).post(undo, follow=True).content.decode()
+    assert "S-1001 asked for S-1009 since. Nobody was removed." in page
+    assert cohort.students.count() == 9
+    assert Participant.objects.get(identifier="L1").cohort == cohort
+
+
 def test_who_is_there_already_is_left_out_and_said(
     bob: User, asked: Questionnaire, cohort: Cohort
 ) -> None:
@@ -129,7 +182,7 @@ def test_who_is_there_already_is_left_out_and_said(
     with pytest.raises(QuestionnaireError, match="in First-years already"):
         join(bob, asked, cohort)
     Student(asked, "L10").say_all(1)
-    assert "1 were left out" in join(bob, asked, cohort)
+    assert "1 other was left out: the cohort has their ids already." in join(bob, asked, cohort)
     assert cohort.students.filter(original_id="L10").exists()
 
 

@@ -306,8 +306,8 @@ def add_late_answers(request: Request, questionnaire_id: UUID, cohort_id: UUID) 
     """Add people who have finished since to a cohort of the questionnaire; they wait for a bed."""
     found = get_owned_or_404(Questionnaire, request.user, questionnaire_id)
     cohort = get_owned_or_404(CohortRow, request.user, cohort_id)
-    said = late_answers_join(user=request.user, questionnaire=found, cohort=cohort)
-    return Sentence(sentence=said)
+    joined = late_answers_join(user=request.user, questionnaire=found, cohort=cohort)
+    return Sentence(sentence=joined.sentence)
 
 
 @endpoint("POST", "/bounces", tag=TAG, summary="Note bounces", body=shapes.ReturnedMails)

@@ -11,6 +11,7 @@ from webapp.api.shapes.base import Page, Paging
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.services.cohorts import draft_import, pairs_import
 from webapp.cohorts.services.drafts import (
+    clean_filename,
     draft_create,
     draft_discard,
     draft_preview,
@@ -88,7 +89,13 @@ def add_latecomers(request: Request, cohort_id: UUID) -> shapes.Cohort:
     upload = request.FILES.get("file")
     if upload is None:
         raise Problem(400, "Send a CSV or XLSX file in the multipart field “file”.")
-    latecomers_import(user=request.user, cohort=cohort, size=upload.size or 0, read=upload.read)
+    latecomers_import(
+        user=request.user,
+        cohort=cohort,
+        size=upload.size or 0,
+        read=upload.read,
+        filename=clean_filename(upload.name or ""),
+    )
     cohort.refresh_from_db()
     return shapes.Cohort.of(cohort)
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from engine.tabular.table import NOT_TEXT
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.cohorts.late_arrivals import attributes_digest, undo_refusals
 from webapp.cohorts.late_files import (
     EMAIL,
     ID,
@@ -21,9 +22,9 @@ from webapp.cohorts.late_files import (
     read_late,
     unknown_answer,
 )
-from webapp.cohorts.models import FIRST_NUMBER, MAX_ID, Cohort, Student
+from webapp.cohorts.models import FIRST_NUMBER, MAX_ID, Cohort, LateArrivals, Student
 from webapp.cohorts.services.cohorts import CohortError
-from webapp.cohorts.signals import students_added
+from webapp.cohorts.signals import late_undo_starting, students_added, students_leaving
 from webapp.cohorts.student_files import (
     IGNORE,
     StudentFile,
@@ -34,12 +35,14 @@ from webapp.common.formats import counted
 
 MAX_LATECOMERS = 2_000  # in one file; more students need their own cohort
 MAX_VALUE = 200  # characters of a rule column's value
+BY_HAND = "Typed by hand"
 
 
 @dataclass(frozen=True, slots=True)
 class Latecomers:
     """The added students; ``blank`` are questions without answers, ``unused`` columns not read."""
 
+    arrivals: LateArrivals
     numbers: tuple[int, ...]
     blank: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
@@ -48,9 +51,7 @@ class Latecomers:
     def sentence(self) -> str:
         """The result in words."""
         count = counted(len(self.numbers), "student")
-        first, last = self.numbers[0], self.numbers[-1]
-        ids = f"S-{first}" if first == last else f"S-{first} to S-{last}"
-        parts = [f"{count} added: {ids}"]
+        parts = [f"{count} added: {self.arrivals.labels}"]
         if self.blank:
             parts.append(f"{counted(len(self.blank), 'question')} without any answer")
         if self.unused:
@@ -59,7 +60,7 @@ class Latecomers:
 
 
 def latecomers_import(
-    *, user: User, cohort: Cohort, size: int, read: Callable[[], bytes]
+    *, user: User, cohort: Cohort, size: int, read: Callable[[], bytes], filename: str = "a file"
 ) -> Latecomers:
     """Add the students of a file with the titles of the cohort's questions and rules, or an export.
 
@@ -68,16 +69,18 @@ def latecomers_import(
     TableRefusal, StudentFileError, CohortError
         One sentence that names row and column; nobody was added.
     """
-    return _save(user, cohort, read_student_file(LATE, cohort, size, read))
+    return _save(user, cohort, read_student_file(LATE, cohort, size, read), filename)
 
 
-def _save(user: User, cohort: Cohort, found: StudentFile) -> Latecomers:
+def _save(user: User, cohort: Cohort, found: StudentFile, filename: str) -> Latecomers:
     rows, numbers, unused = found.content
-    return latecomers_add(user=user, cohort=cohort, rows=rows, row_numbers=numbers, unused=unused)
+    return latecomers_add(
+        user=user, cohort=cohort, rows=rows, source=filename, row_numbers=numbers, unused=unused
+    )
 
 
 def _save_file(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
-    return _save(user, cohort, found).sentence
+    return _save(user, cohort, found, filename).sentence
 
 
 LATE = StudentFileKind(
@@ -98,10 +101,13 @@ def latecomers_add(
     user: User,
     cohort: Cohort,
     rows: Sequence[Mapping[str, str]],
+    source: str = BY_HAND,
     row_numbers: Sequence[int] = (),
     unused: Sequence[str] = (),
 ) -> Latecomers:
     """Add students after all others; each row maps "id", questions and rule columns to text.
+
+    ``source`` names the file or questionnaire that they come from.
 
     Raises CohortError in one sentence if an id is missing or exists already, or an answer is
     unknown; then nobody was added.
@@ -116,7 +122,7 @@ def latecomers_add(
     taken = {
         text.strip().casefold() for text in cohort.students.values_list("original_id", flat=True)
     }
-    first = (cohort.students.aggregate(last=Max("number"))["last"] or FIRST_NUMBER - 1) + 1
+    first = _last_number(cohort) + 1
     made = []
     for k, row in enumerate(rows):
         where = f"Row {row_numbers[k]}" if row_numbers else "This student"
@@ -127,11 +133,75 @@ def latecomers_add(
         revision=F("revision") + 1,
         updated_at=timezone.now(),
     )
-    audit(user, "added latecomers", cohort, students=len(made))
-    students_added.send(Cohort, cohort=cohort, user=user)
+    arrivals = LateArrivals.objects.create(
+        cohort=cohort,
+        user=user,
+        source=source[:200],
+        first_number=first,
+        last_number=first + len(made) - 1,
+        digests={str(one.number): attributes_digest(one.attributes) for one in made},
+    )
+    audit(user, "added latecomers", cohort, students=len(made), source=arrivals.source)
+    students_added.send(Cohort, cohort=cohort, user=user, arrivals=arrivals)
     names = [question["name"] for question in cohort.questions]
     blank = [name for k, name in enumerate(names) if all(s.answers[k] < 0 for s in made)]
-    return Latecomers(tuple(s.number for s in made), tuple(blank), tuple(unused))
+    return Latecomers(arrivals, tuple(s.number for s in made), tuple(blank), tuple(unused))
+
+
+def _last_number(cohort: Cohort) -> int:
+    """Return the highest number that a student of the cohort has or had."""
+    now = cohort.students.aggregate(last=Max("number"))["last"] or FIRST_NUMBER - 1
+    return max(now, cohort.late_arrivals.aggregate(last=Max("last_number"))["last"] or 0)
+
+
+def latecomers_brought(arrivals: LateArrivals, brought: Mapping[str, Sequence[int]]) -> None:
+    """Store what came with late arrivals, in the transaction that adds them.
+
+    Their rules and needs as they are now count as what they came with.
+    """
+    students = arrivals.students.values_list("number", "attributes")
+    arrivals.digests = {str(number): attributes_digest(own) for number, own in students}
+    arrivals.brought = {name: list(keys) for name, keys in brought.items()}
+    arrivals.save(update_fields=["digests", "brought"])
+
+
+@transaction.atomic
+def latecomers_undo(*, user: User, arrivals: LateArrivals) -> str:
+    """Remove the students of one addition, with all that came with them; return one sentence.
+
+    Raises CohortError in one sentence if this was undone already, or if anything was stored about
+    one of the students since; then nobody was removed.
+    """
+    cohort = Cohort.objects.select_for_update().get(pk=arrivals.cohort_id)
+    late_undo_starting.send(Cohort, cohort=cohort)
+    arrivals = LateArrivals.objects.select_for_update().get(pk=arrivals.pk)
+    arrivals.cohort = cohort
+    keys = list(arrivals.students.select_for_update().values_list("pk", flat=True))
+    refusal = undo_refusals(cohort, [arrivals])[arrivals.pk]
+    if refusal:
+        raise CohortError(f"{refusal} Nobody was removed.")
+    arrivals.undone_at, arrivals.undone_by = timezone.now(), user.get_username()
+    arrivals.save(update_fields=["undone_at", "undone_by"])
+    students_leaving.send(Cohort, cohort=cohort, user=user, arrivals=arrivals)
+    Student.objects.filter(pk__in=keys).delete()
+    Cohort.objects.filter(pk=cohort.pk).update(
+        n_students=F("n_students") - len(keys),
+        revision=F("revision") + 1,
+        updated_at=timezone.now(),
+    )
+    count = counted(len(keys), "student")
+    audit(
+        user,
+        "removed latecomers",
+        cohort,
+        students=len(keys),
+        which=arrivals.labels,
+        source=arrivals.source,
+    )
+    return (
+        f"{count} removed from {cohort.name}: {arrivals.labels}. To add them again, import them "
+        "again."
+    )
 
 
 def _student(

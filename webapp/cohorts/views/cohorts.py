@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
+from webapp.cohorts.late_arrivals import late_additions
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import (
     cohort_listing,
@@ -74,6 +75,7 @@ def cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
         "halves": halves_within(found),
         "purged": _purged(found) if request.user.is_administrator else [],
         "drafts": found.drafts.all() if request.user.is_staff_member else [],
+        "arrivals": late_additions(found) if request.user.is_staff_member else [],
     }
     if tab == "questions":
         context["questions"] = question_summaries(found)

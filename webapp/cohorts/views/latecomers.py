@@ -1,24 +1,26 @@
 """Adding late arrivals, by a file or by hand."""
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.late_files import EMAIL, ID, NAME
-from webapp.cohorts.models import Cohort
+from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.cohorts.selectors.cohorts import constraint_groups
 from webapp.cohorts.services.latecomers import (
     LATE,
     Latecomers,
     latecomers_add,
+    latecomers_undo,
 )
 from webapp.cohorts.views.drafts import LIMITS
 from webapp.cohorts.views.student_files import checked_upload
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.toasts import toast
+from webapp.common.toasts import attempt, toast
 
 
 @require_http_methods(["GET", "POST"])
@@ -32,7 +34,7 @@ def latecomers(request: SignedInRequest, uuid: str) -> HttpResponse:
             if request.FILES.get("file") is not None:
                 return redirect(checked_upload(request, cohort, LATE.key, ""))
             added = _add(request, cohort)
-            toast(request, added.sentence, icon="user-plus")
+            toast(request, added.sentence, undo_url=undo_address(added.arrivals), icon="user-plus")
             return redirect("cohorts:cohort", cohort.pk)
         except Refusal as problem:
             error = str(problem)
@@ -60,3 +62,24 @@ def _add(request: SignedInRequest, cohort: Cohort) -> Latecomers:
     groups = constraint_groups(cohort)
     row |= {name: sent.get(f"r{k}", "") for k, (name, _) in enumerate(groups)}
     return latecomers_add(user=request.user, cohort=cohort, rows=[row])
+
+
+def undo_address(arrivals: LateArrivals) -> str:
+    """Return the address that undoes an addition of students."""
+    return reverse("cohorts:latecomers-undo", args=[arrivals.cohort_id, arrivals.pk])
+
+
+@require_POST
+@staff_required
+def undo(request: SignedInRequest, uuid: str, arrivals_id: int) -> HttpResponse:
+    """Remove the students of one addition from the cohort again."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    found = LateArrivals.objects.filter(cohort=cohort, pk=arrivals_id).first()
+    if found is None:
+        raise Http404("There is no such addition of students.")
+
+    def remove() -> None:
+        toast(request, latecomers_undo(user=request.user, arrivals=found))
+
+    attempt(request, remove)
+    return redirect("cohorts:cohort", cohort.pk)

@@ -24,7 +24,7 @@ class ActKind(models.TextChoices):
 
 
 # Acts that change nothing to put back, or that only a separate act can reverse.
-NOT_UNDOABLE = (ActKind.DISCARDED, ActKind.ARRIVED, ActKind.PUBLISHED, ActKind.UNPUBLISHED)
+NOT_UNDOABLE = (ActKind.DISCARDED, ActKind.PUBLISHED, ActKind.UNPUBLISHED)
 
 
 class PlacementEvent(models.Model):
@@ -35,8 +35,8 @@ class PlacementEvent(models.Model):
     backwards they are the history of each bed. ``rooms`` is [[room key, before, after], ...] of
     rooms that were accepted or held back, each side [state, accepted members or None]. ``details``
     holds the other values that undo puts back: "turns" on the waiting list, and the "state" of the
-    placement (version in force, rules, figures), each as [before, after]. ``undoes`` is the act
-    that this one reversed.
+    placement (version in force, rules, figures), each as [before, after]. "arrival" is the key of
+    the late arrivals that the act added or removed. ``undoes`` is the act that this one reversed.
     """
 
     HEAVY = ("before", "after", "details")

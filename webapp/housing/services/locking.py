@@ -1,5 +1,6 @@
 """Locks that every act takes first."""
 
+from webapp.cohorts.models import Cohort
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingList, Placement
 
@@ -24,3 +25,14 @@ def lock_placement(placement: Placement) -> Placement:
     if locked is None:
         raise HousingError("The placement was removed meanwhile.")
     return locked
+
+
+def placements_lock(cohort: Cohort) -> list[Placement]:
+    """Return the computed placements of a cohort, locked until the transaction ends.
+
+    Their building lists are locked first, in the order of their keys.
+    """
+    placements = list(Placement.objects.filter(cohort=cohort, revision__gt=0).order_by("pk"))
+    keys = {placement.buildings_id for placement in placements}
+    list(BuildingList.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
+    return [lock_placement(placement) for placement in placements]

@@ -9,6 +9,9 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from webapp.accounts.models import User
+from webapp.cohorts.late_arrivals import undo_refusals
+from webapp.cohorts.models import LateArrivals
+from webapp.cohorts.services.latecomers import latecomers_undo
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import (
     ActKind,
@@ -26,6 +29,7 @@ from webapp.housing.services.reviews import put_sides, sides
 from webapp.housing.services.seats import Row, Seat, row_of, seats_put
 from webapp.housing.services.waiting import turns_put
 
+ARRIVED_BEFORE = "These students came before such an addition could be undone."
 ROOM_GONE = "A room that they had is not in the building list any more. Nothing was changed."
 
 
@@ -44,11 +48,11 @@ def decision_undo(
     Raises HousingError if somebody changed one of the students or rooms since, if a rule would
     break, or if the change of published beds was not confirmed.
     """
+    if event.kind == ActKind.ARRIVED:
+        return _arrivals_undo(user, placement, event)
     placement = lock_placement(placement)
     event = PlacementEvent.objects.select_for_update().get(pk=event.pk)
-    problem = contradiction(placement, event, situation_of(placement, [event]))
-    if problem:
-        raise HousingError(f"{problem} Nothing was changed.")
+    check_undo(placement, event)
     concerned = beds_changed(event)
     if placement.is_published and len(concerned) != confirmed:
         raise PlacesChangedError(
@@ -69,7 +73,7 @@ def decision_undo(
     seating = seats_put(placement, seats)
     turns = event.details.get("turns", [])
     turns_put(placement, {number: old for number, old, _ in turns})
-    _mark_undone(placement, event)
+    mark_undone(placement, event)
     details: dict[str, Any] = {}
     if states:
         details["state"] = [before_state, state_of(placement)]
@@ -91,6 +95,13 @@ def decision_undo(
     return f"Undone: {event.sentence}"
 
 
+def _arrivals_undo(user: User, placement: Placement, event: PlacementEvent) -> str:
+    """Remove the late arrivals that an act added, from their cohort and all its placements."""
+    check_undo(placement, event)
+    arrivals = LateArrivals.objects.get(pk=event.details["arrival"])
+    return latecomers_undo(user=user, arrivals=arrivals)
+
+
 def _put_rooms_back(user: User, placement: Placement, event: PlacementEvent) -> None:
     """Restore states and acceptances of rooms; students of drafts leave rooms that close again."""
     state = {key: old[0] for key, old, new in event.rooms if old[0] != new[0]}
@@ -105,7 +116,7 @@ def _put_rooms_back(user: User, placement: Placement, event: PlacementEvent) -> 
         drafts_leave(user=user, leaving=leaving, why=why, skip=placement)
 
 
-def _mark_undone(placement: Placement, event: PlacementEvent) -> None:
+def mark_undone(placement: Placement, event: PlacementEvent) -> None:
     """Set the date of the undo; undoing an undo makes the first act valid again."""
     event.undone_at = timezone.now()
     event.save(update_fields=["undone_at"])
@@ -137,9 +148,11 @@ class Situation:
         rooms: set[int],
         lived_in: set[int],
         version: int | None,
+        late: Mapping[int, str],
     ) -> None:
         self.rows, self.turns, self.sides = rows, turns, room_sides
         self.rooms, self.lived_in, self.version = rooms, lived_in, version
+        self.late = late  # why late arrivals cannot be removed, by key
         self.beds = {(row[1], row[2]): number for number, row in rows.items() if row[1]}
 
 
@@ -156,7 +169,21 @@ def situation_of(placement: Placement, events: Sequence[PlacementEvent]) -> Situ
         set(Room.objects.filter(buildings=placement.buildings_id).values_list("pk", flat=True)),
         set(lived_in) if reviewed else set(),
         placement.current_id,
+        _refusals_of_arrivals(placement, events),
     )
+
+
+def _refusals_of_arrivals(placement: Placement, events: Sequence[PlacementEvent]) -> dict[int, str]:
+    keys = [event.details.get("arrival") for event in events if event.kind == ActKind.ARRIVED]
+    arrivals = list(LateArrivals.objects.filter(pk__in=[key for key in keys if key]))
+    return undo_refusals(placement.cohort, arrivals) if arrivals else {}
+
+
+def check_undo(placement: Placement, event: PlacementEvent) -> None:
+    """Raise HousingError if a later act contradicts an act that is to be undone."""
+    problem = contradiction(placement, event, situation_of(placement, [event]))
+    if problem:
+        raise HousingError(f"{problem} Nothing was changed.")
 
 
 def contradiction(placement: Placement, event: PlacementEvent, now: Situation) -> str:
@@ -168,6 +195,10 @@ def contradiction(placement: Placement, event: PlacementEvent, now: Situation) -
         return "This was undone already."
     if not event.can_be_undone:
         return "There is nothing to put back."
+    if event.kind == ActKind.ARRIVED:
+        return now.late.get(event.details.get("arrival", 0), ARRIVED_BEFORE)
+    if "arrival" in event.details:
+        return "Import the students again instead."
     moved = {row[0] for row in event.after}
     for row in event.after:
         if now.rows.get(row[0]) != row:

@@ -6,22 +6,18 @@ from django.db import transaction
 from django.db.models import Max, Min
 
 from webapp.accounts.models import User
-from webapp.cohorts.models import Cohort
+from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
-from webapp.housing.models import ActKind, BuildingList, Place, Placement, PlacementEvent
+from webapp.housing.models import ActKind, Place, Placement, PlacementEvent
 from webapp.housing.services.history import event_record
-from webapp.housing.services.locking import lock_placement
+from webapp.housing.services.locking import lock_placement, placements_lock
 
 
 @transaction.atomic
-def latecomers_wait(*, user: User | None, cohort: Cohort) -> None:
+def latecomers_wait(*, user: User | None, cohort: Cohort, arrivals: LateArrivals) -> None:
     """Add the cohort's new students, without a bed, to its placements."""
-    placements = Placement.objects.filter(cohort=cohort, revision__gt=0)
-    keys = set(placements.values_list("buildings_id", flat=True))
-    list(BuildingList.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
-    for found in placements:
-        placement = lock_placement(found)
+    for placement in placements_lock(cohort):
         placed = placement.places.values("student")
         late = list(cohort.students.exclude(pk__in=placed).values_list("pk", "number"))
         if not late:
@@ -38,6 +34,7 @@ def latecomers_wait(*, user: User | None, cohort: Cohort) -> None:
             verb="took in latecomers",
             sentence=f"{count} for a bed.",
             after=[[number, None, None, False, False] for _, number in late],
+            details={"arrival": arrivals.pk},
         )
 
 

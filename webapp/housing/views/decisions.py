@@ -16,7 +16,7 @@ from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.forms import read_students, seen_version
-from webapp.housing.models import Placement, PlacementEvent, Room
+from webapp.housing.models import ActKind, Placement, PlacementEvent, Room
 from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.drafts import ChangeLine, lines_of_undo
 from webapp.housing.selectors.pages import (
@@ -39,7 +39,7 @@ from webapp.housing.services.decisions import (
 )
 from webapp.housing.services.drafts import draft_add
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
-from webapp.housing.services.undo import beds_changed, decision_undo
+from webapp.housing.services.undo import beds_changed, check_undo, decision_undo
 from webapp.housing.views.placements import find_placement
 from webapp.housing.views.questions import Question, ask, trail_of
 from webapp.housing.views.requests import address_again, came_from
@@ -330,6 +330,9 @@ def undo(request: SignedInRequest, uuid: str, event_id: int) -> HttpResponse:
     try:
         if event is None:
             raise HousingError("There is nothing to undo.")
+        if event.kind == ActKind.ARRIVED and confirmed != len(event.after):
+            check_undo(placement, event)
+            return ask(request, _removal_question(placement, event))
         concerned = beds_changed(event)
         if placement.is_published and concerned and confirmed != len(concerned):
             return ask(request, _undo_question(placement, event))
@@ -342,6 +345,27 @@ def undo(request: SignedInRequest, uuid: str, event_id: int) -> HttpResponse:
     if confirmed is not None and not request.htmx:
         return redirect("housing:history", placement.pk)
     return _answer(request, placement, event, is_whole=True)
+
+
+def _removal_question(placement: Placement, event: PlacementEvent) -> Question:
+    """Return the question before late arrivals are removed from their cohort."""
+    numbers = [row[0] for row in event.after]
+    count = counted(len(numbers), "student")
+    return Question(
+        title="Remove these late arrivals?",
+        sentences=[
+            f"This removes {count} with their answers from {placement.cohort} and from the waiting "
+            "lists of its placements. Requests that came with them go too.",
+            "To add them again, import them again. They get new numbers then.",
+        ],
+        button=f"Remove {count}",
+        address=reverse("housing:placement-undo", args=[placement.pk, event.pk]),
+        fields={"confirmed": len(numbers)},
+        people=numbers,
+        is_danger=True,
+        back=reverse("housing:history", args=[placement.pk]),
+        trail=trail_of(placement),
+    )
 
 
 def _undo_question(placement: Placement, event: PlacementEvent) -> Question:

@@ -3,16 +3,18 @@
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from engine.tabular.numerals import Groups, NumberStyle
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.late_files import EMAIL, ID, NAME
-from webapp.cohorts.models import Cohort
-from webapp.cohorts.services.latecomers import latecomers_add
+from webapp.cohorts.models import Cohort, LateArrivals
+from webapp.cohorts.services.latecomers import latecomers_add, latecomers_brought
 from webapp.common.formats import counted
 from webapp.housing.services.needs import need_add
 from webapp.housing.services.requests import requests_add
@@ -35,9 +37,17 @@ def cohorts_of(questionnaire: Questionnaire) -> list[Cohort]:
     return list(found.defer("questions").order_by("-created_at"))
 
 
+@dataclass(frozen=True, slots=True)
+class JoinedAnswers:
+    """Late answers that joined a cohort: a sentence, and the act that can be undone."""
+
+    sentence: str
+    arrivals: LateArrivals
+
+
 @transaction.atomic
-def late_answers_join(*, user: User, questionnaire: Questionnaire, cohort: Cohort) -> str:
-    """Add all people who finished since to a cohort of the questionnaire; return a sentence.
+def late_answers_join(*, user: User, questionnaire: Questionnaire, cohort: Cohort) -> JoinedAnswers:
+    """Add all people who finished since to a cohort of the questionnaire.
 
     Their requests are added too, and the needs that staff took from their texts. Each placement of
     the cohort puts them on its waiting list. Raises QuestionnaireError or CohortError in one
@@ -60,15 +70,20 @@ def late_answers_join(*, user: User, questionnaire: Questionnaire, cohort: Cohor
         )
     questions = questions_of(questionnaire.content)
     rows = [_row(one, questions, cohort) for one in people]
-    added = latecomers_add(user=user, cohort=cohort, rows=rows)
+    source = f"{SOURCE}{questionnaire.title}"
+    added = latecomers_add(user=user, cohort=cohort, rows=rows, source=source)
     Participant.objects.filter(pk__in=[one.pk for one in people]).update(cohort=cohort)
     numbers = dict(zip((one.pk for one in people), added.numbers, strict=True))
     _add_needs(user, questionnaire, cohort, numbers)
-    _add_requests(questionnaire, cohort, numbers)
+    requests = _add_requests(questionnaire, cohort, numbers)
+    brought = {"participants": [one.pk for one in people], "requests": requests}
+    latecomers_brought(added.arrivals, brought)
     audit(user, "added late answers", questionnaire, cohort=cohort.name, students=len(people))
     words = counted(len(people), "late answer joins", "late answers join")
-    more = f" {left_out:,} were left out: the cohort has these ids already." if left_out else ""
-    return f"{words} {cohort.name} and wait for a bed in its placements.{more}"
+    out = counted(left_out, "other was left out", "others were left out")
+    more = f" {out}: the cohort has their ids already." if left_out else ""
+    sentence = f"{words} {cohort.name} and wait for a bed in its placements.{more}"
+    return JoinedAnswers(sentence, added.arrivals)
 
 
 def _row(person: Participant, questions: Sequence[Question], cohort: Cohort) -> dict[str, str]:
@@ -136,8 +151,13 @@ def _add_needs(
             need_add(user=user, cohort=cohort, number=numbers[person], need=need)
 
 
-def _add_requests(questionnaire: Questionnaire, cohort: Cohort, numbers: Mapping[int, int]) -> None:
-    """Add the requests of and for the new students; requests between others are stored already."""
+def _add_requests(
+    questionnaire: Questionnaire, cohort: Cohort, numbers: Mapping[int, int]
+) -> list[int]:
+    """Add the requests of and for the new students; return their keys.
+
+    Requests between others are stored already.
+    """
     by_id = dict(cohort.students.values_list("original_id", "number"))
     pairs = []
     for asker, target, _ in requests_of(questionnaire):
@@ -149,3 +169,6 @@ def _add_requests(questionnaire: Questionnaire, cohort: Cohort, numbers: Mapping
         if {asker.cohort_id, target.cohort_id} == {cohort.pk}:
             pairs.append((first, second))
     requests_add(cohort=cohort, source=f"{SOURCE}{questionnaire.title}"[:120], pairs=pairs)
+    new = list(numbers.values())
+    made = cohort.requests.filter(Q(student__number__in=new) | Q(target__number__in=new))
+    return list(made.values_list("pk", flat=True))

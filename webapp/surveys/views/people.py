@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -280,10 +281,12 @@ def join_cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
         return redirect("surveys:questionnaire", found.pk)
     chosen = next(one for one in cohorts if str(one.pk) == form.cleaned_data["cohort"])
     try:
-        toast(request, late_answers_join(user=request.user, questionnaire=found, cohort=chosen))
+        joined = late_answers_join(user=request.user, questionnaire=found, cohort=chosen)
     except Refusal as problem:
         toast(request, str(problem), error=True)
         return redirect("surveys:questionnaire", found.pk)
+    undo = reverse("cohorts:latecomers-undo", args=[chosen.pk, joined.arrivals.pk])
+    toast(request, joined.sentence, undo_url=undo)
     return redirect("cohorts:cohort", chosen.pk)
 
 

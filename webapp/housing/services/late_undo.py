@@ -1,0 +1,139 @@
+"""Undo of late arrivals: they leave the waiting lists, unless something was decided about them."""
+
+from collections.abc import Mapping
+
+from django.db.models import Q
+
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort, LateArrivals
+from webapp.housing.models import (
+    ActKind,
+    Placement,
+    PlacementEvent,
+    PlacementVersion,
+    Preference,
+    ProposedChange,
+    RoommateRequest,
+)
+from webapp.housing.services.history import event_record
+from webapp.housing.services.locking import placements_lock
+from webapp.housing.services.seats import row_of
+from webapp.housing.services.undo import mark_undone
+from webapp.jobs.models import ACTIVE_STATES
+
+
+def latecomers_leave(*, user: User, cohort: Cohort, arrivals: LateArrivals) -> None:
+    """Remove late arrivals from the placements of their cohort; each history records it."""
+    span = (arrivals.first_number, arrivals.last_number)
+    for placement in placements_lock(cohort):
+        places = placement.places.filter(number__range=span)
+        rows = [row_of(place) for place in places]
+        event = placement.events.filter(
+            kind=ActKind.ARRIVED, details__arrival=arrivals.pk, undone_at=None
+        ).first()
+        if not rows or event is None:
+            continue
+        places.delete()
+        mark_undone(placement, event)
+        event_record(
+            user=user,
+            placement=placement,
+            kind=ActKind.UNDONE,
+            verb="undid",
+            sentence=f"Undone: {event.sentence}",
+            before=rows,
+            details={"arrival": arrivals.pk},
+            undoes=event,
+            is_by_hand=False,
+        )
+
+
+def decided_about(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[int, str]:
+    """Return a sentence for each late arrival about whom housing stored a decision since."""
+    found: dict[int, str] = {}
+    for placement in Placement.objects.filter(cohort=cohort):
+        found = {**_in_placement(placement, late), **found}
+    return {**_asked_for(cohort, late), **found}
+
+
+def _in_placement(placement: Placement, late: Mapping[int, LateArrivals]) -> dict[int, str]:
+    if placement.is_running:
+        words = f"{placement} is being computed now. Wait for it, or cancel it."
+        return dict.fromkeys(late, words)
+    known = set(
+        PlacementEvent.objects.filter(placement=placement, kind=ActKind.ARRIVED).values_list(
+            "details__arrival", flat=True
+        )
+    )
+    published = placement.published_at
+    found: dict[int, str] = {}
+    for place in placement.places.filter(number__in=late).select_related("room"):
+        came = late[place.number]
+        if place.room is not None:
+            found[place.number] = f"{place.label} has a bed in {place.room} by now ({placement})."
+        elif place.has_left:
+            found[place.number] = f"{place.label} was withdrawn in {placement} since."
+        elif place.turn or place.is_locked:
+            found[place.number] = f"{place.label} was moved on the waiting list of {placement}."
+        elif came.pk not in known:
+            found[place.number] = f"{placement} was computed with {place.label} since."
+        elif published is not None and published > came.created_at:
+            found[place.number] = f"{placement} was published since, with {place.label} waiting."
+    return {**_in_versions(placement, late), **_in_changes(placement, late), **found}
+
+
+def _in_versions(placement: Placement, late: Mapping[int, LateArrivals]) -> dict[int, str]:
+    """Return late arrivals who have a room in a version that was stored since they came."""
+    since = min(one.created_at for one in late.values())
+    versions = PlacementVersion.objects.filter(placement=placement, created_at__gt=since)
+    rows = list(versions.values_list("number", "rows"))
+    if not rows:
+        return {}
+    keys = dict(placement.places.filter(number__in=late).values_list("student_id", "number"))
+    return {
+        keys[row[0]]: f"S-{keys[row[0]]} has a room in version {version} of {placement}."
+        for version, own in rows
+        for row in own
+        if row[0] in keys and row[1] is not None
+    }
+
+
+def _in_changes(placement: Placement, late: Mapping[int, LateArrivals]) -> dict[int, str]:
+    """Return late arrivals who are part of an open draft of late changes."""
+    found: dict[int, str] = {}
+    drafts = ProposedChange.objects.filter(placement=placement).select_related("job", "curve_job")
+    keys = None
+    for draft in drafts:
+        jobs = (draft.job, draft.curve_job)
+        if any(job is not None and job.state in ACTIVE_STATES for job in jobs):
+            words = f"Late changes of {placement} are being computed now. Wait, or discard them."
+            return dict.fromkeys(late, words)
+        numbers = {int(number) for number in (*draft.seats, *draft.chosen, *draft.pinned)}
+        if draft.rows:
+            if keys is None:
+                keys = dict(placement.places.values_list("student_id", "number"))
+            numbers |= {keys[row[0]] for row in draft.rows if row[0] in keys}
+        for number in numbers & late.keys():
+            found[number] = f"S-{number} is part of the open late changes of {placement}."
+    return found
+
+
+def _asked_for(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[int, str]:
+    """Return late arrivals with requests or choices that did not come with them."""
+    found: dict[int, str] = {}
+    brought = {key for one in set(late.values()) for key in one.brought.get("requests", [])}
+    concerned = Q(student__number__in=late) | Q(target__number__in=late)
+    requests = RoommateRequest.objects.filter(concerned, cohort=cohort).values_list(
+        "pk", "student__number", "target__number"
+    )
+    for key, asker, target in requests:
+        if key in brought:
+            continue
+        if target in late:
+            found[target] = f"S-{asker} asked for S-{target} since."
+        if asker in late:
+            found[asker] = f"S-{asker} has a roommate request since."
+    choices = Preference.objects.filter(cohort=cohort, student__number__in=late)
+    for number in choices.values_list("student__number", flat=True):
+        found.setdefault(number, f"S-{number} has choices of halls or rooms since.")
+    return found
