@@ -4,12 +4,15 @@ import ast
 import http.server
 import pickle
 import re
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import requests
 from celery import Celery
 from django.conf import LazySettings, global_settings
 from django.test import Client
@@ -24,7 +27,8 @@ from tests.webapp.conftest import PASSWORD
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
-from webapp.identity.outbound import MAX_BYTES, SECONDS, GuardedSession, OutboundError
+from webapp.identity import outbound
+from webapp.identity.outbound import MAX_BYTES, GuardedSession, OutboundError
 from webapp.instance import BASE_DIR
 from webapp.jobs.dispatch import _sender
 from webapp.surveys.content import Kind
@@ -158,10 +162,20 @@ class _Provider(http.server.BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "/inside")
             self.end_headers()
-            return
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"x" * (MAX_BYTES + (self.path == "/long")))
+        elif self.path.startswith("/slow"):
+            self._drip()
+        else:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"x" * (MAX_BYTES + (self.path == "/long")))
+
+    def _drip(self) -> None:
+        """Send a byte every 0.05 seconds until the other side hangs up."""
+        head = b"HTTP/1.0 200 OK\r\n" + b"\r\n" * (self.path == "/slow-body")
+        with suppress(OSError):
+            self.wfile.write(head + b"x")
+            while not self.server.is_over.wait(0.05):
+                self.wfile.write(b"x")
 
     def log_message(self, *_: object) -> None:
         """Write nothing."""
@@ -170,8 +184,10 @@ class _Provider(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def provider() -> Iterator[str]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Provider)
+    server.is_over = threading.Event()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
+    server.is_over.set()
     server.shutdown()
     server.server_close()
 
@@ -189,18 +205,35 @@ def test_a_provider_leads_nowhere_and_sends_no_more_than_a_megabyte(
     assert len(GuardedSession().get(f"{provider}/whole").content) == MAX_BYTES
     with pytest.raises(OutboundError, match="too long"):
         GuardedSession().get(f"{provider}/long")
-    sent: dict[str, object] = {}
-    monkeypatch.setattr(
-        "requests.Session.request", lambda *_, **options: sent.update(options) or _Empty()
-    )
-    GuardedSession().get(f"{provider}/whole")
-    assert (sent["timeout"], SECONDS) == (10, 10)
 
 
-class _Empty:
-    """An answer without a body."""
+@pytest.mark.parametrize("path", ["/slow-head", "/slow-body"])
+def test_a_provider_that_answers_byte_by_byte_keeps_nobody_waiting(
+    provider: str, settings: LazySettings, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Each byte comes in time; the limit is for the whole answer."""
+    assert outbound.WHOLE_SECONDS == 10
+    monkeypatch.setattr(outbound, "WHOLE_SECONDS", 0.5)
+    settings.SIGN_IN_PRIVATE_HOSTS = ["127.0.0.1"]
+    with pytest.raises(OutboundError, match="did not answer within"):
+        GuardedSession().get(f"{provider}{path}")
 
-    raw = type("Raw", (), {"read": staticmethod(lambda *_, **__: b"")})
+
+def test_a_provider_whose_name_moves_inside_after_the_check_is_not_called(
+    provider: str, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _Provider.asked.clear()
+    port = int(provider.rpartition(":")[2])
+    answers = ["8.8.8.8", "127.0.0.1"]
+
+    def look_up(*_: object, **__: object) -> list[tuple]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers.pop(0), port))]
+
+    monkeypatch.setattr(outbound.socket, "getaddrinfo", look_up)
+    with pytest.raises(requests.RequestException, match="inside a private network"):
+        GuardedSession().get(f"https://idp.example:{port}/whole")
+    assert not answers, "the name was looked up again for the connection"
+    assert _Provider.asked == []
 
 
 def test_reading_answers_leaves_a_line_and_no_line_holds_an_answer(

@@ -11,11 +11,9 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from webapp.common.public_addresses import Address, is_public, read_address
 from webapp.webhooks.errors import WebhookError
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-# Addresses that wrap another address, which an internal gateway may unwrap.
-_WRAPPING = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16")))
 MAX_URL = 500
 INTERNAL = "leads to an address inside a network, which is not called from here."
 
@@ -63,13 +61,11 @@ def addresses_of(target: Target) -> list[Address]:
         If the host is unknown.
     """
     answers = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    found = list(
-        dict.fromkeys(ipaddress.ip_address(str(a[4][0]).partition("%")[0]) for a in answers)
-    )
+    found = list(dict.fromkeys(read_address(str(answer[4][0])) for answer in answers))
     for address in found:
         if _is_allowed_inside(address):
             continue
-        if not _is_public(address):
+        if not is_public(address):
             raise WebhookError(f"{target.host} {INTERNAL}")
         if not target.is_https:
             raise WebhookError("Use https: what is sent over http can be read on its way.")
@@ -78,12 +74,5 @@ def addresses_of(target: Target) -> list[Address]:
 
 def _is_allowed_inside(address: Address) -> bool:
     """Return True if the installation allows this address although it is not public."""
-    address = getattr(address, "ipv4_mapped", None) or address
     networks = (ipaddress.ip_network(text) for text in settings.WEBHOOK_NETWORKS)
     return any(address in network for network in networks)
-
-
-def _is_public(address: Address) -> bool:
-    address = getattr(address, "ipv4_mapped", None) or address
-    wraps = any(address in network for network in _WRAPPING)
-    return address.is_global and not address.is_multicast and not wraps

@@ -22,6 +22,7 @@ class _Connection(http.client.HTTPConnection):
         super().__init__(target.host, target.port, timeout=CONNECT_SECONDS)
         self._target, self._address = target, address
         self.is_cut = False
+        self.opened: socket.socket | None = None  # stays when the headers of an answer drop `sock`
 
     def connect(self) -> None:
         """Connect to the checked address; the certificate is verified against the host name."""
@@ -29,6 +30,7 @@ class _Connection(http.client.HTTPConnection):
         if self._target.is_https:
             context = ssl.create_default_context()
             self.sock = context.wrap_socket(self.sock, server_hostname=self._target.host)
+        self.opened = self.sock
 
 
 def post(url: str, body: str, headers: dict[str, str]) -> int:
@@ -70,8 +72,9 @@ def post(url: str, body: str, headers: dict[str, str]) -> int:
 def _cut(connection: _Connection) -> None:
     """Close a connection that takes too long."""
     connection.is_cut = True
-    with suppress(OSError, AttributeError):
-        connection.sock.shutdown(socket.SHUT_RDWR)
+    if connection.opened is not None:
+        with suppress(OSError):
+            connection.opened.shutdown(socket.SHUT_RDWR)
 
 
 def check_url(url: str) -> str:

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -61,11 +62,13 @@ class Program(BaseHTTPRequestHandler):
         if word == "cut":
             self.connection.shutdown(socket.SHUT_RDWR)
             return
-        if word == "drip":
-            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
-            for _ in range(100):
-                self.wfile.write(b"X-Slow: 1\r\n")
-                time.sleep(0.05)
+        if word.startswith("drip"):  # further headers, or a body after which it hangs up
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n" + b"\r\n" * (word == "drip-body"))
+            more, times = (b"x", 2000) if word == "drip-body" else (b"X-Slow: 1\r\n", 100)
+            with suppress(OSError):  # the other side hangs up
+                for _ in range(times):
+                    self.wfile.write(more)
+                    time.sleep(0.05)
             return
         if word == "slow":
             time.sleep(3)
@@ -140,6 +143,7 @@ def test_only_what_was_chosen_is_told_and_only_at_home(
         ("cut", "No answer: "),
         ("slow", "No answer"),
         ("drip", "No answer within 1 s."),
+        ("drip-body", "No answer within 1 s."),
     ],
 )
 def test_what_fails_is_tried_again_with_growing_pauses(
