@@ -117,6 +117,9 @@ def test_who_did_not_agree_is_led_to_what_is_to_be_agreed_to(bob: User) -> None:
     anna.say(number, "yes")
     assert anna.client.post(anna.url, {"action": "finish"}).status_code == 302
     assert anna.row.finished_at is not None
+    review = anna.client.get(f"{anna.url}?n=review&lang=es").content.decode()
+    assert "Estoy de acuerdo" in review
+    assert "yes" not in review[review.index("I agree to be housed.") :].partition("</dd>")[0]
 
 
 def test_what_opens_meanwhile_is_fixed(bob: User, draft: Questionnaire) -> None:
