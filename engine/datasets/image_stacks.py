@@ -19,6 +19,8 @@ from engine.datasets.tiff_pictures import is_tiff, read_tiff_samples
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 _PNG_SAMPLES = {2: (Light.COLOUR, 3, -1), 4: (Light.BLACK_IS_ZERO, 2, 1), 6: (Light.COLOUR, 4, 3)}
 """Light, samples per pixel and index of the opacity of PNG files with several samples, by kind."""
+_KEY_LENGTHS = {0: 1, 2: 3}
+"""Samples of the transparent colour, of grey and of colour PNG files."""
 
 _N_COLOURS = 3
 FRAMED_FORMATS = frozenset({"GIF", "WEBP", "PNG", "AVIF"})
@@ -74,14 +76,18 @@ def read_stack(content: bytes, label: str, max_pixels: int) -> ImageStack | None
 
 
 def _read_png(content: bytes, label: str, max_pixels: int) -> ImageStack | None:
-    """Read a PNG with several samples of sixteen bits; the picture decoder keeps only eight.
+    """Read a PNG of sixteen bits with several samples, or with a transparent colour.
 
-    A PNG with a transparent colour is left to the picture decoder.
+    The picture decoder keeps only eight bits of several samples, and shows transparent pixels of
+    sixteen.
     """
     head = content[len(_PNG_HEAD) :]
-    if len(head) < 10 or head[8] != 16 or head[9] not in _PNG_SAMPLES or b"tRNS" in head[:4096]:
+    if len(head) < 10 or head[8] != 16:
         return None
-    light, samples, opacity = _PNG_SAMPLES[head[9]]
+    transparent = _transparent_colour(content, _KEY_LENGTHS.get(head[9], 0))
+    if head[9] not in _PNG_SAMPLES and not transparent:
+        return None
+    light, samples, opacity = _PNG_SAMPLES.get(head[9], (Light.BLACK_IS_ZERO, 1, -1))
     width, height = struct.unpack(">II", head[:8])
     check_planes({"Y": height, "X": width, "S": samples}, np.uint16, label, max_pixels)
     from imagecodecs import png_decode  # slow to import
@@ -91,6 +97,12 @@ def _read_png(content: bytes, label: str, max_pixels: int) -> ImageStack | None:
     except UNREADABLE:
         return None  # the picture decoder explains the fault in its message
     planes = np.moveaxis(numbers.reshape(height, width, -1), 2, 0)[np.newaxis]
+    if transparent:
+        planes = planes[:, : len(transparent)].copy()
+        key = np.array(transparent, dtype=planes.dtype)[:, np.newaxis, np.newaxis]
+        planes = np.where(
+            (planes == key).all(axis=1, keepdims=True), planes.dtype.type(65535), planes
+        )
     meaning = Meaning(light, 65535.0, opacity=opacity)
     with Image.open(BytesIO(content), formats=("PNG",)) as opened:
         size = size_of_info(opened.info)
@@ -99,6 +111,19 @@ def _read_png(content: bytes, label: str, max_pixels: int) -> ImageStack | None:
     is_sideways = Meaning(orientation=orientation).is_sideways
     size = size.turned(sideways=is_sideways) if size else None
     return ImageStack(shown, size, light is Light.COLOUR)
+
+
+def _transparent_colour(content: bytes, count: int) -> tuple[int, ...]:
+    """Return the samples of a PNG's transparent colour; none if it notes no such colour."""
+    at = 8
+    while count and at + 8 <= len(content):
+        length, kind = struct.unpack_from(">I4s", content, at)
+        if kind == b"IDAT":
+            break
+        if kind == b"tRNS" and length >= 2 * count:
+            return struct.unpack_from(f">{count}H", content, at + 8)
+        at += 12 + length
+    return ()
 
 
 def stack_of_frames(picture: Image.Image, label: str, max_pixels: int) -> ImageStack | None:

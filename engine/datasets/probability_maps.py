@@ -12,6 +12,7 @@ from engine.crf.class_features import MOST_CLASSES
 from engine.crf.picture_windows import ArrayMaps, MapSource
 from engine.datasets.damage import unreadable_tiff
 from engine.datasets.tiff_files import open_tiff
+from engine.datasets.tiff_pictures import only_series
 
 ROUNDING = 1e-6
 """Tolerance by which probabilities may exceed 0 and 1."""
@@ -69,9 +70,9 @@ def _loaded(path: Path, ending: str, *, in_parts: bool) -> NDArray[Any]:
 
 
 def _of_tiff(path: Path) -> NDArray[Any]:
-    """Read the first picture of a TIFF; files that it refers to are never opened."""
+    """Read the only picture of a TIFF; files that it refers to are never opened."""
     with open_tiff(path.read_bytes(), path.name) as file:  # a path would open other files
-        series = file.series[0]
+        series = only_series(file, path.name)
         if any(page is None for page in series.pages):
             raise ValueError("planes are missing")
         return np.asarray(series.asarray())

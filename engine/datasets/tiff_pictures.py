@@ -42,6 +42,19 @@ _PACKED = (
 
 _OWN_UUID = re.compile(r"<OME\b[^>]*\bUUID=\"([^\"]*)\"")
 _PLANE_FILES = re.compile(r"<UUID\b[^>]*\bFileName=\"([^\"]{1,200})\"[^>]*>([^<]*)<")
+_BESIDE = {
+    "label",
+    "label image",
+    "macro",
+    "macro image",
+    "overview",
+    "overview image",
+    "thumbnail",
+}
+"""Names of a slide's pictures that do not show the specimen itself."""
+
+_LEAST_SHRINKAGE = 2
+"""A picture of less than half the area is a level or a thumbnail of another one."""
 _NO_DATA_TAG = 42113  # of GDAL
 _WRITER = "tifffile"
 
@@ -117,7 +130,7 @@ def read_tiff_samples(content: bytes, label: str, max_pixels: int) -> TiffSample
     """
     try:
         with open_tiff(content, label) as file:
-            series = _first_series(file, label)
+            series = _sole_series(file, label)
             page = series.keyframe
             if _is_left_to_others(page):
                 return None
@@ -161,9 +174,38 @@ def meant_axes(series: Any) -> str:
     return "YXC" if is_channel else "QYX"
 
 
-def _first_series(file: Any, label: str) -> Any:
-    """Return the first picture; refuse it if its planes are in other files that are missing."""
-    series = file.series[0]
+def only_series(file: Any, label: str) -> Any:
+    """Return the picture of a file: the largest one, beside its levels, thumbnails and labels.
+
+    Raises
+    ------
+    InvalidProblemError
+        If another picture is about as large, as of several scenes or positions: one of them would
+        stand for all.
+    """
+    largest = max(file.series, key=lambda one: (not _is_reduced(one), _area(one)))
+    rest = [one for one in file.series if one is not largest and not _is_reduced(one)]
+    rivals = [one for one in rest if _area(one) * _LEAST_SHRINKAGE > _area(largest)]
+    if rivals:
+        raise InvalidProblemError(
+            f"{label}: it holds {1 + len(rivals)} pictures; save each in a file of its own."
+        )
+    return largest
+
+
+def _is_reduced(series: Any) -> bool:
+    """Return True for a thumbnail, or a picture about the picture: a slide's label."""
+    is_small = bool(int(series.keyframe.subfiletype or 0) & 1)
+    return is_small or str(series.name).strip().casefold() in _BESIDE
+
+
+def _area(series: Any) -> int:
+    return int(series.keyframe.imagelength) * int(series.keyframe.imagewidth)
+
+
+def _sole_series(file: Any, label: str) -> Any:
+    """Return the only picture; refuse it if its planes are in other files that are missing."""
+    series = only_series(file, label)
     missing = sum(page is None for page in series.pages)
     if not missing:
         return series

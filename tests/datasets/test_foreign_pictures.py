@@ -12,6 +12,7 @@ import tifffile
 
 from engine.core.errors import InvalidProblemError
 from engine.datasets.large_pictures import LargeTiff, is_large
+from engine.datasets.masks import read_mask
 from engine.datasets.picture_view import read_deep, read_image, read_picture
 from engine.datasets.probability_maps import read_map
 from engine.datasets.tiff_files import has_circle
@@ -184,3 +185,55 @@ def test_a_tiff_cut_anywhere_never_fails_in_other_ways(tmp_path) -> None:
             for read in (read_image, read_map, LargeTiff, is_large):
                 with contextlib.suppress(InvalidProblemError):
                     read(path)
+
+
+def pictures_of_one_file(*sizes: int, is_ome: bool, **options: int) -> bytes:
+    stream = io.BytesIO()
+    with tifffile.TiffWriter(stream, ome=is_ome) as writer:
+        for k, side in enumerate(sizes):
+            about = {"Name": f"position {k}"} if is_ome else None
+            kind = options if side == min(sizes) < max(sizes) else {}
+            numbers = np.full((side, side), 50 * k + 50, np.uint8)
+            writer.write(numbers, photometric="minisblack", metadata=about, **kind)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("sizes", [(40, 40), (40, 36), (40, 40, 40)])
+@pytest.mark.parametrize("read", [read_image, read_mask])
+def test_several_pictures_in_one_ome_tiff_are_refused(read, sizes: tuple[int, ...]) -> None:
+    """The first one stood for all."""
+    content = pictures_of_one_file(*sizes, is_ome=True)
+    with pytest.raises(InvalidProblemError, match=f"it holds {len(sizes)} pictures; save each"):
+        read(content)
+
+
+@pytest.mark.parametrize(("sizes", "shade"), [((10, 40), 100), ((40, 10), 50)])
+@pytest.mark.parametrize("options", [{"subfiletype": 1}, {}], ids=["noted", "smaller"])
+def test_a_thumbnail_beside_a_picture_is_not_the_picture(sizes, shade, options) -> None:
+    shown = read_image(pictures_of_one_file(*sizes, is_ome=False, **options))
+    assert shown.shape == (40, 40, 3)
+    assert (shown == shade).all()
+
+
+@pytest.mark.parametrize("colour", [(0,), (20_000,), (20_000, 20_000, 0)])
+def test_a_transparent_colour_of_sixteen_bits_is_white(colour: tuple[int, ...]) -> None:
+    """It was shown as it stands: the picture decoder drops the note."""
+    scene = np.zeros((20, 30, len(colour)), np.uint16)
+    scene[5:9, 4:12, :2], scene[12:, 20:] = 20_000, 40_000
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in scene)
+    kind = 0 if len(colour) == 1 else 2
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", 30, 20, 16, kind, 0, 0, 0)),
+        (b"tRNS", struct.pack(f">{len(colour)}H", *colour)),
+        (b"IDAT", zlib.compress(rows)),
+        (b"IEND", b""),
+    ]
+    content = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        for name, body in chunks
+    )
+    shown = read_image(content)
+    hidden = (scene == np.array(colour)).all(axis=2)
+    assert hidden.any()
+    assert (shown[hidden] == 255).all()
+    assert (shown[~hidden] < 255).any(axis=1).all()
