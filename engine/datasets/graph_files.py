@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from engine.core.arguments import MAX_WHOLE, IntArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.text_file import TextSource, read_text
+from engine.tabular.text import clean_text
 
 LARGEST_NODE_COUNT = 10_000_000
 LONGEST_LINE = 10_000
 LONGEST_COUNT = 18  # digits
 WEIGHT_NAMES = {"weight", "weights", "w", "cost", "score", "value", "distance", "length"}
 DIMACS_WORDS = {"p", "e", "n"}
+_CUT_SHORT = re.compile(r"[0-9][.,][0-9]{1,5}E\+[0-9]{2,3}")
 _COMMA_NUMBER = re.compile(r"[0-9],[0-9]+([eE][+-]?[0-9]+)?$")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -272,6 +275,7 @@ def _read_csv(text: str) -> GraphFile:
         first, second = (index.setdefault(word, len(index)) for word in words[:2])
         edges.add(number, (first, second), _weight(words[2], number))
     _check_doubtful(doubtful, index)
+    _check_alike(index)
     return edges.as_graph(tuple(index), is_numbered=False)
 
 
@@ -294,6 +298,25 @@ def _check_doubtful(records: list[_Record], index: dict[str, int]) -> None:
             raise InvalidProblemError(
                 f"line {record.line}: this is a comment, or an edge of the node {name!r}. Write a "
                 f'space after the # of a comment, or the name in quotes: "{name}".'
+            )
+
+
+def _check_alike(names: Iterable[str]) -> None:
+    """Refuse names that look the same but differ, and names that a spreadsheet has destroyed."""
+    shown: dict[str, str] = {}
+    for name in names:
+        if _CUT_SHORT.fullmatch(name):
+            raise InvalidProblemError(
+                f"the node {name!r} is a long number that a spreadsheet cut short, so several "
+                "nodes may have become one; save the column as text."
+            )
+        plain = name
+        if not name.isascii() or name.startswith("="):
+            plain = unicodedata.normalize("NFC", clean_text(name))
+        if shown.setdefault(plain, name) != name:
+            raise InvalidProblemError(
+                f"the nodes {shown[plain]!a} and {name!a} look the same but are written "
+                "differently; write both the same way."
             )
 
 

@@ -122,3 +122,25 @@ def test_a_header_may_follow_comments_and_blank_lines() -> None:
 def test_endless_numbers_are_refused(text: str, digits: int) -> None:
     with pytest.raises(InvalidProblemError, match=r"line [12]: "):
         read_graph_file(io.StringIO(text.format(n="1" * digits)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("a", "a\u200b"), ("Caf\u00e9", "Cafe\u0301"), ('"=""001"""', "001"), ("b", "\u202ab\u202c")],
+)
+def test_nodes_that_look_the_same_are_refused(first: str, second: str) -> None:
+    """Such a node was matched twice, once for each writing."""
+    data = f"u,v,weight\n{first},x,3\n{second},y,5\n".encode()
+    with pytest.raises(InvalidProblemError, match="look the same but are written differently"):
+        read_graph_file(io.BytesIO(data))
+
+
+def test_numbers_that_a_spreadsheet_cut_short_are_refused() -> None:
+    data = b"u,v,weight\n1.23E+11,b,5\n1.23E+11,d,1\n"
+    with pytest.raises(InvalidProblemError, match="cut short, so several nodes may have become"):
+        read_graph_file(io.BytesIO(data))
+
+
+def test_words_for_nothing_are_names_of_nodes() -> None:
+    graph = read_graph_file(io.BytesIO(b"u,v,weight\nnan,inf,3\nNone,null,4\n"))
+    assert graph.names == ("nan", "inf", "None", "null")
