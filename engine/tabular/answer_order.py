@@ -25,6 +25,13 @@ _NUMBER_WORDS = {
     "ten|zehn|diez|dix": "10",
 }  # fmt: skip
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)?")
+_DECIMAL_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d{1,2})(?![\d,])")
+_DECIMAL_POINT = re.compile(r"(?<![\d,.])\d+\.\d{1,2}(?![\d.])")
+_HUNDREDS = re.compile(r"(?<![\d,.])[1-9]\d\d(?![\d]|[.,]\d)")
+_GROUPS = {
+    mark: re.compile(rf"(?<![\d.,])[1-9]\d{{0,2}}(?:[{mark}]\d{{3}})+(?!\d|[{mark}]\d)")
+    for mark in (",", ".", "' ")
+}
 _CLOCK = re.compile(r"\b([01]?\d|2[0-4]):[0-5]\d\b")  # of 24 hours
 
 
@@ -55,12 +62,30 @@ def order_answers(answers: Iterable[str]) -> tuple[tuple[str, ...], bool]:
     night = _runs_past_midnight(levels)
     for keys in (
         [times_a_year(fold_answer(x)) for x in levels],
-        [_number_key(x, night) for x in levels],
+        [_number_key(x, night) for x in _with_plain_numbers(levels)],
     ):
         known = [key for key in keys if key is not None]
         if len(known) == len(levels) > 2 and len(set(known)) == len(levels):
             return tuple(x for _, x in sorted(zip(known, levels, strict=True))), True
     return tuple(levels), False
+
+
+def _with_plain_numbers(levels: Sequence[str]) -> list[str]:
+    """Return folded answers whose numbers have a decimal point and no thousands separators.
+
+    A point before three digits separates thousands where another answer has a decimal comma, or a
+    bare number of hundreds: "500 EUR", "1.000 EUR".
+    """
+    texts = [fold_answer(text) for text in levels]
+    has_comma = any(_DECIMAL_COMMA.search(text) for text in texts)
+    has_point = any(_DECIMAL_POINT.search(text) for text in texts)
+    is_point_group = not has_point and (has_comma or any(map(_HUNDREDS.search, texts)))
+    marks = ["' "] + [","] * (not has_comma) + ["."] * is_point_group
+    for mark in marks:
+        texts = [
+            _GROUPS[mark].sub(lambda found: re.sub(r"\D", "", found[0]), text) for text in texts
+        ]
+    return [_DECIMAL_COMMA.sub(r"\1.\2", text) for text in texts]
 
 
 def _runs_past_midnight(levels: Sequence[str]) -> bool:

@@ -1,5 +1,6 @@
 """Facts about the cells of a column, computed once per table and cached in its memo."""
 
+import re
 from collections import Counter
 
 from engine.tabular.answer_order import order_answers
@@ -16,6 +17,9 @@ _MAX_SCALE = 11  # more different whole numbers than this are a measurement
 _MIN_NUMBERS = 6  # different numbers from which a column with decimals or units needs groups
 _MAX_TOLD = 40  # with this many different answers, a column is no choice
 _MIN_STEPS = 3
+_CODES = re.compile(r"-(?:([6-9])\1{0,3}|9{1,3}[78])|([7-9])\2{1,3}|9{1,3}[78]")
+"""Numbers by which survey programs store "refused" and "does not apply": -99, 88, 999, 998."""
+_TOP_OF_SCALE = 10
 
 
 def title_of(table: Table, index: int) -> str:
@@ -56,9 +60,20 @@ def _declined(answers: Counter[str]) -> tuple[str, ...]:
     rest = [answer for answer in answers if answer not in declined]
     beside = [answer for answer in rest if stands_beside(answer)]
     scale = [answer for answer in rest if answer not in beside]
+    declined += _codes_beside(rest)
     if beside and len(scale) >= _MIN_STEPS and not order_answers(rest)[1]:
         declined += beside if order_answers(scale)[1] else []
     return tuple(declined) if len(declined) < len(answers) else ()
+
+
+def _codes_beside(answers: list[str]) -> list[str]:
+    """Return the codes for no answer beside a scale of whole numbers from 0 to 10 at most."""
+    codes = [answer for answer in answers if _CODES.fullmatch(answer)]
+    steps = [answer for answer in answers if answer not in codes]
+    is_scale = len(steps) >= _MIN_STEPS and all(
+        answer.isdecimal() and int(answer) <= _TOP_OF_SCALE for answer in steps
+    )
+    return codes if is_scale else []
 
 
 def several_in(table: Table, index: int) -> Several | None:
@@ -79,7 +94,7 @@ def numbers_in(table: Table, index: int) -> NumberStyle | None:
     """Return how a column writes numbers that need groups; None for scales and for texts."""
     key = ("numbers", index)
     if key not in table.memo:
-        cells = set(table.answers(index))
+        cells = set(table.answers(index)).difference(declined_in(table, index))
         is_number = len(cells) >= _MIN_NUMBERS and not is_technical_in(table, index)
         is_number = is_number and several_in(table, index) is None
         style = number_style(cells) if is_number else None

@@ -5,7 +5,6 @@ needs of an upload: columns of the survey program are separated from questions, 
 become answers, and a wide survey does not become 150 questions.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -42,9 +41,6 @@ _MAX_ANSWERS = 10
 _TEST_STATUS = frozenset({"surveypreview", "surveytest", "spam", "1", "2", "8", "9", "17"})
 _MIN_ALONE = 8  # at least this many rows that all differ are no choice of answers
 _SHORT_TEXT = 16  # letters; longer texts that always differ are no answers to choose from
-_NOTE = re.compile(r"(?:grand )?totals?\b|sum\b|average\b|mean\b|generated\b|exported\b|"
-                   r"report\b|summe\b|gesamt\b|source:|n ?= ?\d", re.I)  # fmt: skip
-
 MAKERS_OWN = "The program that wrote the file adds it."
 FREE_TEXT = "Almost every row is different."
 WHAT_ROOMS_OFFER = "A room has to meet this need."
@@ -86,7 +82,7 @@ def guess_choices(table: Table, most_questions: int | None = MAX_QUESTIONS) -> C
     preset = Choices(tuple(chosen), meanings=meanings, layout=table.layout)
     for rows, why in (
         (_test_rows(table, owns), "test"),
-        (_notes(table), "note"),
+        (table.foot_rows, "note"),
         (table.repeated_headers, "header"),
     ):
         preset = preset.without_rows(rows, why)
@@ -176,20 +172,6 @@ def _test_rows(table: Table, owns: list[Own | None]) -> list[int]:
         for number, cell in zip(table.row_numbers, plain, strict=True)
         if cell in _TEST_STATUS
     ]
-
-
-def _notes(table: Table) -> list[int]:
-    """Return the rows at the foot that are no students: a total, a note, the time of writing."""
-    found: list[int] = []
-    if table.n_columns < 4:
-        return found
-    for number, row in reversed(list(zip(table.row_numbers, table.rows, strict=True))):
-        filled = [cell for cell in row if cell]
-        is_note = len(filled) == 1 and row[0] and (" " in row[0] or ":" in row[0])
-        if not is_note and not (_NOTE.match(filled[0]) and len(filled) < table.n_columns):
-            break
-        found.append(number)
-    return found if len(found) < min(6, table.n_rows - 1) else []
 
 
 def _share_scale(guesses: tuple[ColumnGuess, ...]) -> list[ColumnGuess]:

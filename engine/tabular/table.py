@@ -24,6 +24,13 @@ MAX_CELL_CHARACTERS = 32_767  # the limit of an Excel cell; essays are common, a
 _FORMULA = re.compile(
     r"=\s*(?:table$|[A-Za-z_.]+\(|\$?[A-Z]{1,3}\$?\d|[-+]?\d|[-+]*[(\"'\[{@])", re.IGNORECASE
 )
+_MIN_BESIDE = 4  # columns from which a row of one cell is a note
+_NOTE = re.compile(
+    r"(?:grand |sub)?totals?\b|sum\b|average\b|mean\b|generated\b|exported\b|report\b|summe\b|"
+    r"gesamt\b|durchschnitt\b|mittelwert\b|moyenne\b|somme\b|suma\b|promedio\b|media\b|source:|"
+    r"n ?= ?\d",
+    re.IGNORECASE,
+)
 _MARKUP = re.compile(r"<[^<>]{1,400}>")
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
@@ -53,6 +60,7 @@ class Table:
     hidden_rows: tuple[int, ...] = ()  # numbers of rows that a spreadsheet does not show
     hidden_columns: tuple[int, ...] = ()  # positions
     repeated_headers: tuple[int, ...] = ()  # numbers of rows that repeat the header
+    foot_rows: tuple[int, ...] = ()  # numbers of rows at the foot that are no students
     # Cache of results computed from these cells; dropped with the table.
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -76,13 +84,13 @@ class Table:
         return self.columns[index]
 
     def answered(self, index: int) -> tuple[str, ...]:
-        """Return the cells of one column, blank in the rows that repeat the header."""
+        """Return the cells of one column, blank in repeated headers and in rows at the foot."""
         cells = self.columns[index]
-        if not self.repeated_headers:
+        no_students = {*self.repeated_headers, *self.foot_rows}
+        if not no_students:
             return cells
-        again = set(self.repeated_headers)
         return tuple(
-            "" if number in again else cell
+            "" if number in no_students else cell
             for number, cell in zip(self.row_numbers, cells, strict=True)
         )
 
@@ -173,6 +181,7 @@ def build_table(source: Source, layout: SheetLayout, min_columns: int = 2) -> Ta
         tuple(line.number for line in below if line.is_hidden),
         tuple(named.index(k) for k in sheet.hidden_columns if k in named),
         tuple(_repeated_headers(header, wordings, below, rows)),
+        tuple(_foot_rows(below, rows, len(header))),
     )
 
 
@@ -288,6 +297,19 @@ def _repeated_headers(
         is_ids = len(filled) > 1 and sum(map(is_import_id, row)) > 0.5 * len(filled)
         if is_header or is_ids:
             yield line.number
+
+
+def _foot_rows(lines: Sequence[Line], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the rows at the foot that are no students: a total, a note, the time of writing."""
+    found: list[int] = []
+    for line, row in reversed(list(zip(lines, rows, strict=True))):
+        filled = [cell for cell in row if cell]
+        is_alone = width >= _MIN_BESIDE and len(filled) == 1 and row[0]
+        is_note = is_alone and (" " in row[0] or ":" in row[0])
+        if not is_note and not (filled and _NOTE.match(filled[0]) and len(filled) < width):
+            break
+        found.append(line.number)
+    return found if len(found) < min(6, len(rows) - 1) else []
 
 
 def plain_text(text: str) -> str:

@@ -1,5 +1,7 @@
 """What CSV files, makers and people do: encodings, delimiters, events, unfinished rows, dates."""
 
+from collections.abc import Callable
+
 import pytest
 
 from engine.tabular.choices import Keep
@@ -196,3 +198,45 @@ def test_one_word_of_another_alphabet_is_never_read_as_another_word(
     except TableError:
         return
     assert source.sheets[0].lines[1].cells[1] == word
+
+
+def with_score(cell: Callable[[int], str], *foot: list[str]) -> bytes:
+    """A survey with a third column of one's own, and rows at its foot."""
+    rows = [[*row[:2], cell(k)] for k, row in enumerate(ROWS[1:])]
+    return as_csv([["Student ID", "Bedtime", "Score"], *rows, *foot])
+
+
+@pytest.mark.parametrize(
+    "foot",
+    [["Total", "", "72"], ["Summe", "", "72"], ["Average", "", "3.0"], ["Promedio", "", "3,0"],
+     ["Grand total", "", "72"], ["Moyenne", "", "3,0"]],
+)  # fmt: skip
+def test_a_total_at_the_foot_is_no_student_and_its_number_no_answer(foot: list[str]) -> None:
+    """In a table of three columns it was one, and 72 became a step of the scale."""
+    found = reviewed(with_score(lambda k: str(1 + k % 5), foot))
+    assert found.preview.n_students == 24
+    assert levels_of(found, "Score") == ("1", "2", "3", "4", "5")
+    assert "1 row: rows at the foot are no students" in titles_of(found)
+
+
+@pytest.mark.parametrize(
+    ("codes", "scale"),
+    [(("-99", "99"), "012"), (("88", "99", "999"), "12345"), (("-9",), "1234567"),
+     (("997", "998"), "123")],
+)  # fmt: skip
+def test_codes_for_no_answer_are_no_steps_of_a_scale(codes: tuple[str, ...], scale: str) -> None:
+    cells = (*scale, *codes)
+    found = reviewed(with_score(lambda k: cells[k % len(cells)]))
+    assert levels_of(found, "Score") == tuple(scale)
+    assert cells_of(found, "Score").count("") == sum(
+        cells[k % len(cells)] in codes for k in range(24)
+    )
+
+
+@pytest.mark.parametrize(
+    "answers", [("1", "2", "3", "4", "9"), ("77", "88", "99"), ("0", "1", "99")]
+)
+def test_numbers_that_may_be_answers_stay_answers(answers: tuple[str, ...]) -> None:
+    found = reviewed(with_score(lambda k: answers[k % len(answers)]))
+    assert set(answers) <= set(levels_of(found, "Score"))
+    assert "" not in cells_of(found, "Score")

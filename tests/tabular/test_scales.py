@@ -72,3 +72,23 @@ def test_dont_know_is_beside_a_scale_and_between_yes_and_no(
 ) -> None:
     rows = "".join(f"N{k:03d},{answers[k % len(answers)]}\n" for k in range(24))
     assert declined_in(read_table(f"Student ID,Asked\n{rows}".encode()), 1) == declined
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ("$50", "$500", "$1,200"),
+        ("under $1,000", "$1,000-$2,500", "over $2,500"),
+        ("500 €", "1.000 €", "2.500 €"),
+        ("unter 1.000 Euro", "1.000 bis 1.500 Euro", "über 1.500 Euro"),
+        ("0,5 h", "1 h", "1,5 h"),
+        ("0.5 h", "1 h", "1.5 h"),
+        ("500 kr", "2 000 kr", "10 000 kr"),
+        ("CHF 500", "CHF 1'000", "CHF 12'000"),
+        ("1,25 km", "2,5 km", "10 km"),
+        ("less than 5,000 steps", "5,000 to 10,000 steps", "more than 10,000 steps"),
+    ],
+)
+def test_thousands_and_decimals_are_ordered_by_size(answers: tuple[str, ...]) -> None:
+    """$1,200 stood before $50."""
+    assert order_answers(answers[::-1]) == (answers, True)
