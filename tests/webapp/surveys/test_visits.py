@@ -68,8 +68,11 @@ def test_the_first_visit_exchanges_the_token_for_a_cookie(anna: Participant, lin
 def test_the_cookie_is_for_tls_where_the_others_are(settings: LazySettings, link: str) -> None:
     settings.SESSION_COOKIE_SECURE = True
     client = browser()
-    enter(client, link)
-    assert all(cookie["secure"] for name, cookie in client.cookies.items() if name != "csrftoken")
+    client.get(f"{enter(client, link)}?lang=es")
+    kept = {name: cookie for name, cookie in client.cookies.items() if name != "csrftoken"}
+    assert "q-language" in kept
+    assert all(cookie["secure"] and cookie["httponly"] for cookie in kept.values())
+    assert {cookie["samesite"] for cookie in kept.values()} == {"Lax"}
 
 
 def test_a_chosen_language_and_question_survive_the_exchange(link: str) -> None:

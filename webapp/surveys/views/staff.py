@@ -20,7 +20,7 @@ from webapp.surveys.selectors.progress import questionnaires_of
 from webapp.surveys.services import questionnaires as services
 from webapp.surveys.services.answers import missing_answers
 from webapp.surveys.views.pages import open_form, settings_form, show
-from webapp.surveys.views.student_pages import offered_languages
+from webapp.surveys.views.student_pages import keep_language, offered_languages
 from webapp.surveys.views.walk import Walk
 
 COPIES = 10  # the newest questionnaires that a new one may copy
@@ -140,7 +140,7 @@ def preview(request: SignedInRequest, uuid: str) -> HttpResponse:
     with translation.override(language):
         response = PreviewWalk(request, found, language).respond()
     if request.GET.get("lang") == language:
-        response.set_cookie("q-language", language, samesite="Lax", httponly=True)
+        keep_language(response, language)
     return response
 
 

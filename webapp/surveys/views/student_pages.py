@@ -33,13 +33,20 @@ def for_students(view: View) -> View:
             request.student_language = language  # type: ignore[attr-defined]
             response = view(request, *args, **kwargs)
         if request.GET.get("lang", "") in LANGUAGES:
-            response.set_cookie("q-language", language, samesite="Lax", httponly=True)
+            keep_language(response, language)
         response["Content-Language"] = request.student_language  # type: ignore[attr-defined]
         response["X-Robots-Tag"] = "noindex"
         return response
 
     opened: View = login_not_required(never_cache(wrapped))
     return opened
+
+
+def keep_language(response: HttpResponse, language: str) -> None:
+    """Store the chosen language in the browser."""
+    response.set_cookie(
+        "q-language", language, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
+    )
 
 
 def chosen_language(request: HttpRequest) -> str:
