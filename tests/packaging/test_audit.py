@@ -28,12 +28,12 @@ def program(path: Path, answer: object) -> str:
     ("packages", "scripts", "code", "said"),
     [
         (FINE, NO_HARM, 0, "Python packages compared: 1."),
-        (BAD, NO_HARM, 1, "django 5.2: CVE-1"),
-        (FINE, HARM, 1, "htmx.org: high"),
+        (BAD, NO_HARM, 1, "The advisory CVE-1 names django 5.2."),
+        (FINE, HARM, 1, "An advisory of severity high names htmx.org."),
         (HALF, NO_HARM, 0, "nothing is known about them: six."),
         (UNKNOWN, NO_HARM, 0, "The advisories about Python packages cannot be reached"),
         (FINE, AWAY, 0, "The advisories about htmx cannot be reached"),
-        (BAD, AWAY, 1, "django 5.2: CVE-1"),
+        (BAD, AWAY, 1, "The advisory CVE-1 names django 5.2."),
     ],
 )
 def test_advisories_are_told(
