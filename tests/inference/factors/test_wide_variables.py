@@ -34,21 +34,24 @@ def test_marginals_and_log_z_are_those_of_the_whole_model(
     for _ in range(12):
         graph = small_model(rng)
         try:
-            whole = marginals(graph, method=method)
+            exact = marginals(graph, method="exact")
         except InfeasibleError:
+            with pytest.raises(InfeasibleError):
+                marginals(graph, method=method)
             continue
         with monkeypatch.context() as patch:
             patch.setattr(wide_variables, "WIDE", 4)
             found = marginals(graph, method=method)
         compared += 1
-        exact = marginals(graph, method="exact")
         assert len(found.marginals) == graph.n_variables
         if method == "mean-field":
             assert found.value <= exact.value + 1e-9
             continue
         tolerance = 2e-3 if method == "frank-wolfe" else 1e-8  # a forest: all are exact
         assert found.value == pytest.approx(exact.value, abs=tolerance)
-        assert whole.value == pytest.approx(exact.value, abs=tolerance)
+        if method != "frank-wolfe" or compared == 1:  # without the cut, 2,000 steps a model
+            whole = marginals(graph, method=method)
+            assert whole.value == pytest.approx(exact.value, abs=tolerance)
         if method != "frank-wolfe":
             for one, other in zip(found.marginals, exact.marginals, strict=True):
                 np.testing.assert_allclose(one, other, atol=1e-9)
