@@ -33,10 +33,11 @@ from tests.webapp.conftest import make_user
 from tests.webapp.housing.conftest import reader_of
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
+from webapp.cohorts.late_arrivals import undo_refusals
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import forget_surveys
 from webapp.cohorts.services.cohorts import cohort_purge
-from webapp.cohorts.services.latecomers import latecomers_add
+from webapp.cohorts.services.latecomers import latecomers_add, latecomers_undo
 from webapp.common.errors import Refusal
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import (
@@ -502,8 +503,48 @@ class ThreePeople(RuleBasedStateMachine):
                 raise HousingError("Enough for now.")
             like = Student.objects.filter(cohort=cohort).first()
             answers = {q["name"]: q["levels"][0] for q in cohort.questions[:3]}
-            row = {"id": f"L{cohort.n_students}", **answers, **like.attributes}
+            made = cohort.late_arrivals.count()
+            row = {"id": f"L{made}", **answers, **like.attributes}
             latecomers_add(user=self.people[who], cohort=cohort, rows=[row])
+
+    @rule(who=WHO, roll=ROLLS)
+    def remove_late(self, who: int, roll: int) -> None:
+        """Late arrivals can be removed if, and only if, the pages offer it."""
+        with self.act("remove late arrivals"):
+            arrivals = list(self.fresh.cohort.late_arrivals.all())
+            if not arrivals:
+                raise HousingError("Nobody came late.")
+            one = arrivals[roll % len(arrivals)]
+            problem = undo_refusals(one.cohort, [one])[one.pk]
+            latecomers_undo(user=self.people[who], arrivals=one)
+            assert not problem
+            assert not Place.objects.filter(
+                student__cohort=one.cohort, number__gte=one.first_number,
+                number__lte=one.last_number,
+            ).exists()  # fmt: skip
+
+    @rule(
+        who=WHO, roll=ROLLS, looks=LOOKS,
+        what=st.sampled_from(["accept", "undecide", "lock", "release", "empty", "hold back"]),
+    )  # fmt: skip
+    def bulk(self, who: int, roll: int, looks: bool, what: str) -> None:
+        """One act on all rooms of a floor, as filters choose them."""
+        with self.act(f"all of a floor: {what}"):
+            options = self.look(who, looks=looks)
+            floor = self.fresh.buildings.rooms.get(pk=self.room(roll)).floor
+            rooms = list(self.fresh.buildings.rooms.filter(floor=floor, state="open"))
+            keys = [room.pk for room in rooms]
+            living = self.fresh.places.filter(room__in=keys)
+            numbers = list(living.values_list("number", flat=True))
+            if what in ("accept", "undecide"):
+                rooms_accept(rooms=keys, accepted=what == "accept", **options)
+            elif what in ("lock", "release"):
+                places_lock(numbers=numbers, locked=what == "lock", rooms=keys, **options)
+            elif what == "hold back":
+                rooms_keep(rooms=keys, kept=True, **options)
+            else:
+                free = list(living.filter(is_locked=False).values_list("number", flat=True))
+                self.decide(options, emptying(free, keys))
 
     @rule(who=WHO, is_again=st.booleans())
     def cut(self, who: int, is_again: bool) -> None:
@@ -526,6 +567,8 @@ class ThreePeople(RuleBasedStateMachine):
             return
         for placement in Placement.objects.filter(cohort=self.base.cohort_id):
             holds(placement)
+            known = set(placement.places.values_list("student", flat=True))
+            assert known == set(placement.cohort.students.values_list("pk", flat=True))
         now = self.published_beds()
         if not self.confirmed:
             lost = {key: bed for key, bed in self.before.items() if now.get(key) != bed}

@@ -58,7 +58,10 @@ def test_every_kind_of_act_stands_in_the_history_and_can_be_undone(
         f"S-{b} locked into {placement.places.get(number=b).room}.",
         "Version 1 placed: 32 students have a bed.",
     ]
-    assert [sentence for sentence, refusal in history if refusal] == [f"{room} accepted."]
+    assert [sentence for sentence, refusal in history if refusal] == [
+        f"{room} accepted.",
+        "Version 1 placed: 32 students have a bed.",
+    ]
     client, at = client_of(bob), f"/placements/{placement.pk}/"
     for event in list(placement.events.exclude(kind="version")):
         address = f"{at}undo/{event.pk}/"
@@ -68,6 +71,11 @@ def test_every_kind_of_act_stands_in_the_history_and_can_be_undone(
     assert now == state
     page = client.get(f"{at}history/").content.decode()
     assert page.count(">Undone</span>") == 6
+    assert "There were no rooms before it" in page
+    first = placement.events.get(kind="version")
+    answer = client.post(f"{at}undo/{first.pk}/", headers={"referer": f"http://testserver{at}"})
+    page = client.get(answer.url).content.decode()
+    assert "There is nothing to put back. Nothing was changed." in page
 
 
 def test_a_later_act_on_the_same_student_or_bed_ends_undo_and_its_undo_brings_it_back(

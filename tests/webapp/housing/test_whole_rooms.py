@@ -11,9 +11,10 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.housing.errors import HousingError
-from webapp.housing.models import Placement, Room
+from webapp.housing.models import Place, Placement, Room
 from webapp.housing.scores import Scores
-from webapp.housing.selectors.offers import beds_for
+from webapp.housing.selectors.choices import choices_of
+from webapp.housing.selectors.offers import bed_offers, beds_for
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.decisions import Move, places_lock, places_move
 from webapp.housing.services.placements import placement_create
@@ -212,6 +213,31 @@ def test_latecomers_wait_for_a_bed_and_are_offered_those_that_keep_the_rules(
     client.post(f"/placements/{placement.pk}/changes/act/", data)
     assert placement.places.get(number=1033).room == room
     check(placement)
+
+
+def test_no_bed_and_no_swap_is_offered_that_parts_a_pair_who_must_live_together(
+    bob: User, placement: Placement
+) -> None:
+    """S-1001 and S-1004 asked for each other. One of them waits while another room has a bed."""
+    together = placement.places.get(number=1001).room_id
+    gender = placement.cohort.students.get(number=1004).attributes["Gender"]
+    other = placement.places.filter(student__attributes__Gender=gender, room__capacity=2).exclude(
+        room=together
+    )[0]
+    for number in (1004, other.number):
+        moves = [Move(number, None)]
+        places_move(moves=moves, sentence="out", **seen(placement, bob))
+    rooms = PlacementRooms(Placement.objects.get(pk=placement.pk))
+    scores = Scores(rooms.placement)
+    offers = beds_for(rooms, [1004, other.number], scores)
+    assert [offer.room.pk for offer in offers[1004]] == [together]
+    assert other.room_id in [offer.room.pk for offer in offers[other.number]]
+    (card,) = [card for card in rooms.cards() if card.room.pk == other.room_id]
+    assert other.number in [offer.number for offer in bed_offers(rooms, card, scores)]
+    assert 1004 not in [offer.number for offer in bed_offers(rooms, card, scores)]
+    Place.objects.filter(placement=placement, number=1004).update(room=other.room_id, bed=other.bed)
+    rooms = PlacementRooms(Placement.objects.get(pk=placement.pk))
+    assert 1004 not in [swap.number for swap in choices_of(rooms, 1001).swaps]
 
 
 @pytest.mark.parametrize(

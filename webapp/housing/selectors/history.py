@@ -51,6 +51,8 @@ class HistoryLine:
             return "Undone"
         if self.event.kind in NOT_UNDOABLE:
             return _INSTEAD.get(ActKind(self.event.kind), "")
+        if self.event.kind == ActKind.VERSION and not self.event.details:
+            return "There were no rooms before it"
         return self.refusal
 
 

@@ -38,7 +38,10 @@ def bed_offers(rooms: PlacementRooms, card: RoomCard, scores: Scores) -> list[Be
     living = [students[number] for number in inside]
     found = []
     for number in waiting:
-        if not broken_rule(card.room, [students[number], *living], rooms.rules, forbidden):
+        members = [students[number], *living]
+        if not rooms.parting(number, card.room.pk) and not broken_rule(
+            card.room, members, rooms.rules, forbidden
+        ):
             found.append(BedOffer(number, card.room, _gain(scores, card, number)))
         if len(found) == OFFERED:
             break
@@ -59,7 +62,8 @@ def beds_for(
         fits = [
             BedOffer(number, card.room, _gain(scores, card, number))
             for card in free
-            if not broken_rule(
+            if not rooms.parting(number, card.room.pk)
+            and not broken_rule(
                 card.room,
                 [students[number], *(inside[p.number] for p in card.people)],
                 rooms.rules,

@@ -255,6 +255,10 @@ class PlacementRooms:
                 return f"S-{number} and S-{other} asked to live together, which is a must here."
         return ""
 
+    def must_share(self, one: int, other: int) -> bool:
+        """Return True if two students asked for each other and must live together."""
+        return other in self._musts.get(one, ())
+
     def halls(self) -> list[HallFill]:
         """Return the beds taken in each hall, in the order of the list."""
         beds: dict[str, int] = {}

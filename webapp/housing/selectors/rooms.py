@@ -214,7 +214,9 @@ def _parts(rooms: PlacementRooms, one: tuple[int, Room], other: tuple[int, Room]
     """Return True if a swap would part people whose request is a must."""
     moving = (one[0], other[0])
     return bool(
-        rooms.parting(one[0], other[1].pk, moving) or rooms.parting(other[0], one[1].pk, moving)
+        rooms.must_share(*moving)  # they would still live apart
+        or rooms.parting(one[0], other[1].pk, moving)
+        or rooms.parting(other[0], one[1].pk, moving)
     )
 
 

@@ -195,6 +195,8 @@ def contradiction(placement: Placement, event: PlacementEvent, now: Situation) -
         return "This was undone already."
     if not event.can_be_undone:
         return "There is nothing to put back."
+    if not (event.before or event.after or event.rooms or event.details):
+        return "There is nothing to put back."
     if event.kind == ActKind.ARRIVED:
         return now.late.get(event.details.get("arrival", 0), ARRIVED_BEFORE)
     if "arrival" in event.details:
