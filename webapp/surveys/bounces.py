@@ -10,15 +10,22 @@ _MAX_PARTS = 50  # parts of one mail; deeper nesting is treated as an attack on 
 _BREAKS = re.compile(r"[\s<>,;\"']+")
 _LONGEST = 254
 _ADDRESS = re.compile(r"[^\s<>,;\"']{1,64}@[^\s<>,;\"']{1,189}")
+_FIELDS = re.compile(rb"(?mi)^(?:received|return-path|from|to|subject|date|message-id):")
+_FIELDS_OF_A_MAIL = 3
 _MBOX = re.compile(rb"(?m)^From [^\n]*\n")
 
 
 def bounced_addresses(data: bytes) -> dict[str, str]:
     """Return {address: reason} of a file: returned mails (.eml, .mbox), or one address a line.
 
-    In a returned mail only permanent failures count; "delayed" does not.
+    In a returned mail only permanent failures count; "delayed" does not. A mail without a report
+    of its delivery, such as an out-of-office reply, gives nothing: it names its sender.
     """
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # a list that Excel saved as Unicode text
+        data = data[:MAX_BYTES].decode("utf-16", "replace").encode()
     if b"delivery-status" not in data[:MAX_BYTES].lower():
+        if len(set(map(bytes.lower, _FIELDS.findall(data[:MAX_BYTES])))) >= _FIELDS_OF_A_MAIL:
+            return {}
         text = data[:MAX_BYTES].decode("utf-8", "replace")
         words = (word for word in _BREAKS.split(text) if "@" in word and len(word) <= _LONGEST)
         found = (word.strip(".").lower() for word in words if _ADDRESS.fullmatch(word))

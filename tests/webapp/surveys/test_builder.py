@@ -210,6 +210,20 @@ def test_mails_that_came_back_are_read() -> None:
     assert bounced_addresses(b"\x00\xff") == {}
 
 
+def test_a_mail_that_reports_no_failure_stops_nobody() -> None:
+    """The sender of an out-of-office reply got no more mails."""
+    reply = (
+        b"From: Ann <ann@x.example>\r\nTo: housing@x.example\r\nSubject: Out of office\r\n"
+        b"Date: Fri, 1 May 2026 08:00:00 +0000\r\n\r\nI am away.\r\n"
+    )
+    assert bounced_addresses(reply) == {}
+
+
+def test_a_list_that_excel_saved_as_unicode_is_read() -> None:
+    found = bounced_addresses("e-mail\r\na@x.example\r\nb@x.example\r\n".encode("utf-16"))
+    assert set(found) == {"a@x.example", "b@x.example"}
+
+
 def test_what_keeps_a_parser_busy_is_no_returned_mail() -> None:
     nested = b"".join(
         b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (k, k) for k in range(3_000)

@@ -128,6 +128,46 @@ def test_a_file_that_is_none_is_refused(bob: User, opened: Questionnaire, data: 
     assert languages_of(opened.content) == ["en", "es"]
 
 
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ("text,fr\n", "holds no translation"),
+        (f"text,fr\n{WAKE},\n", "holds no translation"),
+        ("text,fr\nAnother question?,Une autre question ?\n", "No text of the file is in this"),
+        (f"text,fr,FR\n{WAKE},A,B\n", "Two columns are called “fr”"),
+        (f"text,fr\n{WAKE},A\n{WAKE},B\n", "has two different translations in the column fr"),
+        (f"fr,text\nA,{WAKE}\n", "The first line reads"),
+    ],
+)
+def test_a_file_that_would_empty_a_language_is_refused(
+    bob: User, french: Questionnaire, data: str, reason: str
+) -> None:
+    """A header alone, and the file of another questionnaire, removed the French silently."""
+    with pytest.raises(QuestionnaireError, match=reason):
+        translations_set(
+            user=bob, questionnaire=french, version=french.version,
+            translations=read_file(data.encode()),
+        )  # fmt: skip
+    french.refresh_from_db()
+    assert french.content.translations["fr"] == FRENCH
+
+
+def test_a_column_without_translations_changes_no_language(
+    bob: User, french: Questionnaire
+) -> None:
+    """A spreadsheet moves the line ends within a cell, and Excel notes its separator."""
+    said = {**FRENCH, "Your days": "Vos journées"}
+    rows = [f'"{text.replace(" ", chr(10), 1)}";;{other}' for text, other in said.items()]
+    data = "\r\n".join(["sep=;", "text;ar;fr", *rows])
+    translations_set(
+        user=bob, questionnaire=french, version=french.version,
+        translations=read_file(data.encode()),
+    )  # fmt: skip
+    french.refresh_from_db()
+    assert french.content.translations["ar"] == {WAKE: "متى تستيقظ؟"}
+    assert french.content.translations["fr"] == said
+
+
 def test_staff_translate_by_the_page(
     bob: User, alice: User, client_of: Callable, opened: Questionnaire
 ) -> None:

@@ -43,16 +43,22 @@ def translations_set(
 ) -> None:
     """Replace the translations into these languages; an empty mapping removes a language.
 
-    A text that the questionnaire does not have is ignored. Raises QuestionnaireError for an unknown
-    language, the questionnaire's own, or too long a text.
+    A text that the questionnaire does not have is ignored, and white space does not count. Raises
+    QuestionnaireError for an unknown language, the questionnaire's own, too long a text, or texts
+    that are all unknown: they would empty the language.
     """
     own = languages_of(questionnaire.content)[0]
     kept = dict(questionnaire.content.translations)
-    known = set(all_texts(questionnaire))
+    known = {_spaced(text): text for text in all_texts(questionnaire)}
     for language, texts in translations.items():
         if language not in LANGUAGES or language == own:
             raise QuestionnaireError(f"“{language[:20]}” is no language that can be added.")
-        said = {t: v.strip() for t, v in texts.items() if t in known and v.strip()}
+        given = {_spaced(t): v.strip() for t, v in texts.items() if v.strip()}
+        said = {known[t]: value for t, value in given.items() if t in known}
+        if given and not said:
+            raise QuestionnaireError(
+                "No text of the file is in this questionnaire. Nothing was changed."
+            )
         if any(len(value) > MAX_TEXT or "\x00" in value for value in said.values()):
             raise QuestionnaireError(f"A text has at most {MAX_TEXT:,} letters.")
         kept[language] = said
@@ -70,6 +76,11 @@ def translations_set(
             raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
         audit(user, "translated", questionnaire, languages=sorted(translations))
     questionnaire.refresh_from_db()
+
+
+def _spaced(text: str) -> str:
+    """Return a text with single spaces: spreadsheets change the line ends within a cell."""
+    return " ".join(text.split())
 
 
 def _check_same_answers(
@@ -125,6 +136,9 @@ def read_file(data: bytes) -> dict[str, dict[str, str]]:
     try:
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
         first = text.splitlines()[0]
+        if first.lower().startswith("sep="):  # Excel's note of its separator
+            text = text.partition("\n")[2]
+            first = text.splitlines()[0]
     except (UnicodeDecodeError, IndexError) as error:
         raise QuestionnaireError("The file is no CSV in UTF-8: save it as “CSV UTF-8”.") from error
     delimiter = max(",;\t", key=first.count)
@@ -135,12 +149,20 @@ def read_file(data: bytes) -> dict[str, dict[str, str]]:
     header = [cell.strip().lower() for cell in rows[0]]
     if header[0] != _TEXT or len(header) < 2:
         raise QuestionnaireError("The first line reads: text, then one language a column.")
-    return {
-        language: {
-            without_mark(row[0]): without_mark(row[k])
-            for row in rows[1:]
-            if len(row) > k and row[k].strip()
-        }
-        for k, language in enumerate(header[1:], start=1)
-        if language
-    }
+    twice = next((name for name in header if name and header.count(name) > 1), "")
+    if twice:
+        raise QuestionnaireError(f"Two columns are called “{twice[:20]}”: leave one of them.")
+    found: dict[str, dict[str, str]] = {language: {} for language in header[1:] if language}
+    for row in rows[1:]:
+        for language, cell in zip(header[1:], row[1:], strict=False):
+            if not language or not cell.strip():
+                continue
+            original, translation = without_mark(row[0]), without_mark(cell)
+            if found[language].setdefault(original, translation) != translation:
+                raise QuestionnaireError(
+                    f"“{original[:40]}” has two different translations in the column {language}."
+                )
+    filled = {language: texts for language, texts in found.items() if texts}
+    if not filled:
+        raise QuestionnaireError("The file holds no translation. Nothing was changed.")
+    return filled
