@@ -25,13 +25,14 @@ from typing import Any, NoReturn
 
 from engine.cli.json_line import to_json_line
 from engine.cli.option_types import whole_number_from
-from engine.cli.terminal_progress import progress_callback
+from engine.cli.terminal_progress import progress_callback, say_compiling
 from engine.core.errors import (
     CertificateError,
     InfeasibleError,
     InvalidProblemError,
     StoppedError,
 )
+from engine.kernels.work_time import on_first_compilation
 
 VERBS = {
     "match": "maximum-weight matching of a graph file",
@@ -74,6 +75,8 @@ def main(arguments: Sequence[str]) -> int:
     """
     as_json = "--json" in arguments
     _write_utf8()
+    if sys.stderr.isatty():
+        on_first_compilation(say_compiling)
     try:
         shared, rest = _parse_shared(arguments)
         verb, args = _parse_verb(rest)

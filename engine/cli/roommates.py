@@ -225,6 +225,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         on_progress=args.on_progress,
         checkpoint=checkpoint,
     )
+    trained.result.check_learned()
     trained.model.save(args.out)
     return {
         **trained.result.figures(),

@@ -290,6 +290,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
             cache=args.cache,
             **shared,
         )
+        trained.result.check_learned()
     trained.model.save(args.out, view)
     return {
         "unaries": unaries,

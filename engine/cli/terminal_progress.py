@@ -31,3 +31,8 @@ def progress_callback() -> ProgressCallback:
         print("\r\x1b[2K" + " · ".join(parts), end=end, file=sys.stderr, flush=True)
 
     return show
+
+
+def say_compiling() -> None:
+    """Say on stderr that time passes which belongs to the first use, not to the work."""
+    print("\r\x1b[2KCompiling (first use) ...", end="", file=sys.stderr, flush=True)

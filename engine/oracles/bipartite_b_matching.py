@@ -1,7 +1,6 @@
 """Bipartite b-matching as a flow, a linear programme with integral vertices."""
 
 import math
-import time
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +10,7 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack
 from engine.core.arguments import FloatArray, IntArray, as_finite_array, read_only
 from engine.core.errors import CertificateError, InfeasibleError, InvalidProblemError
 from engine.core.options import check_flag
+from engine.kernels.work_time import wall_seconds
 from engine.oracles.matching import Matching, as_bipartite_scores
 
 SOLVES = 6  # maximum number of solves; the second is nearly always the last
@@ -68,7 +68,7 @@ def bipartite_b_matching(
     ([0, 2], 5.0)
     """
     check_flag("exact", exact)
-    started = time.perf_counter()
+    started = wall_seconds()
     scores = as_bipartite_scores(scores)
     limits = np.concatenate(
         (
@@ -90,7 +90,7 @@ def bipartite_b_matching(
         partner=read_only(partner),
         weight=weight,
         upper_bound=max(weight, bound),
-        seconds=time.perf_counter() - started,
+        seconds=wall_seconds() - started,
         n_matched=len(chosen),
         edge_indices=read_only(np.sort(edge)),
     )

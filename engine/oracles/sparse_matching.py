@@ -2,7 +2,6 @@
 
 import math
 import operator
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -22,6 +21,7 @@ from engine.core.exact_numbers import (
 )
 from engine.core.options import check_choice, check_flag, check_whole
 from engine.graphs.edge_list import read_exact_graph
+from engine.kernels.work_time import wall_seconds
 from engine.oracles.exact_matching import best_perfect_matching
 from engine.oracles.matching import LARGEST_WEIGHT, Matching
 from engine.oracles.matching_certificate import round_costs, scale_exponent
@@ -146,7 +146,7 @@ def max_weight_matching(
     """
     check_choice("kind", kind, get_args(MatchingKind))
     check_flag("exact_degrees", exact_degrees)
-    started = time.perf_counter()
+    started = wall_seconds()
     if kind not in get_args(MatchingKind):
         raise InvalidProblemError(f"kind: expected perfect, any or b, received {kind!r}.")
     if edges is None or weights is None:
@@ -177,7 +177,7 @@ def max_weight_matching(
         partner=read_only(partner),
         weight=weight,
         upper_bound=weight,
-        seconds=time.perf_counter() - started,
+        seconds=wall_seconds() - started,
         n_matched=len(chosen),
         edge_indices=read_only(allowed[chosen]),
     )

@@ -1,10 +1,10 @@
 """Limits of a search: processor seconds, counted work, and cancellation by the caller."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from engine.core.progress import StopCallback, never_stop
+from engine.kernels.work_time import thread_seconds
 
 
 class SearchClock:
@@ -29,7 +29,7 @@ class SearchClock:
         max_work: float | None = None,
         parent: "SearchClock | None" = None,
     ) -> None:
-        self._started, self._parent = time.thread_time(), parent
+        self._started, self._parent = thread_seconds(), parent
         self._limit = float("inf") if max_seconds is None else float(max_seconds)
         self._most_work = float("inf") if max_work is None else float(max_work)
         self._should_stop = should_stop
@@ -41,7 +41,7 @@ class SearchClock:
     @property
     def seconds(self) -> float:
         """Processor seconds since the start."""
-        return time.thread_time() - self._started
+        return thread_seconds() - self._started
 
     @property
     def limit(self) -> float:
@@ -69,7 +69,7 @@ class SearchClock:
 
     def restore(self, work: float, seconds: float) -> None:
         """Restore the work and time that an interrupted run had spent."""
-        self.work, self._started = work, time.thread_time() - seconds
+        self.work, self._started = work, thread_seconds() - seconds
 
     def is_over(self) -> bool:
         """Return True if the search must stop now."""

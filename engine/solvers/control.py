@@ -1,6 +1,5 @@
 """Limits, progress reports and checkpoints, shared by every solver."""
 
-import time
 from dataclasses import dataclass, field
 from math import log
 
@@ -18,6 +17,7 @@ from engine.core.progress import (
     never_stop,
 )
 from engine.core.status import Status
+from engine.kernels.work_time import wall_seconds
 from engine.solvers.result import TrajectoryPoint
 
 CHECKPOINT_SECONDS = 2.0  # losing two seconds of work costs less than writing every step
@@ -155,12 +155,12 @@ class Run:
 
     def __post_init__(self) -> None:
         self.seconds_before = self.callbacks.seconds_before
-        self._start = self._saved = time.perf_counter()
+        self._start = self._saved = wall_seconds()
 
     @property
     def seconds(self) -> float:
         """Seconds of work so far, earlier parts of a resumed run included."""
-        return self.seconds_before + time.perf_counter() - self._start
+        return self.seconds_before + wall_seconds() - self._start
 
     @property
     def relative_gap(self) -> float:
@@ -250,7 +250,7 @@ class Run:
         """Return True if the time is up or the caller requests a stop; called within steps."""
         if self.limits.max_seconds is not None and self.seconds >= self.limits.max_seconds:
             return True
-        now = time.perf_counter()
+        now = wall_seconds()
         if now - self._asked < ASK_SECONDS:
             return False
         self._asked = now
@@ -260,7 +260,7 @@ class Run:
         """Return True if the run has a checkpoint and the last save is old enough."""
         if self.callbacks.checkpoint is None:
             return False
-        now = time.perf_counter()
+        now = wall_seconds()
         if now - self._saved < CHECKPOINT_SECONDS:
             return False
         self._saved = now

@@ -1,6 +1,5 @@
 """L-BFGS for smooth losses, convex or not, with limits, a metric and the best point seen."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
+from engine.kernels.work_time import wall_seconds
 from engine.solvers.result import LearningResult, TrajectoryPoint
 
 MEMORY = 20
@@ -74,14 +74,14 @@ class _Watched:
     evaluations: int = 0
     best: float = np.inf
     best_theta: FloatArray = field(default_factory=lambda: np.zeros(0))
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=wall_seconds)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = self.loss(theta)
         self.evaluations += 1
         if value < self.best or self.evaluations == 1:
             self.best, self.best_theta = value, theta.copy()
-        seconds = time.perf_counter() - self.started
+        seconds = wall_seconds() - self.started
         if self.on_evaluation is not None:
             self.on_evaluation(theta.copy(), value, seconds)
         if self.should_stop():
@@ -155,7 +155,7 @@ def minimise_by_lbfgs(
     else:
         if not np.isfinite(watched.best):
             raise InvalidProblemError("The loss is not finite at the starting parameters.")
-    seconds = time.perf_counter() - watched.started
+    seconds = wall_seconds() - watched.started
     return SmoothFit(
         read_only(watched.best_theta), watched.best, watched.evaluations, seconds, status
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.checkpoint import State
+from engine.core.errors import StoppedError
 from engine.core.gap import relative_gap
 from engine.core.status import Status
 
@@ -87,6 +88,17 @@ class LearningResult:
     def relative_gap(self) -> float:
         """Return the duality gap over the size of the lower bound; see ``engine.core.gap``."""
         return relative_gap(self.objective, self.lower_bound)
+
+    def check_learned(self) -> None:
+        """Raise StoppedError if a limit ended the run before its first step.
+
+        Such weights are all zero: a model of them would predict, and nothing would be right.
+        """
+        if self.status is Status.TIME_LIMIT and not self.iterations and not self.theta.any():
+            raise StoppedError(
+                "The time limit ended before the first step, so nothing was learned and no model "
+                "was written. Give --max-seconds more, or leave it out."
+            )
 
     def figures(self) -> dict[str, float | int | str | bool]:
         """Return the certificate and the effort by name, for reports."""

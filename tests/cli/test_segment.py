@@ -367,3 +367,13 @@ def test_a_picture_without_its_map_is_passed_over(
     assert code == 0
     assert result["n_images"] == 4
     assert "no map of it was found" in result["skipped"][0]["reason"]
+
+
+def test_a_model_without_a_step_is_not_written(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "untrained.npz"
+    words = ["--images", str(folder), "--out", str(out), "--unaries", "linear"]
+    assert main(["segment", "train", *words, "--max-seconds", "0.0001"]) == 1
+    assert "nothing was learned and no model was written" in capsys.readouterr().err
+    assert not out.exists()

@@ -1,7 +1,5 @@
 """Local search for a best configuration of a factor graph, without proof of optimality."""
 
-from time import perf_counter
-
 import numpy as np
 
 from engine.core.arguments import IntArray
@@ -11,6 +9,7 @@ from engine.graphs.factor_graph import Factor, FactorGraph
 from engine.graphs.factor_layout import lay_out_factors
 from engine.inference.factors.elimination import Elimination
 from engine.kernels.factor_search import improve_forest, iterate_search
+from engine.kernels.work_time import wall_seconds
 
 STATES = 4  # number of configurations that are improved in turn and crossed with each other
 FOREST_SWEEPS = 30  # sweeps over all variables from a new start
@@ -92,8 +91,8 @@ class LocalSearch:
             if should_stop():
                 return
             self._disturb(k)
-        started = perf_counter()
-        while perf_counter() - started < 4 * SLICE and not should_stop():
+        started = wall_seconds()
+        while wall_seconds() - started < 4 * SLICE and not should_stop():
             if not self._solve_block(k, should_stop):
                 break
         self._idle[k] = 0 if self._values[k] > before else self._idle[k] + 1
@@ -129,7 +128,7 @@ class LocalSearch:
     def _disturb(self, k: int) -> None:
         """Run rounds for about ``SLICE`` seconds."""
         rng, rounds, labels = self._rng, self._rounds, self._states[k].copy()
-        started = perf_counter()
+        started = wall_seconds()
         iterate_search(
             rng.integers(0, 1 << 40, (rounds, RANDOM_NUMBERS)),
             rng.integers(*REGION, rounds),
@@ -141,7 +140,7 @@ class LocalSearch:
             self._work,
             self._answer,
         )
-        seconds = max(perf_counter() - started, 1e-6)
+        seconds = max(wall_seconds() - started, 1e-6)
         self._rounds = int(np.clip(rounds * SLICE / seconds, 1, 2 * rounds))
         value = self._value(labels)
         if value >= self._values[k]:
@@ -151,7 +150,7 @@ class LocalSearch:
         """Relabel a block optimally; return True if blocks are worth their time."""
         labels = self._states[k]
         region = self._surroundings(int(self._block))
-        started = perf_counter()
+        started = wall_seconds()
         try:
             chosen = self._best_block(labels, region, should_stop)
         except InvalidProblemError:  # too wide
@@ -159,7 +158,7 @@ class LocalSearch:
             return self._block >= 4
         except (InfeasibleError, StoppedError):
             return False
-        if perf_counter() - started > LARGEST_BLOCK_SECONDS:
+        if wall_seconds() - started > LARGEST_BLOCK_SECONDS:
             self._block /= BLOCK_GROWTH
         elif self._block < self._graph.n_variables:
             self._block *= BLOCK_GROWTH

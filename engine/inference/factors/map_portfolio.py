@@ -10,7 +10,6 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
-from time import perf_counter
 from typing import Literal, get_args
 
 import numpy as np
@@ -52,6 +51,7 @@ from engine.inference.pairwise.map_linear_programme import (
 from engine.inference.pairwise.planar_ising import PlanarIsing, has_no_field
 from engine.inference.pairwise.roof_dual_map import map_by_roof_duality
 from engine.kernels.local_polytope import improve_labels
+from engine.kernels.work_time import wall_seconds
 
 MapMethod = Literal["roof-duality", "lp", "expansion", "exact"]
 MAP_METHODS: tuple[str, ...] = get_args(MapMethod)
@@ -174,7 +174,7 @@ def _estimate(graph: FactorGraph, method: MapMethod | None, options: _Options) -
     )
     if method is not None:
         _compile(method)
-        return _single(method, _Task(graph, form, perf_counter() + max_seconds, *limits))
+        return _single(method, _Task(graph, form, wall_seconds() + max_seconds, *limits))
     task = _Task(graph, form, inf, *limits)
     first = _one_by_one(graph)
     task.incumbent.offer("search", first, graph.score(first))
@@ -186,7 +186,7 @@ def _estimate(graph: FactorGraph, method: MapMethod | None, options: _Options) -
         _match(task)
     if not task.incumbent.is_proven and max_seconds > 0.0:
         _compile(None)
-        task = replace(task, deadline=perf_counter() + max_seconds)
+        task = replace(task, deadline=wall_seconds() + max_seconds)
         _run_together(task)
     return task.incumbent.estimate(graph, is_cancelled=options.should_stop())
 
@@ -223,7 +223,7 @@ class _Task:
     @property
     def seconds_left(self) -> float:
         """Seconds until the deadline."""
-        return self.deadline - perf_counter()
+        return self.deadline - wall_seconds()
 
     def is_over(self) -> bool:
         """Return True if time is up, the caller requests a stop, or optimality is proved."""
@@ -245,7 +245,7 @@ def _compile(method: MapMethod | None) -> None:
     form = to_pairwise(graph)
     rng = np.random.default_rng(0)
     limits = (10, ignore_progress, never_stop, rng, Incumbent(form))
-    task = _Task(graph, form, perf_counter() + 60.0, *limits)
+    task = _Task(graph, form, wall_seconds() + 60.0, *limits)
     for part in ("lp", "expansion", "exact") if method is None else (method,):
         _single(part, task)
     if method is None:
@@ -288,7 +288,7 @@ def _match(task: _Task) -> None:
 
 def _run_together(task: _Task) -> None:
     """Search and prove in parallel until optimality is proved or time is up."""
-    started = reported = perf_counter()
+    started = reported = wall_seconds()
     is_stopped = False
 
     def over() -> bool:
@@ -304,8 +304,8 @@ def _run_together(task: _Task) -> None:
                 if any(w.done() and w.exception() for w in workers):
                     break
                 is_stopped = is_stopped or task.should_stop()
-                if perf_counter() - reported > REPORT:
-                    reported = perf_counter()
+                if wall_seconds() - reported > REPORT:
+                    reported = wall_seconds()
                     task.on_progress(_report(task.incumbent, reported - started))
         finally:
             is_stopped = True
@@ -371,14 +371,14 @@ def _find(task: _Task, over: StopCallback) -> None:
     while not over():
         if incumbent.labels is not None:
             search.take(incumbent.labels)
-        started = perf_counter()
+        started = wall_seconds()
         search.advance(over)
         labels, value = search.best()
         if value == -inf and incumbent.value == -inf:
             labels, value = _possible(task, search, over)
         incumbent.offer("search", labels, value)
-        ending = 2.0 * perf_counter() - started
-        while expansion is not None and perf_counter() < ending and not over():
+        ending = 2.0 * wall_seconds() - started
+        while expansion is not None and wall_seconds() < ending and not over():
             expansion.step()
             if expansion.is_done:
                 labels = expansion.labels[: form.n_variables]

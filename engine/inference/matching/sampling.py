@@ -18,7 +18,6 @@ Sandvik and Moessner 2006 (worms that are never rejected); Gelman and Rubin 1992
 chains); Efron and Morris 1975 (shrinkage); Walker 1977 (drawing by tables).
 """
 
-import time
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -31,6 +30,7 @@ from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.messages import scale_to_rows
 from engine.kernels.matching_worms import CellArray, fill_cells, walk_worms
 from engine.kernels.threads import count_threads, for_row_ranges
+from engine.kernels.work_time import process_seconds
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 
 CHAINS = 8
@@ -128,7 +128,7 @@ def sample_marginals(
 
 def _seconds() -> float:
     """Return the processor time of this process, divided by its threads."""
-    return time.process_time() / count_threads()
+    return process_seconds() / count_threads()
 
 
 @dataclass(slots=True)

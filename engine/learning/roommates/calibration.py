@@ -6,7 +6,6 @@ Because the scores are multiplied, and not each probability changed, the probabi
 marginals of one joint distribution and still sum to one over a student's partners.
 """
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +18,7 @@ from engine.crf.roster import Cohort, as_rooms, split_rooms
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
 from engine.inference.matching.group_marginals import compute_group_marginals
+from engine.kernels.work_time import wall_seconds
 from engine.learning.roommates.solvers import solve_roommates
 from engine.metrics.calibration import fit_platt_slope
 from engine.solvers.control import Callbacks, Limits
@@ -54,11 +54,11 @@ def fit_calibration(
     residents = sum(int((as_rooms(x, s.n_students) >= 0).sum()) for s, x in cohorts)
     if residents < 2 * MIN_PAIRS:
         return None
-    ends = time.perf_counter() + max_seconds
+    ends = wall_seconds() + max_seconds
     odds: list[tuple[FloatArray, FloatArray]] = []
     folds = _folds(cohorts)
     for number, (training, held_out) in enumerate(folds):
-        seconds = min((ends - time.perf_counter()) / (len(folds) - number), FOLD_SECONDS)
+        seconds = min((ends - wall_seconds()) / (len(folds) - number), FOLD_SECONDS)
         if seconds <= 0.0 or should_stop():
             return None
         result = solve_roommates(

@@ -10,7 +10,6 @@ from engine.core.checkpoint import Checkpoint, SavedState, State
 from engine.core.status import Status
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
-from engine.inference.matching.compilation import compile_for_matchings
 from engine.objectives.learning_dual import make_learning_dual
 from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
 from engine.solvers.control import Callbacks, Limits, solver_of
@@ -44,8 +43,6 @@ def solve_roommates(
 ) -> LearningResult:
     """Learn theta with the named solver; ``auto`` is `_solve_in_theta_first`.
 
-    Time limits start after compilation.
-
     Raises
     ------
     MemoryError
@@ -53,7 +50,6 @@ def solve_roommates(
     """
     largest = max(survey.n_students for survey, _ in cohorts)
     np.empty((2, largest, largest))
-    compile_for_matchings()
     structures = [SurveyStructure(survey, pairs, features, rho) for survey, pairs in cohorts]
     dual = make_learning_dual([structure.observed for structure in structures], ridge)
 

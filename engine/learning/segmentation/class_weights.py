@@ -1,6 +1,5 @@
 """Learning of the weights of tree scores, maps and edges of class models, by a chosen loss."""
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +14,7 @@ from engine.core.progress import StopCallback, ignore_progress
 from engine.core.status import Status
 from engine.crf.class_features import ClassExample, ClassLayout
 from engine.kernels.threads import count_threads, one_blas_thread
+from engine.kernels.work_time import wall_seconds
 from engine.metrics.classes import Confusion, confusion
 from engine.objectives.class_batches import batch_loss_and_gradient, in_batches
 from engine.objectives.class_inner import ClassSetInnerProblem, expected_statistics
@@ -145,7 +145,7 @@ def fit_likelihood(
     ----------
     Domke 2013, section 4.
     """
-    started = time.perf_counter()
+    started = wall_seconds()
     layout = examples[0].features.layout
     theta = layout.plain() if start is None else start
     curvature = estimate_curvature(examples, ridge)
@@ -158,7 +158,7 @@ def fit_likelihood(
         problem = ClassSetInnerProblem(examples, observed, curvature)
         left = None
         if max_seconds is not None:
-            left = max(max_seconds - (time.perf_counter() - started), 0.0) / (rounds - step)
+            left = max(max_seconds - (wall_seconds() - started), 0.0) / (rounds - step)
         result = ThetaAscent(
             [problem],
             ridge,
@@ -171,7 +171,7 @@ def fit_likelihood(
         theta = result.theta
         if result.status is Status.CANCELLED:
             raise StoppedError("Learning was stopped.")
-    return replace(result, seconds=time.perf_counter() - started)
+    return replace(result, seconds=wall_seconds() - started)
 
 
 def free_parameters(layout: ClassLayout, *, is_potts: bool) -> IntArray:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 
 from engine.core.progress import Progress, ProgressCallback
 from engine.kernels.threads import count_threads
+from engine.kernels.work_time import wall_seconds
 
 CORE_SECONDS_A_PIXEL = 2e-5
 """CPU seconds per pixel, measured on 200 pictures of 30,000 pixels; trees have a minimum time."""
@@ -29,7 +29,7 @@ class Clock:
 
     on_progress: ProgressCallback
     max_seconds: float | None
-    started: float = field(default_factory=perf_counter)
+    started: float = field(default_factory=wall_seconds)
     read: float = 0.0
     expected: float | None = None
     later: float = 0.0
@@ -39,7 +39,7 @@ class Clock:
     @property
     def seconds(self) -> float:
         """Seconds since learning began."""
-        return perf_counter() - self.started
+        return wall_seconds() - self.started
 
     @property
     def left(self) -> float | None:

@@ -10,7 +10,6 @@ References
 Domke 2013, "Learning graphical model parameters with approximate marginal inference".
 """
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import count_threads, one_blas_thread
+from engine.kernels.work_time import wall_seconds
 from engine.learning.segmentation.example_store import ExampleView
 from engine.learning.segmentation.mask_solvers import REHEARSAL_SHARE, subset_sizes
 from engine.objectives.grid_inner import GridSetInnerProblem
@@ -190,7 +190,7 @@ def fit_marginals_on_growing_sets(
     ----------
     Domke 2013, section 8.4.
     """
-    started = time.perf_counter()
+    started = wall_seconds()
     check_positive("ridge", ridge)
     check_positive("tolerance", tolerance)
     order = [int(k) for k in rng.permutation(len(examples))]
@@ -208,7 +208,7 @@ def fit_marginals_on_growing_sets(
         share = 1.0 if is_last else float(pixels[order[:size]].sum() / pixels.sum())
         metric = estimate_metric(stage, theta, share * ridge, threads)
         left = _seconds_left(max_seconds, started)
-        before = time.perf_counter() - started
+        before = wall_seconds() - started
         fit = fit_marginals(
             stage,
             options,
@@ -226,7 +226,7 @@ def fit_marginals_on_growing_sets(
         if fit.status is Status.CANCELLED and not is_last:
             raise StoppedError("Learning was stopped before all images had been looked at.")
         theta, passes = fit.theta, passes + share * fit.evaluations
-    return replace(fit, evaluations=round(passes), seconds=time.perf_counter() - started)
+    return replace(fit, evaluations=round(passes), seconds=wall_seconds() - started)
 
 
 def estimate_metric(
@@ -262,4 +262,4 @@ def _seconds_left(max_seconds: float | None, started: float) -> float | None:
     """Return the seconds until the limit, 0 beyond it; None without a limit."""
     if max_seconds is None:
         return None
-    return max(max_seconds - (time.perf_counter() - started), 0.0)
+    return max(max_seconds - (wall_seconds() - started), 0.0)

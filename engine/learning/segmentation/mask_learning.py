@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from engine.core.progress import (
 )
 from engine.crf.image_grid import MIN_SIDE
 from engine.kernels.threads import one_blas_thread
+from engine.kernels.work_time import wall_seconds
 from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO, RIDGE_PER_PIXEL
 from engine.learning.segmentation.edge_learning import LOGISTIC_LOSSES, fit_marginal_loss
 from engine.learning.segmentation.example_store import ExampleStore
@@ -163,7 +163,7 @@ def train_segmentation(
     check_callables(on_progress=on_progress, should_stop=should_stop)
     if hosts is not None and (solver not in ("auto", "theta") or loss in LOGISTIC_LOSSES):
         raise InvalidProblemError("hosts: expected solver theta and loss likelihood beside them.")
-    started = perf_counter()
+    started = wall_seconds()
     here = ExampleStore(cache)
     spread = None if hosts is None else SpreadPictures(hosts, should_stop)
     examples: ExampleStore | SpreadPictures = here if spread is None else spread
@@ -216,7 +216,7 @@ def _solve(
 
 def _left(max_seconds: float | None, started: float) -> float | None:
     """Return the seconds of a limit that remain for the solver after reading."""
-    return None if max_seconds is None else max(max_seconds - (perf_counter() - started), 0.0)
+    return None if max_seconds is None else max(max_seconds - (wall_seconds() - started), 0.0)
 
 
 def _append(

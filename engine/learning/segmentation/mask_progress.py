@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from engine.core.progress import Progress, ProgressCallback, StopCallback, never
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import count_threads
+from engine.kernels.work_time import wall_seconds
 from engine.learning.segmentation.grid_readout import predict_marginals
 from engine.solvers.result import LearningResult
 
@@ -143,7 +143,7 @@ class SegmentationReporter:
     def __call__(self, progress: Progress) -> None:
         """Forward a report, with a preview if one is due."""
         preview = None
-        if self.theta is not None and perf_counter() >= self._ready:
+        if self.theta is not None and wall_seconds() >= self._ready:
             preview = self._preview(self.theta)
         self._seconds = progress.seconds + self.seconds_before
         fields = {name: getattr(progress, name) for name in Progress.__slots__}
@@ -178,12 +178,12 @@ class SegmentationReporter:
         """Return a preview on the held-out pictures; None without any, or if stopped."""
         if len(self._held_out) == 0:
             return None
-        started = perf_counter()
+        started = wall_seconds()
         try:
             preview = self._held_out.look(theta)
         except StoppedError:
             return None
-        ended = perf_counter()
+        ended = wall_seconds()
         self._ready = ended + PREVIEW_PATIENCE * (ended - started)
         self._looked_at = np.array(theta)
         return preview

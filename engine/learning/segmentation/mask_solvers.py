@@ -1,6 +1,5 @@
 """Solvers of the learning problem of images: in theta on growing subsets, or Frank-Wolfe."""
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from engine.core.errors import StoppedError
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import count_threads
+from engine.kernels.work_time import wall_seconds
 from engine.learning.segmentation.example_store import ExampleView
 from engine.learning.segmentation.mask_progress import SegmentationReporter
 from engine.learning.segmentation.spread_pictures import SpreadPictures
@@ -94,7 +94,7 @@ def solve_in_theta(
     order = np.random.default_rng(0).permutation(len(task.sizes))
     sizes = subset_sizes(len(task.sizes))
     stage, seconds = _resume(callbacks.checkpoint, sizes)
-    started = time.perf_counter() - seconds  # start time as if the run had not been interrupted
+    started = wall_seconds() - seconds  # start time as if the run had not been interrupted
     while True:
         size, is_last = sizes[stage.index], stage.index == len(sizes) - 1
         chosen = range(size) if is_last else [int(k) for k in order[:size]]
@@ -121,7 +121,7 @@ def solve_in_theta(
         stage = _Stage(
             stage.index + 1,
             problem.learned_curvature() / problem.n_pixels,
-            time.perf_counter() - started,
+            wall_seconds() - started,
             stage.sweeps_before + result.oracle_calls,
         )
 
@@ -205,7 +205,7 @@ def _with_true_gap(
     """
     if result.status is Status.CANCELLED:
         return result
-    started = time.perf_counter()
+    started = wall_seconds()
     problem = GridSetInnerProblem(
         task.examples, task.rho, threads=THREADS, should_stop=callbacks.should_stop
     )
@@ -218,7 +218,7 @@ def _with_true_gap(
         result,
         objective=min(result.objective, bounds.upper),
         lower_bound=max(result.lower_bound, bounds.lower),
-        seconds=result.seconds + time.perf_counter() - started,
+        seconds=result.seconds + wall_seconds() - started,
     )
 
 
@@ -326,10 +326,10 @@ class _PatientCheckpoint:
 
     def save(self, state: State) -> None:
         """Save the state, unless the last save was too recent for its duration."""
-        started = time.perf_counter()
+        started = wall_seconds()
         if started >= self._ready:
             self.place.save(state | {"pictures_a_block": np.array(self.pictures_a_block)})
-            ended = time.perf_counter()
+            ended = wall_seconds()
             self._ready = ended + CHECKPOINT_PATIENCE * (ended - started)
 
 

@@ -7,7 +7,7 @@ from engine.learning.segmentation.clock import Clock, Pace, expected_seconds
 
 def test_time_left_is_told_at_once_and_reading_does_not_swell_it(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     now = [100.0]
-    monkeypatch.setattr(clock_module, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(clock_module, "wall_seconds", lambda: now[0])
     reports: list[Progress] = []
     clock = Clock(reports.append, max_seconds=60.0, started=100.0)
     now[0] = 140.0  # reading took forty seconds
@@ -28,7 +28,7 @@ def test_more_pixels_take_longer() -> None:
 def test_what_comes_after_the_trees_counts_from_the_first_second(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     """The page once said "2 seconds" for a minute while ways to learn were compared."""
     now = [0.0]
-    monkeypatch.setattr(clock_module, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(clock_module, "wall_seconds", lambda: now[0])
     monkeypatch.setattr(clock_module, "count_threads", lambda: 1)
     reports: list[Progress] = []
     clock = Clock(reports.append, max_seconds=None, started=0.0)

@@ -44,7 +44,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(mask_progress, "perf_counter", clock)
+    monkeypatch.setattr(mask_progress, "wall_seconds", clock)
     monkeypatch.setattr(mask_progress, "predict_marginals", clock.predict)
     return clock
 
