@@ -39,7 +39,7 @@ def test_compiling_is_no_part_of_a_time_limit() -> None:
     compiled = time.thread_time() - real
     spend(WORK_SECONDS)
     wall, thread, process = (clock() - start for clock, start in zip(clocks, began, strict=True))
-    assert compiled > 2 * WORK_SECONDS, "nothing was compiled"
+    assert compiled > 0.02, "nothing was compiled"
     for seconds in (wall, thread, process):
         assert seconds >= 0.9 * WORK_SECONDS
     # Making the functions and calling them is work; compiling them is nearly all of the time.
