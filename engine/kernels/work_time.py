@@ -67,7 +67,7 @@ class _Compilation(event.Listener):
 
 
 _compilation = _Compilation()
-event.register(_LOCKED, _compilation)
+event.register(_LOCKED, _compilation)  # type: ignore[no-untyped-call]  # no stubs
 
 
 def wall_seconds() -> float:
@@ -101,4 +101,4 @@ class _FirstUse(event.Listener):
 
 def on_first_compilation(tell: Callable[[], None]) -> None:
     """Call ``tell`` once, when a kernel is compiled that no cache holds."""
-    event.register(_COMPILING, _FirstUse(tell))
+    event.register(_COMPILING, _FirstUse(tell))  # type: ignore[no-untyped-call]  # no stubs
