@@ -197,13 +197,13 @@ class AnswerFile(models.Model):
     """A file that one participant sent as the answer to one question.
 
     ``file_key`` is the file's encryption key, itself encrypted: without the row no copy of the file
-    can be read.
+    can be read. Its name is encrypted too, since students write it.
     """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="files")
     key = models.CharField(max_length=16)
-    name = models.CharField(max_length=150)
+    name: Any = SealedJSONField()
     media_type = models.CharField(max_length=60)
     size = models.PositiveIntegerField()
     file_key: Any = SealedJSONField()

@@ -6,15 +6,21 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 from django.conf import LazySettings
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.common.test_encryption import database
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.audit.services import audit
 from webapp.surveys.answer_files import path_of
 from webapp.surveys.content import (
     Condition,
@@ -259,3 +265,47 @@ def test_a_preview_is_walked_and_keeps_nothing(
     assert "Welcome." in client.get(url).content.decode()
     for act in ("accept", "decline", "withdraw", "mail-link"):
         assert client.post(url, {"action": act, "sure": "yes"}).status_code < 400
+
+
+def test_the_name_of_a_file_is_encrypted_and_in_no_audit_line(
+    anna: Student, branching: Questionnaire, bob: User, client_of: Callable, settings: LazySettings
+) -> None:
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    send(anna, PDF, "wheelchair.pdf")
+    assert b"wheelchair" not in database()
+    kept = AnswerFile.objects.get()
+    assert kept.name == "wheelchair.pdf"
+    url = reverse("surveys:answers-sent-file", args=[branching.pk, anna.row.pk, kept.key])
+    assert 'filename="wheelchair.pdf"' in client_of(bob).get(url)["Content-Disposition"]
+    line = AuditLine.objects.get(verb="downloaded a student's file")
+    assert line.details == {"person": anna.row.pk, "question": kept.key}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_keyed", [True, False], ids=["a key", "no key"])
+def test_an_update_encrypts_the_names_of_files_that_were_sent_before(
+    anna: Student, bob: User, settings: LazySettings, is_keyed: bool
+) -> None:
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()] if is_keyed else []
+    send(anna, PDF, "wheelchair.pdf")
+    verb = "downloaded a student's file"
+    audit(bob, verb, anna.row.questionnaire, file="wheelchair.pdf")
+    audit(bob, "uploaded to", "Leaves", file="leaves.zip")
+    newest = MigrationExecutor(connection).loader.graph.leaf_nodes()
+    try:
+        MigrationExecutor(connection).migrate([("surveys", "0007_no_links_in_mails")])
+        assert column() == "wheelchair.pdf"
+        MigrationExecutor(connection).migrate([("surveys", "0008_seal_file_names")])
+        assert column().startswith("fernet:") == is_keyed
+        assert AnswerFile.objects.get().name == "wheelchair.pdf"
+        assert AuditLine.objects.get(verb=verb).details == {}
+        assert AuditLine.objects.get(verb="uploaded to").details == {"file": "leaves.zip"}
+    finally:
+        MigrationExecutor(connection).migrate(newest)
+
+
+def column() -> str:
+    """Return the name of the only file as the database holds it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM surveys_answerfile")
+        return str(cursor.fetchone()[0])

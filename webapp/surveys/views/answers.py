@@ -219,7 +219,7 @@ def sent_file(request: SignedInRequest, uuid: str, person: int, key: str) -> Htt
     kept = files.filter(participant__questionnaire=found, participant=person, key=key).first()
     if kept is None:
         raise Http404("There is no such file.")
-    audit(request.user, "downloaded a student's file", found, file=kept.name)
+    audit(request.user, "downloaded a student's file", found, person=person, question=key)
     return as_attachment(HttpResponse(file_read(kept), content_type=kept.media_type), kept.name)
 
 
