@@ -12,6 +12,7 @@ from django.db import DatabaseError, connection
 
 from webapp.cohorts.services.drafts import drafts_expire
 from webapp.common.backup import backups_tidy
+from webapp.demonstration.services import results_advance
 from webapp.files.orphaned_files import remove_orphaned_files
 from webapp.files.store import StoreAwayError, tidy
 from webapp.identity.services import people_expire
@@ -82,6 +83,7 @@ class Sweeper:
             log.info("swept", **counts)
         workers_note()
         alerts_note()
+        results_advance()
         now = time.monotonic()
         if now < self._tidy_at:
             return False

@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "webapp.letters",
     "webapp.webhooks",
     "webapp.api",
+    "webapp.demonstration",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -18,6 +18,7 @@ urlpatterns = [
     path("", include("webapp.reports.urls")),
     path("", include("webapp.letters.urls")),
     path("", include("webapp.segmentation.urls")),
+    path("", include("webapp.demonstration.urls")),
     path("webhooks/", include("webapp.webhooks.urls")),
     path("api/", include("webapp.api.urls")),
 ]

@@ -33,6 +33,7 @@ from webapp.cohorts.models import Cohort, Draft, LateArrivals
 from webapp.cohorts.services.drafts import draft_create
 from webapp.cohorts.services.student_files import student_file_create
 from webapp.common import readiness
+from webapp.demonstration.services import results_load
 from webapp.housing.models import (
     BuildingList,
     Placement,
@@ -82,7 +83,8 @@ EVERYBODY = {
     "matching:proposal", "matching:look", "matching:pair", "api:docs", "api:openapi", "api:tokens",
     "api:token-revoke", "housing:building-lists", "housing:buildings", "housing:placements",
     "housing:placement", "housing:scenarios", "housing:history", "surveys:list",
-    "surveys:questionnaire", "reports:checks", "reports:report",
+    "surveys:questionnaire", "reports:checks", "reports:report", "demonstration:state",
+    "demonstration:step", "demonstration:close", "demonstration:show",
 }  # fmt: skip
 STAFF = {
     "surveys:new", "surveys:settings", "surveys:open", "surveys:close", "surveys:preview",
@@ -121,7 +123,7 @@ STAFF = {
     "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
     "letters:ask", "letters:placement", "letters:placement-act", "letters:placement-file",
     "reports:check-start", "reports:report-file", "reports:rosters", "reports:roster-file",
-    "reports:roster-remove",
+    "reports:roster-remove", "demonstration:retry",
 }  # fmt: skip
 ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
@@ -260,6 +262,7 @@ def urls(
     arrivals = LateArrivals.objects.create(
         cohort=cohort, source="late.csv", first_number=9001, last_number=9001
     )
+    results_load(bob.organisation, bob)
     token, _ = token_create(user=bob, name="sync", days=30, may_change=False)
     # The longest entry that an address begins with says what its parameters mean.
     objects = {
@@ -275,6 +278,7 @@ def urls(
         "cohorts:latecomers-undo": {"uuid": cohort.pk, "arrivals_id": arrivals.pk},
         "cohorts:student-file": {"uuid": cohort.pk, "draft_uuid": a_file(bob, cohort).pk},
         "cohorts:draft": {"uuid": a_draft(bob).pk},
+        "demonstration": {"number": 1, "key": "model"},
         "housing": {"uuid": campus.pk, "room_id": campus.rooms.first().pk},
         "housing:building-draft": {"uuid": draft.pk},
         "housing:requests": {"uuid": cohort.pk},

@@ -13,11 +13,9 @@ from webapp.cohorts.services.drafts import draft_create
 
 STUDENTS = 312
 SEED = 2026
-_NAMES = (
-    "Returning 2024 (generated)",
-    "Returning 2025 (generated)",
-    "First-years 2026 (generated)",
-)
+PAST_YEARS = ("Returning 2024 (generated)", "Returning 2025 (generated)")
+FIRST_YEARS = "First-years 2026 (generated)"
+_NAMES = (*PAST_YEARS, FIRST_YEARS)
 _NOTE = "Generated for the demonstration: drawn from the model under known weights."
 
 
@@ -36,7 +34,7 @@ def load(organisation: Organisation, user: User) -> str:
     for name, year in zip(_NAMES, university.cohorts, strict=True):
         if name not in present:
             pairs = [(int(a), int(b)) for a, b in year.pairs]
-            _import(user, name, year.survey, None if name == _NAMES[-1] else pairs)
+            _import(user, name, year.survey, None if name == FIRST_YEARS else pairs)
     return f"Two generated past years with pairs and {STUDENTS} first-years to be paired."
 
 

@@ -40,11 +40,12 @@ def placement_create(
     model: LearnedModel,
     rules: PlacementRules,
     seed: int | None = None,
+    seconds: float | None = None,
 ) -> Placement:
     """Create a placement and start computing it.
 
     The same students, rooms, rules and ``seed`` give the same placement. Without a seed, one is
-    chosen and reported.
+    chosen and reported. ``seconds`` is the CPU time of the run, None for the usual one.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def placement_create(
         rules=rules.to_json(),
     )
     audit(user, "created", placement, cohort=cohort.name, buildings=buildings.name)
-    return _compute(user, placement, rules, seed=seed)
+    return _compute(user, placement, rules, seconds, seed)
 
 
 def check_rules(rules: PlacementRules, cohort: Cohort) -> None:
