@@ -133,7 +133,8 @@ def _fail(key: int, sentence: str) -> bool:
 def result_retry(*, user: User, key: str) -> str:
     """Prepare a failed result again, with the results that it needs; return one sentence.
 
-    The remains of the failed attempt are removed first. Raises StepError if the result has not failed.
+    The remains of the failed attempt are removed first. Raises StepError if the result has not
+    failed.
     """
     with transaction.atomic():
         rows = DemonstrationResult.objects.select_for_update(of=("self",))
