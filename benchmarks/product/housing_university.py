@@ -1,9 +1,11 @@
 """A university's housing year as files: what an office would upload, from July to August.
 
-``write_year`` makes a past year with pairs, the first-years, the rooms, the requests and the August
-lists. At full size: 2,500 first-years, 1,020 doubles, 300 singles, 40 triples, 12 quads, rooms for
-RAs, four accessible halls of ten, 420 requests of which 260 are mutual and three groups of five,
-14 withdrawals and 9 late arrivals. Everything is drawn from one seed.
+``write_year`` makes a past year with pairs, the first-years, the rooms, the requests, the choices
+of hall and the August lists. At full size: 2,500 first-years of whom 87 have a need; 1,276 rooms,
+which are 1,126 doubles, 44 singles, 44 triples, 22 quads and 40 rooms held back for RAs; four
+accessible halls of ten; 397 requests, of which 236 are mutual, and three groups of five; three
+choices of hall for nine of ten students; 14 withdrawals and 9 late arrivals. Everything is drawn
+from one seed.
 """
 
 import csv
@@ -31,6 +33,7 @@ class HousingYear:
     survey: Path
     rooms: Path
     requests: Path
+    choices: Path
     latecomers: Path
     addresses: Path
     withdrawn: tuple[str, ...]
@@ -53,10 +56,11 @@ class Size:
     groups: int
     withdrawn: int
     late: int
+    needs: int
 
 
-FULL = Size(2500, 600, 1020, 300, 40, 12, 118, 160, 3, 14, 9)
-SHORT = Size(100, 60, 40, 12, 4, 2, 6, 6, 1, 3, 2)
+FULL = Size(2500, 600, 1126, 44, 44, 22, 118, 137, 3, 14, 9, 87)
+SHORT = Size(100, 60, 40, 12, 4, 2, 6, 6, 1, 3, 2, 4)
 
 
 def write_year(folder: Path, size: Size = FULL, seed: int = 2026) -> HousingYear:
@@ -70,13 +74,15 @@ def write_year(folder: Path, size: Size = FULL, seed: int = 2026) -> HousingYear
     ids = [f"{4_000_000 + 7 * k}" for k in range(size.students + size.late)]
     ids[0] = "+4711"
     genders = list(new.survey.attributes["Gender"])[: len(ids)]
-    needs = ["yes" if rng.random() < 0.03 else "" for _ in ids]
+    with_need = set(rng.choice(size.students, size.needs, replace=False).tolist())
+    needs = ["yes" if k in with_need else "" for k in range(len(ids))]
     year = HousingYear(
         past=folder / "returning.csv",
         past_pairs=folder / "returning-pairs.csv",
         survey=folder / "first-years.csv",
         rooms=folder / "rooms.csv",
         requests=folder / "requests.csv",
+        choices=folder / "choices.csv",
         latecomers=folder / "latecomers.csv",
         addresses=folder / "addresses.csv",
         withdrawn=tuple(ids[int(k)] for k in rng.choice(size.students, size.withdrawn, False)),
@@ -92,6 +98,8 @@ def write_year(folder: Path, size: Size = FULL, seed: int = 2026) -> HousingYear
     _write(year.rooms, ROOM_HEADER, _rooms(size, women))
     requests = _requests(size, ids, genders, rng)
     _write(year.requests, ["Student ID", "Roommate request"], requests)
+    header = ["Student ID", "Choice 1", "Choice 2", "Choice 3"]
+    _write(year.choices, header, _choices(ids[: size.students], rng))
     _write(year.addresses, ["Student ID", "First name", "Last name", "E-mail"], _addresses(ids))
     return year
 
@@ -165,6 +173,15 @@ def _requests(
         rows.append([ids[pool.pop()], ids[pool[int(rng.integers(len(pool)))]]])
     rows[-1][1] = "somebody from camp"  # a name that nobody can match
     return rows
+
+
+def _choices(ids: Sequence[str], rng: np.random.Generator) -> Iterable[list[str]]:
+    """Yield three different halls for nine of ten students; some halls are wanted more."""
+    popularity = np.arange(len(HALLS), 0, -1.0) ** 1.5
+    popularity /= popularity.sum()
+    for name in ids:
+        if rng.random() < 0.9:
+            yield [name, *rng.choice(HALLS, 3, replace=False, p=popularity).tolist()]
 
 
 FIRST_NAMES = (

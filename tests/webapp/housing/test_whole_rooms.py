@@ -1,5 +1,6 @@
 """Accepting, keeping and acting on all rooms that match; latecomers and the waiting list."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -11,7 +12,7 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.housing.errors import HousingError
-from webapp.housing.models import Place, Placement, Room
+from webapp.housing.models import BuildingList, Place, Placement, Room
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.offers import bed_offers, beds_for
@@ -21,6 +22,7 @@ from webapp.housing.services.placements import placement_create
 from webapp.housing.services.publication import placement_publish
 from webapp.housing.services.reviews import rooms_accept
 from webapp.housing.services.undo import decision_undo
+from webapp.matching.models import LearnedModel
 
 ClientOf = Callable[[User], Client]
 
@@ -82,6 +84,60 @@ def test_an_act_on_all_rooms_that_match_names_its_number_and_asks(
     assert event.version == 3
     client.post(f"/placements/{placement.pk}/undo/{event.pk}/")
     assert state(placement) == before
+
+
+BULK_ACTS = {
+    "accept": ("Accept 6 rooms?", "11 people live there", "3 other rooms that match stay"),
+    "reopen": ("Undecide 1 room?", "2 people live there", "8 other rooms that match stay"),
+    "lock": ("Lock 6 rooms?", "11 people live there", "3 other rooms that match stay"),
+    "release": ("Release 1 room?", "2 people live there", "8 other rooms that match stay"),
+    "empty": ("Empty 7 rooms?", "13 people live there", "2 other rooms that match stay"),
+    "keep": ("Hold 8 rooms back?", "13 people live there", "1 other room that matches stays"),
+    "open": ("Open 1 room?", "Nobody lives there", "8 other rooms that match stay"),
+}
+
+
+@pytest.mark.parametrize("act", BULK_ACTS)
+def test_a_bulk_act_counts_only_the_rooms_that_it_changes(
+    bob: User, campus: BuildingList, first_years: Cohort, learned: LearnedModel, client_of, act: str
+) -> None:
+    """Of nine rooms one is empty, one held back and empty, and one accepted and locked."""
+    placement = Placement.objects.create(
+        organisation=bob.organisation,
+        name="P",
+        cohort=first_years,
+        buildings=campus,
+        model=learned,
+        rules=RULES.to_json(),
+        revision=1,
+    )
+    Room.objects.create(buildings=campus, hall="Alder", name="K1", capacity=2, state="kept",
+                        designation="F")  # fmt: skip
+    women = list(first_years.students.filter(attributes__Gender="F")[:13])
+    rooms = [room for room in campus.rooms.filter(floor="1") for _ in range(2)]
+    Place.objects.bulk_create(
+        Place(placement=placement, student=one, number=one.number, room=room, bed=1 + k % 2)
+        for k, (one, room) in enumerate(zip(women, rooms, strict=False))
+    )
+    decided = rooms[0].pk
+    rooms_accept(rooms=[decided], accepted=True, **seen(placement, bob))
+    numbers = [one.number for one in women[:2]]
+    places_lock(numbers=numbers, locked=True, **seen(placement, bob))
+    sent = {"back": "designation=F", "scope": "matching", "count": "9", "act": act}
+    client = client_of(bob)
+    page = post(client, placement, **sent).content.decode()
+    for words in BULK_ACTS[act]:
+        assert words in page
+    count = re.search(r'name="count" value="(\d+)"', page)[1]
+    people = re.search(r'name="confirmed" value="(\d+)"', page)[1]
+    before = state(placement)
+    post(client, placement, **sent | {"count": count, "confirmed": people})
+    assert state(placement) != before
+    assert placement.events.count() == 3
+    if act == "open":
+        answer = post(client, placement, **sent)
+        page = client.get(answer.url).content.decode()
+        assert "None of the rooms that match is held back. Nothing was changed." in page
 
 
 def state(placement: Placement) -> list[tuple[object, ...]]:

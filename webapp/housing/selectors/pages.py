@@ -7,7 +7,8 @@ from typing import Any
 from webapp.accounts.models import User
 from webapp.common.listing import page_at
 from webapp.common.parameters import digits_of, whole_number
-from webapp.housing.models import Placement
+from webapp.housing.errors import HousingError
+from webapp.housing.models import Placement, RoomState
 from webapp.housing.selectors.drafts import drafts_of
 from webapp.housing.selectors.filters import ANYBODY, LOOKS, RoomFilter, matching_cards
 from webapp.housing.selectors.needs import uncounted_needs
@@ -130,6 +131,26 @@ def rooms_matching(placement: Placement, parameters: Mapping[str, str]) -> list[
     kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
     rooms = PlacementRooms(placement)
     return matching_cards(rooms, _wanted(rooms, kept)) if placement.is_computed else []
+
+
+def concerned_rooms(found: Sequence[RoomCard], act: str) -> list[RoomCard]:
+    """Return the rooms of a bulk act that it changes, without empty or held-back ones."""
+    match act:
+        case "accept":
+            return [card for card in found if card.people and not card.is_accepted]
+        case "reopen":
+            return [card for card in found if card.is_accepted]
+        case "lock":
+            return [card for card in found if card.people and not card.is_locked]
+        case "release":
+            return [card for card in found if any(one.is_locked for one in card.people)]
+        case "empty":
+            return [card for card in found if card.people]
+        case "keep":
+            return [card for card in found if card.room.is_open]
+        case "open":
+            return [card for card in found if card.room.state == RoomState.KEPT]
+    raise HousingError("There is no such decision.")
 
 
 def _wanted(rooms: PlacementRooms, kept: Mapping[str, str]) -> RoomFilter:

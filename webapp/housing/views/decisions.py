@@ -23,6 +23,7 @@ from webapp.housing.selectors.pages import (
     KEPT,
     MANY,
     changed_context,
+    concerned_rooms,
     placement_context,
     rooms_matching,
 )
@@ -67,6 +68,16 @@ _BULK = {
     "open": ("Open {rooms}?", "Open {rooms}", "{people} there."),
 }
 _TAKES_BEDS = ("empty", "keep")
+# Refusals of bulk acts that change none of the rooms that match.
+_NO_ROOM = {
+    "accept": "Every room that matches is empty or accepted already.",
+    "reopen": "None of the rooms that match is accepted.",
+    "lock": "Every room that matches is empty or locked already.",
+    "release": "Nobody in the rooms that match is locked.",
+    "empty": "Nobody lives in the rooms that match.",
+    "keep": "None of the rooms that match is open.",
+    "open": "None of the rooms that match is held back.",
+}
 
 
 def _parameters(request: SignedInRequest) -> dict[str, str]:
@@ -128,9 +139,11 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
     event, is_whole = None, False
     try:
         if _is_bulk(request) and not _drafts(request, placement):
-            found = rooms_matching(placement, _parameters(request))
+            matching = rooms_matching(placement, _parameters(request))
+            found = _concerned(matching, request.POST["act"])
             if not _is_confirmed(request, found):
-                return ask(request, _bulk_question(request, placement, found))
+                n_others = len(matching) - len(found)
+                return ask(request, _bulk_question(request, placement, found, n_others))
         event = _act(request, placement, seen_version(request.POST))
         is_whole = event is None
         if event is not None:
@@ -143,6 +156,14 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 def _is_bulk(request: SignedInRequest) -> bool:
     return request.POST.get("scope") == "matching" and request.POST.get("act") in ROOM_ACTS
+
+
+def _concerned(matching: Sequence[RoomCard], act: str) -> list[RoomCard]:
+    """Return the rooms that a bulk act changes; raise HousingError if there are none."""
+    found = concerned_rooms(matching, act)
+    if not found:
+        raise HousingError(f"{_NO_ROOM[act]} Nothing was changed.")
+    return found
 
 
 def _drafts(request: SignedInRequest, placement: Placement) -> bool:
@@ -158,7 +179,7 @@ def _is_confirmed(request: SignedInRequest, found: Sequence[RoomCard]) -> bool:
 
 
 def _bulk_question(
-    request: SignedInRequest, placement: Placement, found: Sequence[RoomCard]
+    request: SignedInRequest, placement: Placement, found: Sequence[RoomCard], n_others: int
 ) -> Question:
     act = request.POST["act"]
     title, button, does = _BULK[act]
@@ -173,6 +194,9 @@ def _bulk_question(
         )
     elif act == "empty" and people:
         sentences.append("You can undo it in the history until somebody gets one of these beds.")
+    if n_others:
+        others = counted(n_others, "other room that matches stays", "other rooms that match stay")
+        sentences.append(f"{others} as {'it is' if n_others == 1 else 'they are'}.")
     lines = [
         ChangeLine(person.number, card.room, None, "lose")
         for card in found
@@ -250,13 +274,15 @@ def decide_or_draft(
 def _chosen_rooms(request: SignedInRequest, placement: Placement) -> list[int]:
     """Return the rooms that a form names, or all that the filters of its page show."""
     if request.POST.get("scope") == "matching":
-        found = [card.room.pk for card in rooms_matching(placement, _parameters(request))]
-        if str(len(found)) != request.POST.get("count"):
+        matching = rooms_matching(placement, _parameters(request))
+        found = _concerned(matching, request.POST.get("act", ""))
+        shown = found if request.POST.get("confirmed") else matching
+        if str(len(shown)) != request.POST.get("count"):
             raise PlacesChangedError(
-                f"{counted(len(found), 'room matches', 'rooms match')} now, not what the page "
+                f"{counted(len(shown), 'room matches', 'rooms match')} now, not what the page "
                 "said. Nothing was changed; look at them as they are."
             )
-        return found
+        return [card.room.pk for card in found]
     keys = [whole_number(text) for text in request.POST.getlist("room")]
     found = [key for key in keys if key is not None]
     if not found:
