@@ -17,7 +17,7 @@ from benchmarks.product.housing import fill, pages_of
 from benchmarks.product.housing_university import SHORT, Size
 
 # Twice as many: more rooms than are shown at once, more students than a page holds.
-MORE = Size(200, 60, 80, 24, 8, 3, 12, 12, 2, 5, 3)
+MORE = Size(200, 60, 80, 24, 8, 3, 12, 12, 2, 5, 3, 8)
 MOST_ROWS = 160
 WHOLE = {"report by hall", "roster, CSV"}  # for paper and for other systems: everybody is in them
 ROW = re.compile(rb"<tr|<article")

@@ -280,7 +280,7 @@ def _set_rooms(cohort: Cohort, rooms: Sequence[tuple[str, Sequence[int]]]) -> No
     made = PastRoom.objects.bulk_create(
         [PastRoom(cohort=cohort, name=name[:200]) for name, _ in rooms], batch_size=500
     )
-    students = list(cohort.students.only("pk"))
+    students = list(cohort.students.only("cohort"))
     housed = []
     for room, (_, residents) in zip(made, rooms, strict=True):
         for position in residents:

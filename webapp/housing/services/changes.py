@@ -218,7 +218,7 @@ def _ready(placement: Placement, change_id: int) -> ProposedChange:
 def _write_uncertainty(placement: Placement, change: ProposedChange, students: set[int]) -> None:
     """Write the model's uncertainty about the students of a run."""
     doubts = {int(key): doubt for key, doubt in change.doubts.items() if int(key) in students}
-    places = list(placement.places.filter(student__in=doubts).only("student_id", "doubt"))
+    places = list(placement.places.filter(student__in=doubts).only("placement", "student", "doubt"))
     for place in places:
         place.doubt = doubts[place.student_id]
     Place.objects.bulk_update(places, ["doubt"], batch_size=BATCH)

@@ -23,7 +23,7 @@ def need_add(*, user: User, cohort: Cohort, number: int, need: str) -> bool:
     is_new = False
     for place in (cohort, *halves_within(cohort)):
         locked = Cohort.objects.select_for_update().get(pk=place.pk)
-        student = locked.students.filter(number=number).only("pk", "attributes").first()
+        student = locked.students.filter(number=number).only("cohort", "attributes").first()
         if student is None:
             continue
         needs = parse_needs(NEEDS_COLUMN, student.attributes.get(NEEDS_COLUMN, ""))

@@ -296,7 +296,7 @@ def needs_import(
 def _needs_save(
     user: User, cohort: Cohort, needs: Mapping[int, Collection[str]], filename: str
 ) -> None:
-    students = list(cohort.students.only("pk", "attributes"))
+    students = list(cohort.students.only("cohort", "attributes"))
     for student in students:
         words = ", ".join(needs.get(student.pk, {}))
         student.attributes = {**student.attributes, NEEDS_COLUMN: words}

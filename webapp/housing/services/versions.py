@@ -179,6 +179,10 @@ class _Fitting:
         self._rooms = {room.pk: room for room in placement.buildings.rooms.all()}
         read = placement.places.select_related("student").defer("student__answers")
         self._places = {place.number: place for place in read}
+        self._members: dict[int, set[int]] = {}  # who lives in each room now
+        for place in self._places.values():
+            if place.room_id is not None:
+                self._members.setdefault(place.room_id, set()).add(place.number)
         self._rows = {row[0]: row for row in version.rows}
         self._refused: dict[int, str] = {}
 
@@ -228,7 +232,7 @@ class _Fitting:
 
     def _keeping_rules(self, key: int, people: list[Place]) -> list[Place]:
         """Return the students of a version's room who can live there; a present group stays."""
-        now = {p.number for p in self._places.values() if p.room_id == key}
+        now = self._members.get(key, set())
         if {place.number for place in people} == now:
             return people
         refused = self._misfits(self._rooms[key], people)
@@ -421,13 +425,13 @@ def _has_news(placement: Placement) -> bool:
     """Return True if an act since the version in force changed rooms, locks or withdrawals."""
     since = placement.events.filter(kind=ActKind.VERSION).first()
     events = placement.events.filter(pk__gt=since.pk if since else 0)
-    return any(event.before != event.after for event in events.only("before", "after"))
+    return any(event.before != event.after for event in events.only("placement", "before", "after"))
 
 
 def _write_uncertainty(placement: Placement, version: PlacementVersion) -> None:
     doubts = {row[0]: row[5] for row in version.rows}
     changed = []
-    for place in placement.places.only("student_id", "doubt"):
+    for place in placement.places.only("placement", "student", "doubt"):
         doubt = doubts.get(place.student_id, place.doubt)
         if doubt != place.doubt:
             place.doubt = doubt

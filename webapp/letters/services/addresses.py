@@ -125,7 +125,7 @@ def _is_e_mail(text: str) -> bool:
 def _save(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
     kept: Mapping[int, tuple[str, str]] = found.content
     changed = []
-    for student in cohort.students.filter(pk__in=kept).only("pk", "email", "name"):
+    for student in cohort.students.filter(pk__in=kept).only("cohort", "email", "name"):
         mail, name = kept[student.pk]
         before = student.email, student.name
         student.email, student.name = mail or student.email, name or student.name
