@@ -275,14 +275,14 @@ def _chosen_rooms(request: SignedInRequest, placement: Placement) -> list[int]:
     """Return the rooms that a form names, or all that the filters of its page show."""
     if request.POST.get("scope") == "matching":
         matching = rooms_matching(placement, _parameters(request))
-        found = _concerned(matching, request.POST.get("act", ""))
-        shown = found if request.POST.get("confirmed") else matching
+        concerned = _concerned(matching, request.POST.get("act", ""))
+        shown = concerned if request.POST.get("confirmed") else matching
         if str(len(shown)) != request.POST.get("count"):
             raise PlacesChangedError(
                 f"{counted(len(shown), 'room matches', 'rooms match')} now, not what the page "
                 "said. Nothing was changed; look at them as they are."
             )
-        return [card.room.pk for card in found]
+        return [card.room.pk for card in concerned]
     keys = [whole_number(text) for text in request.POST.getlist("room")]
     found = [key for key in keys if key is not None]
     if not found:
