@@ -206,7 +206,7 @@ def server_times(log: Path) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for line in log.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)
-        if fields.get("event") != "request" or "processor_milliseconds" not in fields:
+        if fields.get("event") != "request" or fields["path"].startswith("/static/"):
             continue
         page = _KEY.sub("…", fields["path"])
         name = f"{fields['method']} {_NUMBER.sub('/…/', page)}"

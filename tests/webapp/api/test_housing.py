@@ -257,7 +257,7 @@ def test_a_published_bed_changes_only_by_a_confirmed_draft(program_of, bob, plac
     wrong = program.post(f"{path}/confirm", {"people": 1, "version": 1})
     assert wrong.status_code == 409
     kept = program.post(f"{path}/confirm", {"people": 2, "version": draft["version"]}).data
-    assert kept["sentence"] == "Late changes confirmed: 2 people lose the bed."
+    assert kept["sentence"] == "Late changes confirmed: 2 people lose their bed."
     undo = f"{at}/events/{kept['event']}/undo"
     refused = program.post(undo, {})
     assert (refused.status_code, "changes the beds of 2" in refused.data["detail"]) == (409, True)

@@ -113,7 +113,7 @@ def test_emptying_a_floor_of_a_published_placement_takes_no_bed_before_a_confirm
     page = client.post(f"{at}decide/", {**sent, "version": published.version}, follow=True)
     text = page.content.decode()
     assert beds(published) == before
-    assert f"{people} people lose the bed" in text
+    assert f"{people} people lose their bed" in text
     assert "button--danger" in text
     for number in published.places.filter(room__designation="F").values_list("number", flat=True):
         assert f"<b>S-{number}</b>" in text

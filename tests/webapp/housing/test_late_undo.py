@@ -123,7 +123,9 @@ def test_the_history_removes_an_import_and_the_file_can_be_imported_again(
     assert "late.csv. bob" in page
     event = placement.events.first()
     question = client.post(f"{at}undo/{event.pk}/").content.decode()
-    assert "This removes 2 students with their answers from First-years" in question
+    assert (
+        "This removes 2 students (S-1033 to S-1034) with their answers from First-years" in question
+    )
     assert cohort.students.count() == 34, "nothing is removed before the answer"
     answer = client.post(f"{at}undo/{event.pk}/", {"confirmed": 2}, follow=True)
     assert "2 students removed from First-years: S-1033 to S-1034." in answer.content.decode()

@@ -53,7 +53,7 @@ class DraftView:
 
     @property
     def words(self) -> str:
-        """The effect of the draft in words: "2 people change rooms, 1 person loses the bed"."""
+        """The effect of the draft in words: "2 people change rooms, 1 person loses their bed"."""
         return lines_in_words(self.lines)
 
     @property

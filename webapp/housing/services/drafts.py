@@ -22,7 +22,7 @@ from webapp.housing.services.seats import Row, Seat, Seating, places_of
 _SUMS = (
     ("change", "person changes rooms", "people change rooms"),
     ("get", "person gets a bed", "people get a bed"),
-    ("lose", "person loses the bed", "people lose the bed"),
+    ("lose", "person loses their bed", "people lose their bed"),
     ("withdraw", "person withdraws", "people withdraw"),
     ("return", "person comes back", "people come back"),
 )
@@ -151,7 +151,7 @@ def check_not_locked(placement: Placement, seats: Mapping[int, Seat]) -> None:
 
 
 def seating_words(seating: Seating) -> str:
-    """Return the effect of a change in words: "2 people change rooms, 1 person loses the bed"."""
+    """Return the effect of a change in words: "2 people change rooms, 1 person loses their bed"."""
     kinds = [change_of(old, new) for old, new in zip(seating.before, seating.after, strict=True)]
     return kinds_in_words(kinds)
 

@@ -375,19 +375,19 @@ def undo(request: SignedInRequest, uuid: str, event_id: int) -> HttpResponse:
 
 def _removal_question(placement: Placement, event: PlacementEvent) -> Question:
     """Return the question before late arrivals are removed from their cohort."""
-    numbers = [row[0] for row in event.after]
+    numbers = sorted(row[0] for row in event.after)
     count = counted(len(numbers), "student")
+    labels = " to ".join(f"S-{number}" for number in dict.fromkeys((numbers[0], numbers[-1])))
     return Question(
         title="Remove these late arrivals?",
         sentences=[
-            f"This removes {count} with their answers from {placement.cohort} and from the waiting "
-            "lists of its placements. Requests that came with them go too.",
+            f"This removes {count} ({labels}) with their answers from {placement.cohort} and from "
+            "the waiting lists of its placements. Requests that came with them go too.",
             "To add them again, import them again. They get new numbers then.",
         ],
         button=f"Remove {count}",
         address=reverse("housing:placement-undo", args=[placement.pk, event.pk]),
         fields={"confirmed": len(numbers)},
-        people=numbers,
         is_danger=True,
         back=reverse("housing:history", args=[placement.pk]),
         trail=trail_of(placement),

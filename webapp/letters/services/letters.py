@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from webapp.accounts.models import User
@@ -64,23 +65,28 @@ def letters_due(template: LetterTemplate, recipients: Sequence[Recipient]) -> Du
     Students whose letter about this place failed, bounced or was stopped are not included: staff
     check such letters and send them again on purpose.
     """
-    told = _last_letters(template, recipients)
+    told = dict(_letters_of(template, recipients).values_list("student_id", "place"))
     due = Due([], [])
     for recipient in recipients:
         if not recipient.address:
             continue
-        last = told.get(recipient.student.pk)
-        if last is None:
+        place = told.get(recipient.student.pk)
+        if place is None:
             due.first.append(recipient)
-        elif last.place != recipient.place:
+        elif place != recipient.place:
             due.again.append(recipient)
     return due
 
 
-def _last_letters(template: LetterTemplate, recipients: Sequence[Recipient]) -> dict[int, Letter]:
+def _letters_of(template: LetterTemplate, recipients: Sequence[Recipient]) -> QuerySet[Letter]:
+    """Return the letters to the students of the recipients' cohort, the last of each at the end."""
     cohort = recipients[0].student.cohort_id if recipients else None
-    letters = template.letters.filter(student__cohort=cohort).order_by("number")
-    return {letter.student_id: letter for letter in letters.defer("text")}
+    return template.letters.filter(student__cohort=cohort).order_by("number")
+
+
+def _last_letters(template: LetterTemplate, recipients: Sequence[Recipient]) -> dict[int, Letter]:
+    letters = _letters_of(template, recipients).defer("text")
+    return {letter.student_id: letter for letter in letters}
 
 
 @transaction.atomic
