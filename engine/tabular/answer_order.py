@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from engine.tabular.numerals import plain_numbers
 from engine.tabular.rates import times_a_year
 from engine.tabular.scales import rank_answers
 from engine.tabular.text import fold_answer
@@ -25,6 +26,8 @@ _NUMBER_WORDS = {
     "ten|zehn|diez|dix": "10",
 }  # fmt: skip
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)?")
+_NEGATIVE = re.compile(r"[^\d]*(?<!\w)-\d")
+_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _DECIMAL_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d{1,2})(?![\d,])")
 _DECIMAL_POINT = re.compile(r"(?<![\d,.])\d+\.\d{1,2}(?![\d.])")
 _HUNDREDS = re.compile(r"(?<![\d,.])[1-9]\d\d(?![\d]|[.,]\d)")
@@ -54,20 +57,39 @@ def order_answers(answers: Iterable[str]) -> tuple[tuple[str, ...], bool]:
     no scale until the words for one answer count as one.
     """
     levels = sorted(set(answers), key=lambda text: (text.lower(), text))
-    if levels and all(is_number(x) for x in levels):
-        return tuple(sorted(levels, key=lambda x: float(x.replace(",", ".")))), True
+    plain = plain_numbers(levels)
+    if levels and all(map(is_number, plain)):
+        values = [float(x.replace(",", ".")) for x in _with_plain_numbers(plain)]
+        return tuple(x for _, x in sorted(zip(values, levels, strict=True))), True
     ranking = rank_answers(levels)
     if ranking is not None:
         return ranking.ordered, not ranking.same
+    steps = _roman_steps(levels)
+    if steps:
+        return tuple(x for _, x in sorted(zip(steps, levels, strict=True))), True
     night = _runs_past_midnight(levels)
     for keys in (
-        [times_a_year(fold_answer(x)) for x in levels],
-        [_number_key(x, night) for x in _with_plain_numbers(levels)],
+        [times_a_year(fold_answer(x)) for x in plain],
+        [_number_key(x, night) for x in _with_plain_numbers(plain)],
     ):
         known = [key for key in keys if key is not None]
         if len(known) == len(levels) > 2 and len(set(known)) == len(levels):
             return tuple(x for _, x in sorted(zip(known, levels, strict=True))), True
     return tuple(levels), False
+
+
+def _roman_steps(levels: Sequence[str]) -> list[int]:
+    """Return the numbers of answers that differ in a Roman numeral, as "Level IV"; else none."""
+    words = [re.findall(r"\w+", fold_answer(text)) for text in levels]
+    if len(levels) < 3 or len({len(one) for one in words}) > 1:
+        return []
+    changing = [k for k, column in enumerate(zip(*words, strict=True)) if len(set(column)) > 1]
+    if len(changing) != 1:
+        return []
+    numerals = [one[changing[0]] for one in words]
+    if len(set(numerals)) < len(levels) or not {"ii", "iii"} & set(numerals):
+        return []
+    return [_ROMAN.index(x) for x in numerals] if set(numerals) <= set(_ROMAN) else []
 
 
 def _with_plain_numbers(levels: Sequence[str]) -> list[str]:
@@ -116,6 +138,8 @@ def _number_key(text: str, night: bool) -> tuple[float, float] | None:
         first = hour + 24 if hour < 5 else hour
     elif night and first < 5:
         first += 24
+    elif _NEGATIVE.match(lowered):
+        first = -first
     shift = 0.0
     if re.match(
         r"\s*(?:<|≤|less|under|before|earlier|up to|at most|fewer|until|below|unter|vor|bis|"

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,39 @@ _UNITS = (
     ("cm",), ("kg", "kgs"), ("km",), ("m",), ("lb", "lbs"), ("years", "year", "yrs", "jahre"),
     ("days", "day", "tage"), ("times", "x", "mal", "veces"), ("%",), ("€", "eur"), ("$", "usd"),
 )  # fmt: skip
+_FRACTION = re.compile(r"(\d+)? ?([\u00bc-\u00be\u2150-\u215e\u2189])")
+_MINUS = re.compile(r"(?<![\w.,])(?<!\d )[\u2212\u2010-\u2013\ufe63\uff0d](?=[\d.,(])")
+_IN_BRACKETS = re.compile(r"\( ?([^\W\d_]{0,3}[€$£]? ?\d[\d.,' ]*[^\W\d_]{0,3}[€$£%]?) ?\)")
+
+
+def plain_number(text: str) -> str:
+    """Return a text with a plain minus sign, and with decimals in place of ½ and 1¼.
+
+    Examples
+    --------
+    >>> plain_number("−5"), plain_number("1½ hours"), plain_number("10–11 pm")
+    ('-5', '1.5 hours', '10–11 pm')
+    """
+    if text.isascii():
+        return text
+    return _FRACTION.sub(_decimal_of, _MINUS.sub("-", text))
+
+
+def _decimal_of(found: re.Match[str]) -> str:
+    return f"{int(found[1] or 0) + unicodedata.numeric(found[2]):.6g}"
+
+
+def plain_numbers(texts: Sequence[str]) -> list[str]:
+    """Return the texts of one column with plain numbers.
+
+    "(5)" is an accountant's -5 beside numbers without brackets. Where all numbers stand in
+    brackets, the brackets mean nothing.
+    """
+    plain = [plain_number(text) for text in texts]
+    inner = [_IN_BRACKETS.fullmatch(text) for text in plain]
+    if all(inner) or not any(inner):
+        return plain
+    return [f"-{found[1]}" if found else text for found, text in zip(inner, plain, strict=True)]
 
 
 def is_numeral(text: str) -> bool:
@@ -60,7 +94,7 @@ class NumberStyle:
         if self.is_clock:
             minutes = _minutes(text)
             return None if minutes is None else float((minutes - self.origin) % _DAY + self.origin)
-        found = _NUMBER.fullmatch(text)
+        found = _NUMBER.fullmatch(plain_numbers([text, "0"])[0])
         if found is None or (found[2] and _family(found[2]) is None):
             return None
         digits = found[1].replace(" ", "").replace("'", "")
@@ -86,7 +120,7 @@ def number_style(cells: Iterable[str]) -> NumberStyle | None:
     clock = [m for m in map(_minutes, different) if m is not None]
     if len(clock) >= enough and any(re.search(r"[:h]|m$|m\.$|uhr", x, re.I) for x in different):
         return NumberStyle(is_clock=True, origin=_origin(clock))
-    found = [match for match in map(_NUMBER.fullmatch, different) if match]
+    found = [match for match in map(_NUMBER.fullmatch, plain_numbers(different)) if match]
     families = {_family(match[2]) for match in found if match[2]}
     if len(found) < enough or len(families) > 1 or None in families:
         return None

@@ -300,16 +300,29 @@ def _repeated_headers(
 
 
 def _foot_rows(lines: Sequence[Line], rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return the rows at the foot that are no students: a total, a note, the time of writing."""
+    """Return the rows at the foot that are no students: a total, a note, the time of writing.
+
+    A number alone is a total if it is the number of rows above it, and does not continue ids that
+    count up.
+    """
     found: list[int] = []
-    for line, row in reversed(list(zip(lines, rows, strict=True))):
+    for k, (line, row) in reversed(list(enumerate(zip(lines, rows, strict=True)))):
         filled = [cell for cell in row if cell]
         is_alone = width >= _MIN_BESIDE and len(filled) == 1 and row[0]
         is_note = is_alone and (" " in row[0] or ":" in row[0])
+        is_note |= not found and _is_count(rows, k)
         if not is_note and not (filled and _NOTE.match(filled[0]) and len(filled) < width):
             break
         found.append(line.number)
     return found if len(found) < min(6, len(rows) - 1) else []
+
+
+def _is_count(rows: Sequence[Sequence[str]], k: int) -> bool:
+    """Return True if row k holds only the number of rows above it."""
+    filled = [(j, cell) for j, cell in enumerate(rows[k]) if cell]
+    if len(filled) != 1 or len(rows[k]) < 2 or k < 3 or filled[0][1] != str(k):
+        return False
+    return rows[k - 1][filled[0][0]] != str(k - 1)
 
 
 def plain_text(text: str) -> str:

@@ -209,7 +209,8 @@ def with_score(cell: Callable[[int], str], *foot: list[str]) -> bytes:
 @pytest.mark.parametrize(
     "foot",
     [["Total", "", "72"], ["Summe", "", "72"], ["Average", "", "3.0"], ["Promedio", "", "3,0"],
-     ["Grand total", "", "72"], ["Moyenne", "", "3,0"]],
+     ["Grand total", "", "72"], ["Moyenne", "", "3,0"], ["Total: 24", "", ""], ["24", "", ""],
+     ["", "", "24"], ["n = 24", "", ""]],
 )  # fmt: skip
 def test_a_total_at_the_foot_is_no_student_and_its_number_no_answer(foot: list[str]) -> None:
     """In a table of three columns it was one, and 72 became a step of the scale."""
@@ -217,6 +218,17 @@ def test_a_total_at_the_foot_is_no_student_and_its_number_no_answer(foot: list[s
     assert found.preview.n_students == 24
     assert levels_of(found, "Score") == ("1", "2", "3", "4", "5")
     assert "1 row: rows at the foot are no students" in titles_of(found)
+
+
+@pytest.mark.parametrize("foot", [["23", "", ""], ["25", "", ""], ["24", "", "3"]])
+def test_an_id_at_the_foot_that_counts_nothing_is_a_student(foot: list[str]) -> None:
+    assert reviewed(with_score(lambda k: str(1 + k % 5), foot)).preview.n_students == 25
+
+
+def test_ids_that_count_up_end_with_a_student_who_answered_nothing() -> None:
+    rows = [[str(k), f"1{k % 2} pm", str(1 + k % 5)] for k in range(24)]
+    data = as_csv([["Student ID", "Bedtime", "Score"], *rows, ["24", "", ""]])
+    assert reviewed(data).preview.n_students == 25
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from engine.tabular.answer_order import order_answers
 from engine.tabular.choices import Role
 from engine.tabular.guesses import guess_choices
 from engine.tabular.layout import find_layout
+from engine.tabular.numerals import number_style
 from engine.tabular.reading import read_source
 from engine.tabular.survey_table import classify_columns
 from engine.tabular.table import build_table
@@ -32,12 +33,30 @@ def classify(name, cells):
         ["less than 2", "2-3", "more than 3"],
         ["No", "Yes"],
         ["2", "10", "30"],
+        ["(5)", "(2)", "0", "3"],
+        ["(1,000)", "(20)", "500"],
+        ["(1)", "(2)", "(10)"],
+        ["20", "500", "1,000"],
+        ["¼", "½", "¾", "1", "1½"],
+        ["¼ hour", "½ hour", "1 hour", "1½ hours"],
+        ["\u22125", "-1", "0", "3"],
+        ["\u22122 or less", "\u22121", "0", "1 or more"],
+        ["-10 °C", "-5 °C", "0 °C", "5 °C"],
+        ["-2 to -1", "0 to 1", "2 to 3"],
+        ["I", "II", "III", "IV", "V"],
+        ["Level III", "Level VIII", "Level IX", "Level X"],
+        ["i.", "ii.", "iii.", "iv.", "v."],
         ["never smoked", "tried smoking", "former smoker", "current smoker"],
         ["Very quiet", "Quiet", "In between", "Outgoing", "Very outgoing"],
     ],
 )
 def test_known_orders(answers):
     assert order_answers(reversed(answers)) == (tuple(answers), True)
+
+
+def test_letters_and_words_are_no_roman_numerals():
+    for answers in (["I", "V", "X"], ["I", "We", "You"], ["C", "D", "I"]):
+        assert order_answers(answers) == (tuple(answers), False)
 
 
 def test_unknown_wordings_are_nominal():
@@ -137,3 +156,9 @@ def test_every_column_of_the_real_survey():
         assert (guesses[name].role, guesses[name].kind) == ("question", "binary")
     assert guesses["Alcohol"].levels == ("never", "social drinker", "drink a lot")
     assert sum(g.blanks for g in guesses.values()) == 608
+
+
+def test_signs_and_fractions_are_numbers():
+    style = number_style(["\u22125", "(2)", "0", "1½", "4"])
+    assert [style.value(x) for x in ("\u22125", "(2)", "0", "1½", "4")] == [-5, -2, 0, 1.5, 4]
+    assert number_style(["(1)", "(2)", "(3)"]) is None, "labels in brackets are no numbers"

@@ -1,6 +1,6 @@
 """Forms of the staff pages of questionnaires; a refused form keeps all typed values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, time
 from typing import Any, Self
 
@@ -8,8 +8,10 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, QueryDict
 from django.utils import timezone
+from django.utils.datastructures import MultiValueDict
 
 from webapp.common.errors import Refusal
+from webapp.common.formats import counted
 from webapp.common.forms import field_of
 from webapp.common.kept_forms import EXPIRED, take
 from webapp.surveys.content import (
@@ -450,11 +452,36 @@ class BouncesForm(TypedForm):
         label="Addresses, one a line", required=False, widget=forms.Textarea(attrs={"rows": 3})
     )
     file = forms.FileField(
-        label="Or the mails themselves",
+        label="Or a file",
         required=False,
-        help_text="As .eml or .mbox. Mails that say “delayed” are left alone.",
-        widget=forms.FileInput(attrs={"accept": ".eml,.mbox,.txt,.csv"}),
+        help_text="The returned mails (.eml, .mbox), a file of a mail service with the delivery "
+        "states, or a list of addresses. Mails that say “delayed” are left alone.",
+        widget=forms.FileInput(attrs={"accept": ".eml,.mbox,.txt,.csv,.xlsx"}),
     )
+    is_confirmed = forms.BooleanField(required=False)
+    asked = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def is_confirmed_for(self, count: int) -> bool:
+        """Return True if staff have confirmed the returned addresses of this many people."""
+        return bool(self.cleaned_data["is_confirmed"]) and self.cleaned_data["asked"] == count
+
+    def ask(self, addresses: Iterable[str], count: int) -> None:
+        """Show the addresses, how many people get no mail any more, and what to confirm."""
+        words = f"{counted(count, 'person gets', 'people get')} no mail any more."
+        one = count == 1
+        self["is_confirmed"].label = (
+            "Yes, this address came back" if one else f"Yes, all {count:,} addresses came back"
+        )
+        question = "Did mail to this address come back?" if one else "Are they all returned?"
+        data = QueryDict(mutable=True)
+        data.update({"people": "\n".join(addresses), "asked": str(count)})
+        self.data, self.files = data, MultiValueDict()
+        self.add_error("is_confirmed", f"{words} {question} Nobody was marked yet.")
+
+    @property
+    def asks(self) -> bool:
+        """Return True if staff have to confirm the addresses."""
+        return "is_confirmed" in self.errors
 
 
 class LanguageForm(VersionForm):

@@ -26,6 +26,7 @@ _people = [
     path("schedule/", people.schedule, name="reminder-schedule"),
     path("schedule/<int:reminder>/cancel/", people.unschedule, name="reminder-cancel"),
     path("bounces/", people.bounces, name="bounces"),
+    path("bounces/<int:moment>/undo/", people.bounces_undo, name="bounces-undo"),
     path("withdrawals/<int:line>/delete/", people.delete_rest, name="withdrawal-delete"),
     path("<int:person>/write-again/", people.write_again, name="write-again"),
     path("<int:person>/send/", people.send_link, name="link-send"),

@@ -1,6 +1,5 @@
 """Sections, places and Undo of the builder; zones, bounces, links that expire, the forecast."""
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from smtplib import SMTPRecipientsRefused
@@ -13,7 +12,6 @@ from django.utils import timezone
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import Organisation, User
 from webapp.accounts.services import AccountError, organisation_rename
-from webapp.surveys.bounces import bounced_addresses
 from webapp.surveys.content import Content, QuestionnaireError
 from webapp.surveys.links import VALID_FOR, token_of
 from webapp.surveys.models import Mail, Participant, Questionnaire
@@ -195,61 +193,6 @@ Status: 4.4.1
 
 --b--
 """
-
-
-def test_mails_that_came_back_are_read() -> None:
-    found = bounced_addresses(RETURNED + b"\n" + RETURNED.replace(b"gone@", b"left@"))
-    assert set(found) == {"gone@x.example"}
-    plain = RETURNED.replace(b"Original-Recipient: rfc822;Gone@X.example\n", b"")
-    found = bounced_addresses(plain + b"\n" + plain.replace(b"gone@", b"left@"))
-    assert set(found) == {"gone@x.example", "left@x.example"}
-    assert found["gone@x.example"].startswith("550 5.1.1")
-    assert bounced_addresses(b"<A@x.example>, b@x.example;\r\nnothing") == dict.fromkeys(
-        ("a@x.example", "b@x.example"), "Marked by staff"
-    )
-    assert bounced_addresses(b"\x00\xff") == {}
-
-
-def test_a_mail_that_reports_no_failure_stops_nobody() -> None:
-    """The sender of an out-of-office reply got no more mails."""
-    reply = (
-        b"From: Ann <ann@x.example>\r\nTo: housing@x.example\r\nSubject: Out of office\r\n"
-        b"Date: Fri, 1 May 2026 08:00:00 +0000\r\n\r\nI am away.\r\n"
-    )
-    assert bounced_addresses(reply) == {}
-
-
-def test_a_list_that_excel_saved_as_unicode_is_read() -> None:
-    found = bounced_addresses("e-mail\r\na@x.example\r\nb@x.example\r\n".encode("utf-16"))
-    assert set(found) == {"a@x.example", "b@x.example"}
-
-
-def test_what_keeps_a_parser_busy_is_no_returned_mail() -> None:
-    nested = b"".join(
-        b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (k, k) for k in range(3_000)
-    )
-    for hostile in (nested, b"Content-Type: message/rfc822\n\n" * 3_000):
-        assert bounced_addresses(hostile + b"delivery-status") == {}
-    assert set(bounced_addresses(hostile + b"\nFrom x\n" + RETURNED)) == {"gone@x.example"}
-    began = time.process_time()
-    assert bounced_addresses(b"x" * 5_000_000 + b" a@x.example " + b"@" * 1_000_000) == {
-        "a@x.example": "Marked by staff"
-    }
-    assert time.process_time() - began < 2
-
-
-def test_staff_mark_addresses_of_their_own_organisation_only(
-    bob: User, mallory: User, opened: Questionnaire, client_of: Callable
-) -> None:
-    queue(bob, opened, "gone@x.example")
-    url = reverse("surveys:bounces", args=[opened.pk])
-    assert client_of(mallory).post(url, {"people": "gone@x.example"}).status_code == 404
-    page = client_of(bob).post(url, {"people": "gone@x.example"}, follow=True)
-    assert "1 of 1 addresses take part here" in page.content.decode()
-    with pytest.raises(QuestionnaireError, match="nobody"):
-        mails_queue(
-            user=bob, questionnaire=opened, base="", is_reminder=True, texts={"en": "[link]"}
-        )
 
 
 def test_links_expire(invited: Student, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Invitations, and mails with links: queued in one transaction, sent once each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -305,23 +305,46 @@ def _queue(reminder: ScheduledReminder, *, is_late: bool) -> tuple[int, str]:
     return count, ""
 
 
+def people_at(
+    questionnaires: QuerySet[Questionnaire], addresses: Iterable[str]
+) -> QuerySet[Participant]:
+    """Return the people with one of these addresses who still get mails."""
+    wanted = [address.lower() for address in addresses][:MAX_PEOPLE]
+    return Participant.objects.filter(
+        questionnaire__in=questionnaires, email__in=wanted, bounced_at=None
+    )
+
+
 def bounces_mark(
-    *, user: User, questionnaires: QuerySet[Questionnaire], addresses: dict[str, str]
+    *,
+    user: User,
+    questionnaires: QuerySet[Questionnaire],
+    addresses: dict[str, str],
+    at: datetime | None = None,
 ) -> int:
     """Mark addresses unknown to a mail server, {address: reason}; return how many were ours.
 
     These addresses get no more mails. Used for addresses pasted by staff, for returned mails, and
-    by programs that read them.
+    by programs that read them. ``at`` is the moment by which ``bounces_undo`` finds them again.
     """
-    count = 0
+    count, now = 0, at or timezone.now()
     with transaction.atomic():
         for address, why in list(addresses.items())[:MAX_PEOPLE]:
-            found = Participant.objects.filter(
-                questionnaire__in=questionnaires, email=address.lower(), bounced_at=None
-            )
-            count += found.update(bounced_at=timezone.now(), bounce=why[:200])
+            found = people_at(questionnaires, [address])
+            count += found.update(bounced_at=now, bounce=why[:200])
         if count:
             audit(user, "noted bounces", user.own_organisation, people=count)
+    return count
+
+
+def bounces_undo(*, user: User, questionnaires: QuerySet[Questionnaire], at: datetime) -> int:
+    """Resume mailing all people that were marked in one act; return how many."""
+    with transaction.atomic():
+        found = Participant.objects.filter(questionnaire__in=questionnaires, bounced_at=at)
+        count = found.update(bounced_at=None, bounce="")
+        if not count:
+            raise QuestionnaireError("These addresses get mails again already.")
+        audit(user, "writes again to addresses", user.own_organisation, people=count)
     return count
 
 

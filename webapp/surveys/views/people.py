@@ -1,11 +1,13 @@
 """Staff acts on the people of a questionnaire, each at its own address."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 from django.core.files.uploadedfile import UploadedFile
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -15,7 +17,7 @@ from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
-from webapp.surveys.bounces import MAX_BYTES, bounced_addresses
+from webapp.surveys.bounces import MAX_BYTES, returned_in
 from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.forms import (
     BouncesForm,
@@ -35,6 +37,8 @@ from webapp.surveys.services.translations import LANGUAGES
 from webapp.surveys.services.withdrawals import withdrawal_complete
 from webapp.surveys.views.pages import show
 from webapp.tabular.reading import read_source
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @require_safe
@@ -174,22 +178,50 @@ def bounces(request: SignedInRequest, uuid: str) -> HttpResponse:
         def act() -> None:
             file = form.cleaned_data["file"]
             data = file.read(MAX_BYTES) if file else form.cleaned_data["people"].encode()
-            addresses = bounced_addresses(data)
+            returned = returned_in(data, is_file=bool(file))
+            addresses = returned.addresses
             if not addresses:
                 raise QuestionnaireError("There is no address in it that came back.", "people")
-            owned = owned_by(Questionnaire, request.user)
+            owned, at = owned_by(Questionnaire, request.user), timezone.now()
+            due = services.people_at(owned, addresses).values_list("email").distinct().count()
+            if due and not returned.is_reported and not form.is_confirmed_for(due):
+                form.ask(addresses, due)
+                return
             count = services.bounces_mark(
-                user=request.user, questionnaires=owned, addresses=addresses
+                user=request.user, questionnaires=owned, addresses=addresses, at=at
             )
             toast(
                 request,
                 f"{count:,} of {len(addresses):,} addresses take part here. "
                 "They get no more mails.",
+                undo_url=reverse("surveys:bounces-undo", args=[found.pk, _micros(at)])
+                if count
+                else "",
             )
 
-        if form.attempt(act):
+        if form.attempt(act) and not form.asks:
             return _back(found)
     return show(request, found, "people", bounces_form=form)
+
+
+@require_POST
+@staff_required
+def bounces_undo(request: SignedInRequest, uuid: str, moment: int) -> HttpResponse:
+    """Resume mailing all addresses that were marked in one act."""
+    owned = owned_by(Questionnaire, request.user)
+
+    def act(found: Questionnaire) -> str:
+        if moment > _micros(timezone.now()):
+            raise Http404("There is no such act.")
+        at = _EPOCH + timedelta(microseconds=moment)
+        count = services.bounces_undo(user=request.user, questionnaires=owned, at=at)
+        return f"{counted(count, 'address gets', 'addresses get')} mails again."
+
+    return _press(request, uuid, act)
+
+
+def _micros(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def _press(
