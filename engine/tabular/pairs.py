@@ -70,6 +70,13 @@ class PairsPreview:
         return not self.errors and bool(self.pairs or self.shared_rooms)
 
     @property
+    def why_nothing(self) -> str:
+        """Return why the file holds nothing to import, in one sentence."""
+        if self.rooms:
+            return "Nobody in this roster has a roommate."
+        return "The file holds no pair of this cohort."
+
+    @property
     def shared_rooms(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Return the rooms with at least two residents."""
         return tuple(room for room in self.rooms if len(room[1]) > 1)

@@ -19,7 +19,7 @@ def test_programs_are_told_why_at_every_step(program_of, bob) -> None:
     alone = program.post("/cohorts", file=upload("a.csv", survey_csv(40)), name="Alone").data["id"]
     pairs = program.post(f"/cohorts/{alone}/pairs", file=upload("r.csv", ROSTER))
     assert pairs.status_code == 422
-    assert pairs.data["detail"] == "The file holds no pair of this cohort. Nothing was imported."
+    assert pairs.data["detail"] == "Nobody in this roster has a roommate. Nothing was imported."
     shared = program.post("/cohorts", file=upload("b.csv", survey_csv(40)), name="Shared").data[
         "id"
     ]

@@ -257,7 +257,7 @@ def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
     if preview.errors:
         raise CohortError(f"{preview.errors[0].sentence} Nothing was imported.")
     if not preview.can_import:
-        raise CohortError("The file holds no pair of this cohort. Nothing was imported.")
+        raise CohortError(f"{preview.why_nothing} Nothing was imported.")
     with transaction.atomic():
         claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
         if not claimed:
