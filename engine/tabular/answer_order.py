@@ -27,6 +27,7 @@ _NUMBER_WORDS = {
 }  # fmt: skip
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)?")
 _NEGATIVE = re.compile(r"[^\d]*(?<!\w)-\d")
+_HALF = re.compile(r"\b(?:am|pm)\b|\d(?:am|pm)\b")  # of a clock with twelve hours
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _DECIMAL_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d{1,2})(?![\d,])")
 _DECIMAL_POINT = re.compile(r"(?<![\d,.])\d+\.\d{1,2}(?![\d.])")
@@ -70,7 +71,7 @@ def order_answers(answers: Iterable[str]) -> tuple[tuple[str, ...], bool]:
     night = _runs_past_midnight(levels)
     for keys in (
         [times_a_year(fold_answer(x)) for x in plain],
-        [_number_key(x, night) for x in _with_plain_numbers(plain)],
+        _number_keys(_with_plain_numbers(plain), night),
     ):
         known = [key for key in keys if key is not None]
         if len(known) == len(levels) > 2 and len(set(known)) == len(levels):
@@ -116,19 +117,45 @@ def _runs_past_midnight(levels: Sequence[str]) -> bool:
     return max(hours, default=0) >= 18 and all(hour >= 18 or hour < 5 for hour in hours)
 
 
+def _number_keys(texts: Sequence[str], night: bool) -> list[tuple[float, float] | None]:
+    """Return the sort key of every phrase; "after 12" beside "11 pm" is a time near it."""
+    keys = [_number_key(text, night) for text in texts]
+    hours = [
+        key[0] for key, text in zip(keys, texts, strict=True) if key and _HALF.search(_worded(text))
+    ]
+    if not hours:
+        return keys
+    low, high = min(hours), max(hours)
+    near = []
+    for key, text in zip(keys, texts, strict=True):
+        if key and not _HALF.search(_worded(text)) and 1 <= key[0] < 13:
+            times = [key[0] % 12 + half for half in (0, 12, 24)]
+            hour = min(times, key=lambda time: max(low - time, time - high, 0))
+            near.append((hour, key[1]))
+        else:
+            near.append(key)
+    return near
+
+
+def _worded(text: str) -> str:
+    """Return a folded answer with numbers in place of the words for them."""
+    lowered = fold_answer(text)
+    for word, number in _NUMBER_WORDS.items():
+        lowered = re.sub(rf"\b(?:{word})\b", number, lowered)
+    return lowered
+
+
 def _number_key(text: str, night: bool) -> tuple[float, float] | None:
     """Return the sort key of a phrase with a number or clock time: "after 1 am" after "12-1 am".
 
     With ``night``, the hours after midnight come after those of the evening.
     """
-    lowered = fold_answer(text)
-    for word, number in _NUMBER_WORDS.items():
-        lowered = re.sub(rf"\b(?:{word})\b", number, lowered)
+    lowered = _worded(text)
     numbers = [float(x.replace(":", ".")) for x in _NUMBER.findall(lowered)]
     if not numbers:
         return None
     first = numbers[0]
-    has_clock = re.search(r"\b(?:am|pm)\b|\d(?:am|pm)\b", lowered) is not None
+    has_clock = _HALF.search(lowered) is not None
     if has_clock:
         halves = re.findall(r"(am|pm)", lowered)
         half = halves[0] if len(halves) == len(numbers) else halves[-1]

@@ -308,7 +308,7 @@ def _foot_rows(lines: Sequence[Line], rows: Sequence[Sequence[str]], width: int)
     found: list[int] = []
     for k, (line, row) in reversed(list(enumerate(zip(lines, rows, strict=True)))):
         filled = [cell for cell in row if cell]
-        is_alone = width >= _MIN_BESIDE and len(filled) == 1 and row[0]
+        is_alone = width >= _MIN_BESIDE and len(filled) == 1 and bool(row[0])
         is_note = is_alone and (" " in row[0] or ":" in row[0])
         is_note |= not found and _is_count(rows, k)
         if not is_note and not (filled and _NOTE.match(filled[0]) and len(filled) < width):

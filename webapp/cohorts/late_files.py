@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from engine.tabular.choices import Choices, Role
 from engine.tabular.columns import column_cells, n_columns, name_of, wording_of
 from engine.tabular.guesses import guess_choices
-from engine.tabular.id_column import find_id_column
+from engine.tabular.id_column import find_id_column, is_id_title
 from engine.tabular.ids import is_no_id
-from engine.tabular.makers import own_column
+from engine.tabular.makers import is_e_mail_name, own_column
 from engine.tabular.meanings import same_meaning, same_writing
 from engine.tabular.multiple_answers import SEPARATORS
 from engine.tabular.recipes import apply_recipe
@@ -34,6 +34,7 @@ QUESTION, RULE = "question ", "rule "  # before the name of the question or rule
 _SHOWN = 8
 _SHOWN_LEVELS = 4
 _ENOUGH = 0.5
+_NO_STUDENTS = ("test", "header", "note")  # reasons for which a survey leaves out a row
 _ID_TITLES = {"id", "studentid", "studentnumber", "student", "originalid"}
 
 
@@ -188,7 +189,7 @@ class _Reader:
         self._cohort, self._table, self._choices = cohort, table, choices
         recipe = known_form(cohort.organisation_id, table)
         as_survey = guess_choices(table) if recipe is None else apply_recipe(table, recipe.content)
-        self.left_out = {n for n, why in as_survey.left_out.items() if why in ("test", "header")}
+        self.left_out = {n for n, why in as_survey.left_out.items() if why in _NO_STUDENTS}
         self._questions = {q["name"]: q for q in cohort.questions}
         self._names = in_name_order(table, choices.columns(NAME))
         self._cells = self._cells_by_question(as_survey)
@@ -202,7 +203,20 @@ class _Reader:
             return [
                 "No column contains the ids of your housing system. Choose the column that does."
             ]
+        if self._is_of_another_kind():
+            return [
+                f"No column is titled as a question or a rule of {self._cohort.name}, or as ids. "
+                "Choose another file, or title its columns."
+            ]
         return []
+
+    def _is_of_another_kind(self) -> bool:
+        """Return True if only guessed ids are read of several columns, as of a list of rooms."""
+        uses = self._choices.uses
+        is_read = bool(self._cells) or any(use.startswith(RULE) for use in uses)
+        title = self._table.header[uses.index(ID)]
+        is_titled = is_id_title(title) or fold_title(title) in _ID_TITLES or is_e_mail_name(title)
+        return not is_read and not is_titled and IGNORE in uses
 
     def _cells_by_question(self, survey: Choices) -> dict[str, Sequence[str]]:
         """Return {question: its cells}, with the groups and split columns of the cohort's file."""

@@ -5,12 +5,14 @@ One line may hold one person in any order ("Anna Berg <anna@x.example>, N00101")
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
+from engine.tabular.id_column import is_id_title
+from engine.tabular.text import fold_title
 from webapp.surveys.content import QuestionnaireError
 
 MAX_PEOPLE = 20_000
@@ -21,6 +23,22 @@ _JOINTS = (" , ", " , ", " ")
 _QUOTES = "<>()[]\"'“”„«» "
 _HEADINGS = re.compile(r"e-?mail|address|name|number|student|\bid\b|correo|nombre|número", re.I)
 _SHOWN = 5
+_TITLE = re.compile(r"e-?mail|correo|courriel", re.I)
+_OWN_MAIL = {
+    "email", "emailaddress", "recipientemail", "studentemail", "universityemail", "schoolemail",
+    "campusemail", "correoelectronico", "correo", "emailadresse", "adresseemail",
+}  # fmt: skip
+_NUMBER_TITLE = re.compile(
+    r"student.{0,12}\b(?:id|no|nr|number)\b|student_?id|matri|external.?(?:data.?)?reference|"
+    r"n[uú]mero de (?:estudiante|alumno)|numéro étudiant|^number$|^número$",
+    re.I,
+)
+_NAME_TITLE = re.compile(
+    r"^(?:(?:first|last|full|family|given|preferred|recipient|student|sur|vor|nach)[ _-]?)*name"
+    r"(?: \(.*\))?$|^recipient(?:first|last)name$|^nombre|^apellido|^(?:pré)?nom$",
+    re.I,
+)
+_RESPONSE = re.compile(r"response|respondent|submission|entry|record", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,36 @@ def read_people(text: str) -> list[Invited]:
     if len(found) > MAX_PEOPLE:
         raise QuestionnaireError(f"At most {MAX_PEOPLE:,} people are invited at once.", "people")
     return list(found.values())
+
+
+def lines_of_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield one line for each row of a table: the e-mail, the number and the name of a person.
+
+    Columns are chosen by their titles. Of a survey or an address book, answers and telephone
+    numbers are left out; only the words of a table without titles all count.
+    """
+    if not rows or any("@" in cell for cell in rows[0]) or not any(map(_TITLE.search, rows[0])):
+        yield from map("\t".join, rows)
+        return
+    head, *below = rows
+    columns = range(len(head))
+    mails = [k for k in columns if any(k < len(row) and "@" in row[k] for row in below)]
+    if len(mails) > 1:
+        mails = [k for k in mails if fold_title(head[k]) in _OWN_MAIL]
+        if len(mails) != 1:
+            raise QuestionnaireError(
+                "Several columns of the file hold e-mails. Keep only the one to write to. "
+                "Nobody was added.",
+                "people",
+            )
+    rest = [k for k in columns if k not in mails]
+    titled = [k for k in rest if _NUMBER_TITLE.search(head[k])]
+    ids = titled or [k for k in rest if is_id_title(head[k]) and not _RESPONSE.match(head[k])]
+    names = [k for k in rest if k not in ids[:1] and _NAME_TITLE.search(head[k])]
+    yield ""
+    for row in below:
+        cells = [row[k] if k < len(row) else "" for k in (*mails, *ids[:1], *names)]
+        yield "\t".join(cell for cell in cells if cell)
 
 
 def _lines(places: list[int]) -> str:

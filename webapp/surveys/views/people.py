@@ -27,6 +27,7 @@ from webapp.surveys.forms import (
     PeopleForm,
     ScheduleForm,
 )
+from webapp.surveys.invited import lines_of_table
 from webapp.surveys.mails import own_address, texts_in
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.selectors.clashes import undecided_words
@@ -76,10 +77,10 @@ def add(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 
 def _lines_of(file: UploadedFile) -> Iterator[str]:
-    """Yield the rows of a table as lines."""
+    """Yield the rows of a table as lines, with the e-mail, number and name where it has titles."""
     source = read_source(file.size or 0, file.read)
     for sheet in source.sheets:
-        yield from ("\t".join(line.cells) for line in sheet.lines)
+        yield from lines_of_table([line.cells for line in sheet.lines])
 
 
 @keeps_typed
