@@ -126,7 +126,7 @@ def _number_keys(texts: Sequence[str], night: bool) -> list[tuple[float, float] 
     if not hours:
         return keys
     low, high = min(hours), max(hours)
-    near = []
+    near: list[tuple[float, float] | None] = []
     for key, text in zip(keys, texts, strict=True):
         if key and not _HALF.search(_worded(text)) and 1 <= key[0] < 13:
             times = [key[0] % 12 + half for half in (0, 12, 24)]
