@@ -2,8 +2,20 @@
 
 import re
 
-_TRUE = {"yes", "y", "true", "1", "x", "needed", "required", "sí", "si", "ja", "oui"}
-_FALSE = {"", "no", "n", "false", "0", "-", "none", "nein", "non"}
+from engine.tabular.scales import declines_to_answer
+from engine.tabular.survey_table import is_blank
+from engine.tabular.text import fold_answer
+
+_TRUE = {
+    "yes", "y", "true", "1", "x", "needed", "required", "sí", "si", "ja", "oui", "checked",
+    "selected", "wahr", "verdadero", "vrai", "✓", "✔", "☑",
+}  # fmt: skip
+_FALSE = {
+    "no", "n", "false", "0", "-", "none", "nein", "non", "unchecked", "not selected", "falsch",
+    "falso", "faux", "nothing", "nil", "no needs", "no need", "none needed", "not needed",
+    "not required", "keine", "keiner", "kein bedarf", "nichts", "ninguno", "ninguna", "nada",
+    "aucun", "aucune", "rien", "☐", "✗", "✘", "not applicable", "does not apply",
+}  # fmt: skip
 
 
 def parse_needs(column: str, text: str) -> list[str]:
@@ -22,8 +34,11 @@ def parse_needs(column: str, text: str) -> list[str]:
     (['Step-free'], ['Quiet', 'Ground floor'])
     """
     text = text.strip()
-    if text.casefold() in _TRUE:
+    if not text:
+        return []
+    said = fold_answer(text).rstrip(".")
+    if said in _TRUE:
         return [column]
-    if text.casefold() in _FALSE:
+    if said in _FALSE or is_blank(text) or declines_to_answer(text):
         return []
     return [part.strip() for part in re.split(r"[;,|]", text) if part.strip()]

@@ -5,6 +5,7 @@ import pytest
 from engine.tabular.answers import read_answers
 from engine.tabular.choices import Role
 from engine.tabular.guesses import guess_choices
+from engine.tabular.needs import parse_needs
 from engine.tabular.preview import build_preview
 from engine.tabular.reading import read_table
 
@@ -55,3 +56,23 @@ def test_it_recognises_a_column_of_needs(title: str, said: str) -> None:
 def test_a_question_about_habits_is_no_need(title: str) -> None:
     table = read_table(file_with(title, [("yes", "no")[k % 2] for k in range(30)]))
     assert not build_preview(table, guess_choices(table)).columns_as(Role.NEED)
+
+
+@pytest.mark.parametrize("said", ["Yes", "ja", "Sí", "Checked", "✓", "TRUE", "Yes."])
+def test_a_yes_in_any_program_is_the_need_of_the_column(said: str) -> None:
+    assert parse_needs("Step-free", said) == ["Step-free"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "No", "Unchecked", "N/A", "n/a", "–", "None.", "nothing", "Prefer not to say", "keine",
+     "keine Angabe", "Ninguna", "Aucun", "No needs", "FALSE", "☐"],
+)  # fmt: skip
+def test_words_for_no_need_are_no_need(said: str) -> None:
+    """No room meets a need called "Unchecked" or "N/A", so those students had no bed."""
+    assert parse_needs("Step-free", said) == []
+
+
+@pytest.mark.parametrize("said", ["maybe", "Yes, but only my phone", "rather not", "?", "yes|no"])
+def test_an_answer_that_is_no_clear_yes_is_not_the_column(said: str) -> None:
+    assert parse_needs("Share my e-mail", said) != ["Share my e-mail"]
