@@ -87,6 +87,20 @@ def test_what_cannot_be_read_in_parts_is_refused_by_its_reason(
         LargeTiff(tmp_path / "a.tif")
 
 
+def test_a_picture_of_too_many_pixels_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert large_pictures.MOST_PIXELS == 4_000_000_000
+    tifffile.imwrite(tmp_path / "a.tif", np.zeros((40, 50), np.uint8), rowsperstrip=4)
+    for most, is_refused in ((2000, False), (1999, True)):
+        monkeypatch.setattr(large_pictures, "MOST_PIXELS", most)
+        if is_refused:
+            with pytest.raises(InvalidProblemError, match="50 x 40 pixels; at most"):
+                LargeTiff(tmp_path / "a.tif")
+        else:
+            LargeTiff(tmp_path / "a.tif").close()
+
+
 def test_damage_and_single_strips_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from kombu.exceptions import ContentDisallowed
 from kombu.serialization import loads
 
 import webapp.settings
+from tasks.celery import app as worker_app
 from tests.webapp.api.conftest import program_of  # noqa: F401 - a fixture
 from tests.webapp.conftest import PASSWORD
 from tests.webapp.surveys.conftest import Student
@@ -127,6 +128,14 @@ def test_a_message_is_json_and_carries_one_id(monkeypatch: pytest.MonkeyPatch) -
     harmful = pickle.dumps({"args": ["x"]})
     with pytest.raises(ContentDisallowed):
         loads(harmful, "application/x-python-serialize", "binary", accept={"json"})
+
+
+def test_workers_know_one_task() -> None:
+    """Whoever can write to the broker chooses among these."""
+    worker_app.loader.import_default_modules()
+    assert {name for name in worker_app.tasks if not name.startswith("celery.")} == {
+        "tasks.run_job"
+    }
 
 
 def test_nothing_unpickles() -> None:

@@ -20,6 +20,7 @@ from webapp.segmentation.models import ImageFile, PredictedImage
 from webapp.segmentation.rendering import read_mask_png
 from webapp.segmentation.services import corrections
 from webapp.segmentation.services.corrections import enlarged, mask_correct
+from webapp.segmentation.views import predicted_images
 
 
 @pytest.fixture
@@ -215,6 +216,16 @@ def test_a_bad_correction_is_refused_in_words(client_of, bob, row, content, word
 def test_a_correction_without_a_file_is_refused(client_of, bob, row) -> None:
     answer = client_of(bob).post(f"/predictions/{row.batch_id}/{row.pk}/correct/")
     assert answer.status_code == 400
+
+
+def test_a_correction_beyond_the_limit_is_refused(client_of, bob, row, monkeypatch) -> None:
+    assert predicted_images.MAX_PAINTED_BYTES == 32 * 1024**2
+    content = painted(np.ones((row.file.height, row.file.width), dtype=bool))
+    monkeypatch.setattr(predicted_images, "MAX_PAINTED_BYTES", len(content) - 1)
+    assert correct(client_of(bob), row, content).status_code == 400
+    assert not ImageFile.objects.filter(origin="corrected").exists()
+    monkeypatch.setattr(predicted_images, "MAX_PAINTED_BYTES", len(content))
+    assert correct(client_of(bob), row, content).status_code == 201
 
 
 def test_a_full_disk_saves_no_half_correction(client_of, bob, row, monkeypatch) -> None:

@@ -1,6 +1,10 @@
 """Learning on more hosts than the job's own: the same model; alone where there are none."""
 
+import os
+import re
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +15,13 @@ from engine import load_segmentation_model
 from engine.core.hosts import HostLostError
 from tests.webapp.segmentation.conftest import MakeSet
 from webapp.accounts.models import User
+from webapp.instance import BASE_DIR
 from webapp.jobs.models import JobState
 from webapp.jobs.runner import run_job
 from webapp.segmentation import spread_learning
 from webapp.segmentation.models import ImageSet, Segmenter
 from webapp.segmentation.services.segmenters import LearningChoices, segmenter_learn
+from webapp.supervisor import roles
 
 CHOICES = LearningChoices(
     solver="theta", max_side=40, max_seconds=600, relative_gap=0.05, holdout_percent=0
@@ -120,3 +126,58 @@ def test_a_lost_host_or_scheduler_costs_no_job(
     settings.DASK_SCHEDULER = "tcp://127.0.0.1:1"
     learned(bob, image_set, "Away")
     assert used_hosts == [2, 0]
+
+
+def test_with_certificates_and_the_scheme_the_scheduler_takes_only_callers_with_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Set as the operating guide says; anybody who reaches the scheduler could run programs."""
+    from distributed import Client
+    from distributed.security import Security
+
+    (certificate, key), strangers = pair_of_keys(tmp_path, "ours"), pair_of_keys(tmp_path, "other")
+    monkeypatch.setattr(roles, "SPREAD_PORT", "0")
+    prefix = "DASK_DISTRIBUTED__COMM__"
+    given = {
+        f"{prefix}DEFAULT_SCHEME": "tls",
+        f"{prefix}REQUIRE_ENCRYPTION": "True",
+        f"{prefix}TLS__CA_FILE": certificate,
+        f"{prefix}TLS__SCHEDULER__CERT": certificate,
+        f"{prefix}TLS__SCHEDULER__KEY": key,
+    }
+    guide = (BASE_DIR / "docs" / "operating.md").read_text(encoding="utf-8")
+    for name in list(given)[:3]:
+        assert f"`{name}" in guide, name
+    process = subprocess.Popen(
+        roles.scheduler_command(), env=os.environ | given, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        lines = iter(process.stderr.readline, "")
+        address = next(found[0] for line in lines if (found := re.search(r"tls://\S+", line)))
+
+        def caller(address: str, certificate_of_caller: str, key_of_caller: str) -> Client:
+            security = Security(
+                tls_ca_file=certificate,
+                tls_client_cert=certificate_of_caller,
+                tls_client_key=key_of_caller,
+            )
+            return Client(address, security=security, timeout=5)
+
+        with caller(address, certificate, key) as client:
+            assert client.scheduler_info()["address"] == address
+        with pytest.raises(OSError), caller(address, *strangers):
+            pass
+        with pytest.raises(OSError), Client(address.replace("tls:", "tcp:"), timeout=5):
+            pass
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def pair_of_keys(folder: Path, name: str) -> tuple[str, str]:
+    """Make a certificate that signs itself; return the paths of it and of its key."""
+    certificate, key = str(folder / f"{name}.pem"), str(folder / f"{name}-key.pem")
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    make += ["-subj", "/CN=hall", "-keyout", key, "-out", certificate]
+    subprocess.run(make, check=True, capture_output=True)
+    return certificate, key

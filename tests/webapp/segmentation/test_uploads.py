@@ -459,3 +459,13 @@ def test_it_leaves_an_audit_line(bob, image_set) -> None:
     line = AuditLine.objects.filter(verb="uploaded to").latest("pk")
     assert line.user == bob
     assert line.details["files"] == 1
+
+
+def test_a_set_takes_no_file_beyond_its_limit(bob, image_set, image, monkeypatch) -> None:
+    assert uploads.MAX_FILES == 250_000
+    monkeypatch.setattr(uploads, "MAX_FILES", image_set.files.count())
+    before = set(image_set.files.values_list("name", flat=True))
+    (result,) = take(bob, image_set, "one-more.png", encoded(picture(5)))
+    assert result.outcome == "refused"
+    assert "files. Start another set." in result.sentence
+    assert set(image_set.files.values_list("name", flat=True)) == before
