@@ -11,7 +11,6 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
 from webapp.common.errors import Refusal
-from webapp.common.formats import counted
 from webapp.common.forms import field_of
 from webapp.common.kept_forms import EXPIRED, take
 from webapp.surveys.content import (
@@ -467,16 +466,19 @@ class BouncesForm(TypedForm):
 
     def ask(self, addresses: Iterable[str], count: int) -> None:
         """Show the addresses, how many people get no mail any more, and what to confirm."""
-        words = f"{counted(count, 'person gets', 'people get')} no mail any more."
         one = count == 1
+        words = (
+            "This address gets no mail any more. Did mail to it come back?"
+            if one
+            else f"These {count:,} addresses get no mail any more. Are they all returned?"
+        )
         self["is_confirmed"].label = (
             "Yes, this address came back" if one else f"Yes, all {count:,} addresses came back"
         )
-        question = "Did mail to this address come back?" if one else "Are they all returned?"
         data = QueryDict(mutable=True)
         data.update({"people": "\n".join(addresses), "asked": str(count)})
         self.data, self.files = data, MultiValueDict()
-        self.add_error("is_confirmed", f"{words} {question} Nobody was marked yet.")
+        self.add_error("is_confirmed", f"{words} Nobody was marked yet.")
 
     @property
     def asks(self) -> bool:

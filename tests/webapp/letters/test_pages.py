@@ -54,9 +54,22 @@ def test_staff_write_and_administrators_send(
     assert "1 letter is marked as come back." in page
     page = administrator.get(at(placement), {"show": "failed"}).content.decode()
     assert "Came back, as staff noted." in page
+    several = " ".join(letter.address for letter in template.letters.filter(state=Letter.SENT))
+    n_sent = len(several.split())
+    listed = {**bounced, "addresses": several}
+    asked = staff.post(at(placement, "placement-act"), listed)
+    assert asked.status_code == 422
+    assert f"{n_sent} letters went to these addresses." in asked.content.decode()
+    assert f'name="asked" value="{n_sent}"' in asked.content.decode()
+    listed["asked"] = n_sent + 1
+    assert staff.post(at(placement, "placement-act"), listed).status_code == 422
+    assert template.letters.filter(state=Letter.SENT).count() == n_sent > 1
     again = {**sent, "act": "retry"}
     page = administrator.post(at(placement, "placement-send"), again, follow=True)
     assert "1 letter is on its way." in page.content.decode()
+    listed["asked"] = n_sent
+    page = staff.post(at(placement, "placement-act"), listed, follow=True).content.decode()
+    assert f"{n_sent} letters are marked as come back." in page
 
 
 def test_a_file_of_addresses_by_the_page(

@@ -146,7 +146,7 @@ def test_a_list_of_addresses_is_a_question(
     assert client_of(mallory).post(url, {"people": "gone@x.example"}).status_code == 404
     file = SimpleUploadedFile("list.csv", b"e-mail\ngone@x.example\nleft@x.example\nz@x.example\n")
     page = a_list(client, url, file=file)
-    assert "2 people get no mail any more. Are they all returned? Nobody was marked yet." in page
+    assert "These 2 addresses get no mail any more. Are they all returned?" in page
     assert "Yes, all 2 addresses came back" in page
     assert not marked.exists()
     shown = "\n".join(("gone@x.example", "left@x.example", "z@x.example"))
@@ -154,7 +154,7 @@ def test_a_list_of_addresses_is_a_question(
     assert re.search(r'name="asked" value="2"', page)
     more = f"{shown}\nhere@x.example"
     page = a_list(client, url, people=more, asked=2, is_confirmed="on")
-    assert "3 people get no mail any more." in page, "a changed list is a new question"
+    assert "These 3 addresses get no mail any more." in page, "a changed list is a new question"
     assert not marked.exists()
     page = a_list(client, url, people=shown, asked=2, is_confirmed="on")
     assert "2 of 3 addresses take part here. They get no more mails." in page

@@ -270,14 +270,21 @@ def letters_retry(*, user: User, placement: Placement, template: LetterTemplate)
     return count
 
 
+def letters_to(
+    placement: Placement, template: LetterTemplate, addresses: Iterable[str]
+) -> list[int]:
+    """Return the keys of the sent letters that went to any of these addresses."""
+    wanted = {address.strip().strip("<>").casefold() for address in addresses} - {""}
+    sent = template.letters.filter(placement=placement, state=Letter.SENT).defer("text")
+    return [letter.pk for letter in sent if letter.address.casefold() in wanted]
+
+
 def letters_bounced(
     *, user: User, placement: Placement, template: LetterTemplate, addresses: Iterable[str]
 ) -> int:
     """Mark sent letters to returned addresses as bounced, and return how many."""
-    wanted = {address.strip().strip("<>").casefold() for address in addresses} - {""}
     with transaction.atomic():
-        sent = template.letters.filter(placement=placement, state=Letter.SENT).defer("text")
-        keys = [letter.pk for letter in sent if letter.address.casefold() in wanted]
+        keys = letters_to(placement, template, addresses)
         if not keys:
             raise LetterError("No letter went to any of these addresses.")
         count = template.letters.filter(pk__in=keys).update(

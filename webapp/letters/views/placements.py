@@ -18,6 +18,7 @@ from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.files.file_headers import as_attachment, plain_name
+from webapp.housing.models import Placement
 from webapp.housing.views.placements import find_placement
 from webapp.letters.errors import LetterError
 from webapp.letters.models import LetterTemplate
@@ -31,6 +32,7 @@ from webapp.letters.services.letters import (
     letters_queue,
     letters_retry,
     letters_stop,
+    letters_to,
     sent_in_words,
 )
 
@@ -67,10 +69,29 @@ def act(request: SignedInRequest, uuid: str) -> HttpResponse:
         if request.POST.get("act") == ADDRESSES.key:
             back = _address(request, uuid)
             return redirect(checked_upload(request, placement.cohort, ADDRESSES.key, back))
+        asked = _returned_to_ask(request, placement)
+        if asked:
+            shown = request.POST.copy()
+            shown["show"] = "failed"  # the tab with the form
+            context = letters_context(request.user, placement, shown) | {"asked": asked}
+            return render(request, "letters/placement.html", context, status=422)
         toast(request, _act(request, uuid))
     except Refusal as problem:
         toast(request, str(problem), error=True)
     return _back(request, uuid)
+
+
+def _returned_to_ask(request: SignedInRequest, placement: Placement) -> int:
+    """Return how many letters a list of addresses would mark if staff have not confirmed it."""
+    if request.POST.get("act") != "bounced":
+        return 0
+    template = _letter(request, request.POST)
+    count = len(letters_to(placement, template, _addresses(request)))
+    return count if count > 1 and request.POST.get("asked") != str(count) else 0
+
+
+def _addresses(request: SignedInRequest) -> list[str]:
+    return re.split(r"[,;\s]+", request.POST.get("addresses", ""))
 
 
 def _act(request: SignedInRequest, uuid: str) -> str:
@@ -85,8 +106,7 @@ def _act(request: SignedInRequest, uuid: str) -> str:
     if wanted == "stop":
         return f"{counted(letters_stop(**options), 'letter')} stopped."
     if wanted == "bounced":
-        addresses = re.split(r"[,;\s]+", request.POST.get("addresses", ""))
-        count = letters_bounced(addresses=addresses, **options)
+        count = letters_bounced(addresses=_addresses(request), **options)
         return f"{counted(count, 'letter is', 'letters are')} marked as come back."
     raise LetterError("There is no such action.")
 
