@@ -12,7 +12,7 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
-from webapp.cohorts.services.cohorts import cohort_split
+from webapp.cohorts.services.cohorts import cohort_purge, cohort_split
 from webapp.housing.models import BuildingList, Place, Placement, Room, RoommateRequest
 from webapp.matching.models import LearnedModel
 from webapp.surveys.links import token_of
@@ -141,3 +141,15 @@ def test_answers_can_be_deleted_after_closing_and_nothing_else(
     assert here.post(url, SURE).status_code == 404
     code = here.get(f"/q/code/{opened.code}/").content.decode()
     assert "Delete my answers" not in code, "by the code nobody is known"
+
+
+def test_a_purged_cohort_leaves_its_questionnaire_whole(
+    bob: User, opened: Questionnaire, people: list[Participant], cohort: Cohort
+) -> None:
+    cohort_purge(user=bob, cohort=cohort, typed_name="First")
+    assert not Cohort.objects.exists()
+    assert AuditLine.objects.filter(verb="purged").count() == 3
+    for before, now in zip(people, opened.participants.order_by("pk"), strict=True):
+        assert (now.answers, now.cohort) == (before.answers, None)
+    opened.delete()
+    assert not Participant.objects.exists()
