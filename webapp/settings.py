@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "webapp.surveys",
     "webapp.reports",
     "webapp.letters",
+    "webapp.students",
     "webapp.webhooks",
     "webapp.api",
     "webapp.demonstration",
@@ -112,8 +113,12 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "webapp.common.context_processors.interface",
+                "webapp.students.context_processors.names",
             ],
-            "builtins": ["webapp.common.templatetags.interface"],
+            "builtins": [
+                "webapp.common.templatetags.interface",
+                "webapp.cohorts.templatetags.students",
+            ],
         },
     },
     {

@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("webapp.surveys.urls")),
     path("", include("webapp.reports.urls")),
     path("", include("webapp.letters.urls")),
+    path("", include("webapp.students.urls")),
     path("", include("webapp.segmentation.urls")),
     path("", include("webapp.demonstration.urls")),
     path("webhooks/", include("webapp.webhooks.urls")),

@@ -12,7 +12,7 @@ from engine.tabular.cause_proposals import (
 )
 from engine.tabular.causes import ActionError, Cause
 from engine.tabular.checks import MAX_QUESTIONS
-from engine.tabular.choices import MAX_LEVELS, Choices, Kind, Role, move_level
+from engine.tabular.choices import MAX_LEVELS, SINGLE, Choices, Kind, Role, move_level
 from engine.tabular.columns import cells_of_file, column_cells, name_of
 from engine.tabular.facts import numbers_in, several_in
 from engine.tabular.guesses import guess_choices, with_guessed_order
@@ -84,9 +84,9 @@ def _set_role(choices: Choices, request: Request) -> Choices:
         role = Role(request.value)
     except ValueError as error:
         raise ActionError(
-            "Choose id, question, constraint, need, e-mail, name or ignore."
+            "Choose id, question, constraint, need, name, preferred, pronouns, e-mail or ignore."
         ) from error
-    if role in (Role.ID, Role.EMAIL, Role.NAME) and len(request.columns) > 1:
+    if role in SINGLE and len(request.columns) > 1:
         raise ActionError(f"Only one column can be the {role.value}.")
     choices = choices.with_role(list(request.columns), role)
     if role is Role.QUESTION:

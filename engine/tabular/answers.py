@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from engine.crf.questionnaire import Question
 from engine.tabular.choices import Role
 from engine.tabular.columns import column_cells, kept_positions
+from engine.tabular.identity import name_order
 from engine.tabular.preview import Preview
 
 BLANK = -1
@@ -21,7 +22,7 @@ class TableAnswers:
     codes : one row per question and one number per person, ``BLANK`` for no answer.
     rules : {column: values} of the columns that rules refer to, including needs.
     needs : the names of the columns that state a person's needs.
-    emails, names : blank if staff chose no column for them.
+    emails, names, preferred, pronouns : blank if no column holds them.
     """
 
     questions: tuple[Question, ...]
@@ -32,6 +33,8 @@ class TableAnswers:
     needs: tuple[str, ...]
     emails: tuple[str, ...]
     names: tuple[str, ...]
+    preferred: tuple[str, ...]
+    pronouns: tuple[str, ...]
     n_people: int
 
 
@@ -46,6 +49,10 @@ def read_answers(preview: Preview) -> TableAnswers:
         found = preview.columns_as(role)
         return cells(found[0].index) if found else ()
 
+    parts = name_order(preview.table, [c.index for c in preview.columns_as(Role.NAME)])
+    names = tuple(
+        " ".join(filter(None, row)) for row in zip(*(cells(k) for k in parts), strict=True)
+    )
     questions = preview.columns_as(Role.QUESTION)
     codes = []
     for column in questions:
@@ -62,6 +69,8 @@ def read_answers(preview: Preview) -> TableAnswers:
         {c.name: cells(c.index) for c in rules},
         tuple(c.name for c in rules if c.choice.role is Role.NEED),
         one(Role.EMAIL) or blank,
-        one(Role.NAME) or blank,
+        names or blank,
+        one(Role.PREFERRED) or blank,
+        one(Role.PRONOUNS) or blank,
         len(kept),
     )

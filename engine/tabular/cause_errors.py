@@ -8,6 +8,7 @@ from engine.tabular.causes import Act, Cause, Resolution, Sample, State
 from engine.tabular.checks import DESTROYED_IDS
 from engine.tabular.choices import Choices, Keep, Kind, Role
 from engine.tabular.columns import event_column, latest_of, repeats, time_column
+from engine.tabular.identity import IDENTITY
 from engine.tabular.ids import is_no_id
 from engine.tabular.meanings import same_meaning
 from engine.tabular.personal import E_MAILS, personal_kind
@@ -104,7 +105,7 @@ def _events(preview: Preview, event: int, people: list[list[int]]) -> Cause:
 
 def _make_one(preview: Preview, people: list[list[int]]) -> bool:
     """Return True if no answer column holds two different cells of one record."""
-    used = (Role.QUESTION, Role.CONSTRAINT, Role.NEED, Role.EMAIL, Role.NAME)
+    used = (Role.QUESTION, Role.CONSTRAINT, Role.NEED, *IDENTITY)
     columns = [
         preview.table.column(c.index)
         for c in preview.columns

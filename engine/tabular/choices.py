@@ -22,7 +22,12 @@ class Role(StrEnum):
     NEED = "need"
     EMAIL = "email"
     NAME = "name"
+    PREFERRED = "preferred"
+    PRONOUNS = "pronouns"
     IGNORE = "ignore"
+
+
+SINGLE = (Role.ID, Role.EMAIL, Role.PREFERRED, Role.PRONOUNS)  # for one column at most
 
 
 class Keep(StrEnum):
@@ -85,10 +90,11 @@ class Choices:
     def with_role(self, indices: list[int], role: Role) -> "Choices":
         """Return the choices with the columns used as ``role``.
 
-        A new id column replaces the old one; so does a new column of names or of e-mails.
+        A new id column replaces the old one; so does a new column of e-mails, preferred names or
+        pronouns. Several columns of names are parts of one name.
         """
         columns = list(self.columns)
-        if role in (Role.ID, Role.EMAIL, Role.NAME):
+        if role in SINGLE:
             columns = [
                 replace(column, role=Role.IGNORE) if column.role is role else column
                 for column in columns

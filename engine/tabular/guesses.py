@@ -20,13 +20,14 @@ from engine.tabular.facts import (
     several_in,
     title_of,
 )
-from engine.tabular.id_column import IdColumn, find_id_column
+from engine.tabular.id_column import IdColumn, find_id_column, is_number_title
+from engine.tabular.identity import KEPT, identity_roles
 from engine.tabular.makers import Own, own_column
 from engine.tabular.numerals import (
     as_finite_number,
     is_numeral,
 )
-from engine.tabular.personal import E_MAILS, personal_kind
+from engine.tabular.personal import E_MAILS, NUMBERS, personal_kind
 from engine.tabular.rule_columns import NEED, rule_of
 from engine.tabular.short_names import needs_short_name, short_names
 from engine.tabular.survey_table import ColumnGuess, classify_columns, is_decimal, is_error
@@ -67,7 +68,7 @@ def guess_choices(table: Table, most_questions: int | None = MAX_QUESTIONS) -> C
             choices.append(ColumnChoice(Role.IGNORE, reason=MAKERS_OWN))
         else:
             choices.append(_choice(table, index, guess, people))
-    chosen = _named(table, choices)
+    chosen = _named(table, _with_identity(table, choices, people))
     n_questions = sum(choice.role is Role.QUESTION for choice in chosen)
     if most_questions is not None and n_questions > most_questions:
         chosen = [
@@ -111,10 +112,12 @@ def _people(table: Table, person: IdColumn | None) -> frozenset[str]:
 def _choice(table: Table, index: int, guess: ColumnGuess, people: frozenset[str]) -> ColumnChoice:
     if guess.role == "id":  # another column identifies the person
         return ColumnChoice(Role.IGNORE, reason="Every row is different.")
-    wording = table.wordings[index] if index < len(table.wordings) else ""
+    wording = _wording(table, index)
     personal = personal_kind(table.header[index], wording, table.answers(index), people)
     if personal is not None:
         return ColumnChoice(Role.IGNORE, reason=personal.reason)
+    if is_number_title(table.header[index]):
+        return ColumnChoice(Role.IGNORE, reason=NUMBERS.reason)
     if rule_of(table.header[index], wording, table.answers(index)) == NEED:
         return ColumnChoice(Role.NEED, reason=WHAT_ROOMS_OFFER)
     if is_technical_in(table, index):
@@ -132,6 +135,26 @@ def _choice(table: Table, index: int, guess: ColumnGuess, people: frozenset[str]
     if guess.kind not in ("binary", "ordinal", "nominal"):
         return ColumnChoice(Role(guess.role), reason=guess.reason)
     return ColumnChoice(Role(guess.role), Kind(guess.kind), guess.levels, guess.reason)
+
+
+def _with_identity(
+    table: Table, choices: list[ColumnChoice], people: frozenset[str]
+) -> list[ColumnChoice]:
+    """Give the unused columns that say who a student is their use."""
+    kinds = {
+        k: personal_kind(table.header[k], _wording(table, k), table.answers(k), people)
+        for k, choice in enumerate(choices)
+        if choice.role is Role.IGNORE and choice.reason != MAKERS_OWN
+    }
+    found = list(choices)
+    for k, role in identity_roles(table, kinds).items():
+        if choices[k].role is Role.IGNORE:
+            found[k] = ColumnChoice(role, reason=KEPT)
+    return found
+
+
+def _wording(table: Table, index: int) -> str:
+    return table.wordings[index] if index < len(table.wordings) else ""
 
 
 def _is_free_text(table: Table, index: int) -> bool:

@@ -16,6 +16,7 @@ from engine.tabular.survey_table import ID_TITLE
 from engine.tabular.table import Table
 
 _MIN_FILLED = 0.6
+_LONGEST_TITLE = 30  # letters; a longer one that names a number is a question
 _MIN_DIFFERENT = 0.5
 _PERSON = re.compile(
     r"\b(?:student|university|uni|campus|banner|person|peoplesoft|emplid|employee)\b.{0,12}"
@@ -58,6 +59,11 @@ def find_id_column(table: Table, guessed: int | None) -> IdColumn | None:
     if response is not None:
         return IdColumn(response.index, "The file has nothing else that tells people apart.", 0)
     return None
+
+
+def is_number_title(title: str) -> bool:
+    """Return True if a title names the number of a person."""
+    return len(title) <= _LONGEST_TITLE and "?" not in title and bool(_PERSON.search(title))
 
 
 def is_id_title(title: str) -> bool:

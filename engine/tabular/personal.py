@@ -20,7 +20,49 @@ _TITLE = re.compile(
     r"prénom et nom"
     r"|nome(?: completo| e cognome)?|cognome|sobrenome|imię|nazwisko|imię i nazwisko|naam|"
     r"achternaam|voornaam|"
-    r"namn|förnamn|efternamn|navn|fornavn|etternavn|initials",
+    r"namn|förnamn|efternamn|navn|fornavn|etternavn|initials"
+    r"|(?:what )?(?:first |nick)?names? (?:do |that |would )?you (?:like to |want to )?"
+    r"(?:go by|be called|use|prefer|like|want)(?: to be called)?(?: ?\(.*\))?"
+    r"|what should we call you|preferred name.{0,40}|emergency contact(?: name)?",
+    re.IGNORECASE,
+)
+_NAME_TITLE_OF_WORDS = re.compile(
+    r"first|last|given|family|preferred|who(?: are you)?|student|resident|applicant|participant|"
+    r"person",
+    re.IGNORECASE,
+)
+_PRONOUN_TITLE = re.compile(
+    r"(?:(?:what are |please (?:give|enter|state) )?(?:your |the )?)?"
+    r"(?:personal |preferred |gender |student(?:'s)? )*pronouns?(?: ?\(.*\))?"
+    r"|(?:which|what) pronouns do you (?:use|go by|prefer)|pronomen|pronombres?|pronoms?",
+    re.IGNORECASE,
+)
+_PRONOUN_WORD = (
+    r"(?:she|he|they|xe|ze|zie|it|her|hers|him|his|them|theirs|xem|hir|zir|sie|er|elle|él|ella|il)"
+)
+_PRONOUN_CELL = re.compile(rf"{_PRONOUN_WORD}(?: ?(?:/|,|and|or) ?{_PRONOUN_WORD})+", re.IGNORECASE)
+_OWNER = (
+    r"(?:(?:your|student(?:'s)?|parent(?:'s)?|guardian(?:'s)?|emergency contact(?:'s)?|contact|"
+    r"university|school|college|campus|personal|preferred|primary|home|local|work) )*"
+)
+_E_MAIL_TITLE = re.compile(
+    rf"(?:what is )?{_OWNER}e-?mails?(?: ?(?:address|addresses|adresse|id))?(?: ?\(.*\))?"
+    r"|correo(?: electr[oó]nico)?|courriel|adresse (?:e-?)?mail",
+    re.IGNORECASE,
+)
+_PHONE_TITLE = re.compile(
+    rf"(?:what is )?{_OWNER}(?:(?:cell|mobile|tele|home) ?)*(?:phone|mobile|cell|telephone|"
+    r"telefon|handy|tel|tel[eé]fono|t[eé]l[eé]phone|portable)(?: ?(?:number|nummer|no|nr|#))?\.?"
+    r"(?: ?\(.*\))?|(?:telefon|handy)nummer",
+    re.IGNORECASE,
+)
+_SAYS_NUMBER = re.compile(r"number|nummer|\bno\b|\bnr\b|#", re.IGNORECASE)
+_PHONE_CELL = re.compile(r"\+?[\d(][\d\s().\-/]{2,24}\d")
+_PRIVATE_TITLE = re.compile(
+    rf"(?:what is )?{_OWNER}(?:date of birth|birth ?date|birth ?day|dob|geburtsdatum|"
+    r"(?:(?:mailing|permanent|street|postal|billing) )*address|anschrift|dirección|"
+    r"post ?code|zip(?: ?code)?|home ?town|social security(?: number)?|ssn|passport(?: number)?|"
+    r"instagram|snapchat|tiktok|linkedin)(?: ?\(.*\))?",
     re.IGNORECASE,
 )
 # Words beside a name that mean no person: a place of living, a subject, an origin.
@@ -40,6 +82,7 @@ _FULL_NAME = re.compile(rf"{_PART},? {_PART}(?: {_PART}){{0,4}}|{_PART}, {_PART}
 _SMALL_WORD = re.compile(r"\b(?:the|a|an|and|or|of|to|in|is|are|my|i|you|not|no|very|with)\b", re.I)
 _MIN_DIFFERENT = 0.5
 _SHARE = 0.8
+_SMALL_FILE = 5  # rows; with fewer, full names that all differ are no answers
 
 
 class Personal(NamedTuple):
@@ -52,6 +95,10 @@ NAMES = Personal("It holds names of people.")
 E_MAILS = Personal("It holds e-mails.")
 HANDLES = Personal("It holds names of accounts.")
 OTHERS = Personal("It names other people.")
+PRONOUNS = Personal("It holds pronouns of people.")
+PHONES = Personal("It holds telephone numbers.")
+NUMBERS = Personal("It holds numbers of people.")
+PRIVATE = Personal("It may identify people.")
 
 
 def personal_kind(
@@ -81,14 +128,52 @@ def personal_kind(
         hits = sum(cell in known or looks_like_person(cell) for cell in answers)
         if hits >= 0.5 * different:
             return OTHERS
-    is_title = any(_TITLE.fullmatch(text.strip(" .:?*")) for text in (title, wording) if text)
-    if is_title and not _THING.search(named):
-        return NAMES
-    is_varied = different >= max(5, 0.7 * rows)
+    by_title = _kind_by_title([text.strip(" .:?*") for text in (title, wording) if text], answers)
+    if by_title is not None and (by_title != NAMES or not _THING.search(named)):
+        return by_title
+    if sum(_PRONOUN_CELL.fullmatch(cell) is not None for cell in answers) >= enough:
+        return PRONOUNS
+    is_varied = different >= (max(5, 0.7 * rows) if rows >= _SMALL_FILE else max(2, rows))
     full = sum(_is_full_name(cell) for cell in answers)
     if is_varied and full >= enough and not _THING.search(named):
         return NAMES
     return None
+
+
+def _kind_by_title(titles: Iterable[str], answers: Mapping[str, int]) -> Personal | None:
+    """Return the reason that the titles alone give, or with a glance at the cells; else None."""
+    for title in titles:
+        if _TITLE.fullmatch(title):
+            return NAMES
+        if _PRONOUN_TITLE.fullmatch(title):
+            return PRONOUNS
+        if _E_MAIL_TITLE.fullmatch(title):
+            return E_MAILS
+        if _PHONE_TITLE.fullmatch(title) and _are_phones(title, answers):
+            return PHONES
+        if _PRIVATE_TITLE.fullmatch(title):
+            return PRIVATE
+        if _NAME_TITLE_OF_WORDS.fullmatch(title) and _are_capitalised(answers):
+            return NAMES
+    return None
+
+
+def _are_phones(title: str, answers: Mapping[str, int]) -> bool:
+    """Return True unless a title such as "Phone" heads answers in words or a short scale."""
+    if _SAYS_NUMBER.search(title):
+        return True
+    return 2 * sum(_PHONE_CELL.fullmatch(cell) is not None for cell in answers) >= len(answers)
+
+
+def _are_capitalised(answers: Mapping[str, int]) -> bool:
+    """Return True if the cells are one to five capitalised words without small words between."""
+    return all(
+        re.fullmatch(rf"{_PART}(?:,? {_PART}){{0,4}}", cell) is not None
+        and not cell[0].islower()
+        and not _SMALL_WORD.search(cell)
+        and not _THING.search(cell)
+        for cell in answers
+    )
 
 
 def is_e_mail(cell: str) -> bool:

@@ -21,6 +21,7 @@ from engine.tabular.columns import (
     wording_of,
 )
 from engine.tabular.facts import made_dates_in
+from engine.tabular.identity import IDENTITY
 from engine.tabular.problems import Problem, Severity
 from engine.tabular.table import Table
 from engine.tabular.words import counted
@@ -129,6 +130,11 @@ class Preview:
         """Return the number of columns per role."""
         counts = Counter(column.choice.role.value for column in self.columns)
         return {role.value: counts[role.value] for role in Role}
+
+    @property
+    def n_identity(self) -> int:
+        """Return the number of columns of names, pronouns and e-mails."""
+        return sum(column.choice.role in IDENTITY for column in self.columns)
 
 
 _MEMO_LIMIT = 4_000  # previews of a column under different choices that are cached per file

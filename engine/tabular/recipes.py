@@ -22,11 +22,14 @@ from engine.tabular.choices import (
 from engine.tabular.facts import several_in
 from engine.tabular.guesses import MAKERS_OWN, guess_choices
 from engine.tabular.numerals import Groups
+from engine.tabular.personal import E_MAILS, NAMES
 from engine.tabular.survey_table import is_blank
 from engine.tabular.table import Table
 from engine.tabular.text import fold_title
 from engine.tabular.words import counted, listed
 
+# Reasons of recipes that were made before names and e-mails had a use.
+_LEFT_OUT_EARLIER = frozenset({NAMES.reason, E_MAILS.reason})
 _SAME_SHARE = 0.6  # share of the columns that must match for a form to count as the same
 
 
@@ -103,6 +106,8 @@ def apply_recipe(table: Table, content: Mapping[str, Any]) -> Choices:
 def _with_column(table: Table, choices: Choices, index: int, column: Mapping[str, Any]) -> Choices:
     told = column_from_json(dict(column))
     columns = list(choices.columns)
+    if told.role is Role.IGNORE and told.reason in _LEFT_OUT_EARLIER:
+        told = replace(columns[index], name=told.name)
     columns[index] = replace(told, part=None)
     meanings = {**choices.meanings, index: dict(column.get("meanings", {}))}
     choices = replace(choices, columns=tuple(columns), meanings=meanings)

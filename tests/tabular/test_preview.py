@@ -50,7 +50,7 @@ def press(
 def test_it_guesses_roles_kinds_and_order() -> None:
     choices = guess_choices(make_table())
     roles = [column.role for column in choices.columns]
-    assert roles == [Role.ID, *[Role.QUESTION] * 3, Role.CONSTRAINT, Role.IGNORE]
+    assert roles == [Role.ID, *[Role.QUESTION] * 3, Role.CONSTRAINT, Role.EMAIL]
     assert choices.columns[1].levels == BEDTIMES
     assert [c.kind for c in choices.columns[1:4]] == [Kind.ORDINAL, Kind.BINARY, Kind.ORDINAL]
 
@@ -78,7 +78,7 @@ def test_a_good_table_can_be_imported() -> None:
     preview = preview_of(make_table())
     assert preview.can_import
     counts = {role: count for role, count in preview.role_counts.items() if count}
-    assert counts == {"id": 1, "question": 3, "constraint": 1, "ignore": 1}
+    assert counts == {"id": 1, "question": 3, "constraint": 1, "email": 1}
 
 
 def test_a_file_with_many_repeated_ids_still_has_its_id_column() -> None:

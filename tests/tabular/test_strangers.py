@@ -206,7 +206,7 @@ def langs_mixed(data: bytes) -> None:
 
 def first_name_nan(data: bytes) -> None:
     found = reviewed(data)
-    assert column_of(found.preview, "First name").choice.role is Role.IGNORE
+    assert column_of(found.preview, "First name").choice.role is Role.NAME
     assert found.preview.can_import
 
 
@@ -220,7 +220,7 @@ def answer_minus_other(data: bytes) -> None:
 
 def names(data: bytes) -> None:
     found = reviewed(data)
-    assert column_of(found.preview, "Name").choice.role is Role.IGNORE
+    assert column_of(found.preview, "Name").choice.role is Role.NAME
     assert column_of(found.preview, "Roommate request").choice.role is Role.IGNORE
 
 

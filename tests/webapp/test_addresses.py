@@ -85,6 +85,7 @@ EVERYBODY = {
     "housing:placement", "housing:scenarios", "housing:history", "surveys:list",
     "surveys:questionnaire", "reports:checks", "reports:report", "demonstration:state",
     "demonstration:step", "demonstration:close", "demonstration:show",
+    "students:student", "students:hide-names",
 }  # fmt: skip
 STAFF = {
     "surveys:new", "surveys:settings", "surveys:open", "surveys:close", "surveys:preview",
@@ -124,11 +125,12 @@ STAFF = {
     "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
     "letters:ask", "letters:placement", "letters:placement-act", "letters:placement-file",
     "reports:check-start", "reports:report-file", "reports:rosters", "reports:roster-file",
-    "reports:roster-remove", "demonstration:retry",
+    "reports:roster-remove", "demonstration:retry", "students:note",
 }  # fmt: skip
 ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
-    "accounts:rename-organisation", "identity:providers", "identity:provider-new",
+    "accounts:rename-organisation", "accounts:change-names", "identity:providers",
+    "identity:provider-new",
     "identity:provider", "identity:provider-remove", "identity:duty",
     "identity:remove-second-factor", "cohorts:purge", "matching:model-delete",
     "matching:proposal-delete", "housing:buildings-remove", "housing:placement-publish",
@@ -293,6 +295,7 @@ def urls(
         "housing:draft": {"uuid": placement.pk, "draft_id": late.pk},
         "jobs": {"uuid": proposal.job_id},
         "surveys:bounces-undo": {"uuid": asked.pk, "moment": 1},
+        "students": {"uuid": cohort.pk, "number": cohort.students.all()[0].number},
         "letters": {"uuid": letter.pk},
         "letters:ask": {"uuid": cohort.pk},
         "letters:placement": {"uuid": placement.pk},

@@ -20,6 +20,14 @@ def new_sign_in_code() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(12))
 
 
+class NamesFor(models.TextChoices):
+    """People who see the names, numbers and e-mails of students."""
+
+    STAFF = "staff", "Staff and administrators"
+    ADMINISTRATORS = "administrators", "Administrators only"
+    NOBODY = "nobody", "Nobody: students appear as S-1042"
+
+
 class Organisation(models.Model):
     """A university or lab, which owns its objects; no other organisation sees them."""
 
@@ -33,6 +41,10 @@ class Organisation(models.Model):
     sign_in_code = models.CharField(
         max_length=16, unique=True, default=new_sign_in_code, editable=False
     )
+    # Staff who see students by name; viewers never do.
+    names_for = models.CharField(max_length=16, choices=NamesFor.choices, default=NamesFor.STAFF)
+    # Last number on screen that a student got: S-1042 is one student of the organisation.
+    last_student_number = models.PositiveIntegerField(default=1000, editable=False)
     # Bytes of its files: the last count plus later additions. See webapp/files/quota.py.
     stored_bytes = models.BigIntegerField(default=0, editable=False)
     stored_at = models.DateTimeField(null=True, editable=False)

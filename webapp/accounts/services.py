@@ -10,7 +10,7 @@ from axes.utils import reset as axes_reset
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 
-from webapp.accounts.models import Organisation, Role, User
+from webapp.accounts.models import NamesFor, Organisation, Role, User
 from webapp.accounts.names import sign_in_key
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
@@ -80,6 +80,17 @@ def organisation_rename(
         organisation.time_zone = time_zone
     _name(organisation, name, department)
     audit(by, "renamed", organisation, before=before, department=organisation.department)
+
+
+@transaction.atomic
+def organisation_set_names(*, by: User, names_for: str) -> None:
+    """Choose who sees the names of students in the administrator's organisation."""
+    organisation = Organisation.objects.get(pk=_organisation_of(by).pk)
+    if names_for not in NamesFor.values:
+        raise AccountError("Choose staff and administrators, administrators only, or nobody.")
+    before, organisation.names_for = organisation.names_for, names_for
+    organisation.save(update_fields=["names_for"])
+    audit(by, "changed who sees names", organisation, before=before, after=names_for)
 
 
 @transaction.atomic

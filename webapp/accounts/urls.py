@@ -12,6 +12,7 @@ urlpatterns = [
     path("password/", views.PasswordView.as_view(), name="password"),
     path("settings/", views.settings, name="settings"),
     path("people/", views.people, name="people"),
+    path("organisation/names/", views.change_names, name="change-names"),
     path("organisation/rename/", views.rename_organisation, name="rename-organisation"),
     path("people/<int:pk>/role/", views.change_role, name="change-role"),
     path("people/<int:pk>/active/", views.change_active, name="change-active"),

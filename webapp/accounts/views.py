@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from webapp.accounts import guesses, services
 from webapp.accounts.forms import NewUserForm, RoleForm, SettingsForm, SignInForm
 from webapp.accounts.guesses import organisation_of_browser
-from webapp.accounts.models import Role, User
+from webapp.accounts.models import NamesFor, Organisation, Role, User
 from webapp.accounts.requests import SignedInRequest
 from webapp.accounts.selectors import (
     only_organisation,
@@ -43,6 +43,7 @@ RIGHTS = (
     ("Look at everything but names, requests and logs", 0),
     ("Import, learn, place, propose and decide", 1),
     ("See requests, take files, write letters", 1),
+    ("See students by name, unless set otherwise", 1),
     ("Read the audit log", 1),
     ("Publish rooms and send letters", 2),
     ("Purge cohorts, remove models and placements", 2),
@@ -174,6 +175,8 @@ def _people_page(request: SignedInRequest, form: NewUserForm, **fresh: object) -
         "zones": sorted(available_timezones()),
         "rights": RIGHTS,
         "ranks": range(len(Role)),
+        "names_choices": NamesFor.choices,
+        "names_for": NamesFor(Organisation.objects.get(pk=request.user.organisation_id).names_for),
         "acts": lines_of(request.user)[:SHOWN_ACTS],
         **fresh,
     }
@@ -192,6 +195,20 @@ def rename_organisation(request: SignedInRequest) -> HttpResponse:
         request,
         lambda: services.organisation_rename(by=request.user, **fields),
         "The organisation was changed.",
+    )
+    return redirect("accounts:people")
+
+
+@require_POST
+@administrator_required
+def change_names(request: SignedInRequest) -> HttpResponse:
+    """Choose who sees the names of students."""
+    names_for = request.POST.get("names_for", "")
+    attempt(
+        request,
+        lambda: services.organisation_set_names(by=request.user, names_for=names_for),
+        "The setting was saved.",
+        icon="check",
     )
     return redirect("accounts:people")
 

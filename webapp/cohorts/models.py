@@ -12,11 +12,12 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-from webapp.common.encryption import SealedJSONField
+from webapp.common.encryption import SealedJSONField, SealedKeyField, SealedTextField
 from webapp.common.models import OrganisationOwned
 
 MAX_ID = 1000  # letters of a student's own id
-FIRST_NUMBER = 1001
+MAX_NAME = 200
+MAX_PRONOUNS = 60
 
 
 class PairsOrigin(models.TextChoices):
@@ -188,19 +189,23 @@ class PastRoom(models.Model):
 
 
 class Student(models.Model):
-    """One student. ``number`` is shown on screen (S-1001); ``original_id`` only in an export.
+    """One student. ``number`` is shown on screen (S-1001) and unique within the organisation.
 
-    ``email`` and ``name`` are stored only if staff chose a column for them: to match people of
-    other files. They are never shown beside answers.
+    ``original_id`` is the number or e-mail that a file identifies the student by. It, the names,
+    the pronouns and the e-mail are encrypted where a key is set, and shown as
+    :mod:`webapp.cohorts.naming` says. Halves of a cohort hold the same students, with their
+    numbers.
     """
 
     HEAVY = ("answers", "attributes")
 
     cohort = models.ForeignKey(Cohort, on_delete=models.CASCADE, related_name="students")
     number = models.PositiveIntegerField()
-    original_id = models.CharField(max_length=MAX_ID)
-    email = models.CharField(max_length=254, blank=True)
-    name = models.CharField(max_length=200, blank=True)
+    original_id = SealedKeyField(max_length=MAX_ID)
+    email = SealedTextField(max_length=254, blank=True)
+    name = SealedTextField(max_length=MAX_NAME, blank=True)
+    preferred = SealedTextField(max_length=MAX_NAME, blank=True)
+    pronouns = SealedTextField(max_length=MAX_PRONOUNS, blank=True)
     answers = SealedJSONField()
     attributes = models.JSONField(default=dict)
     past_room = models.ForeignKey(

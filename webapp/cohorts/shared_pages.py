@@ -6,19 +6,15 @@ from typing import Any
 from django.urls import reverse
 
 from webapp.accounts.models import User
-from webapp.audit.services import audit
 from webapp.cohorts import demonstration
-from webapp.cohorts.models import Cohort, Student
+from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import (
     cohort_listing,
     open_drafts,
-    students_by_number,
-    students_by_original_id,
 )
 from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
-from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 
 HOME_COHORTS = 5
@@ -84,21 +80,8 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
 
 
 def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
-    """Find cohorts by name and students by the id on screen; for staff, by the original id too."""
+    """Find cohorts by name."""
     for cohort in light(owned_by(Cohort, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("cohorts:cohort", args=[cohort.pk])
         detail = f"Cohort of {counted(cohort.n_students, 'student')}"
         yield hooks.SearchHit(cohort.name, detail, address, "users")
-    for student in students_by_original_id(user, query)[:MAX_HITS]:
-        audit(user, "looked up ids", student.cohort, students=[student.label])
-        yield _hit(student, f"Found by the original id, student of {student.cohort.name}")
-    number = whole_number(digits_of(query))
-    if number is not None:
-        for student in students_by_number(user, number)[:MAX_HITS]:
-            yield _hit(student, f"Student of {student.cohort.name}")
-
-
-def _hit(student: Student, detail: str) -> hooks.SearchHit:
-    address = reverse("cohorts:cohort", args=[student.cohort_id])
-    found = f"{address}?tab=students&q={student.label}"
-    return hooks.SearchHit(student.label, detail, found, "user")

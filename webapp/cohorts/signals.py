@@ -8,6 +8,7 @@ from django.dispatch import Signal, receiver
 
 from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.naming import forget_directories
 from webapp.cohorts.selectors.surveys import forget_surveys
 from webapp.files import store
 
@@ -23,8 +24,9 @@ students_leaving = Signal()
 
 @receiver(post_delete, sender=Cohort)
 def forget_answers(**kwargs: Any) -> None:
-    """Delete cached answers when a cohort is removed."""
+    """Delete cached answers and names when a cohort is removed."""
     transaction.on_commit(forget_surveys)
+    transaction.on_commit(forget_directories)
 
 
 @receiver(post_delete, sender=Draft)

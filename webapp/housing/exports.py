@@ -12,15 +12,22 @@ from typing import Any
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.naming import may_see_names, shown_names
 from webapp.common.listing import light
 from webapp.common.tables_out import Verbatim, table_file
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement
 from webapp.housing.selectors.changes import ChangedPlace
 
+# Columns that say who a student is, for those who see names.
+IDENTITY = ("name", "preferred", "pronouns", "email")
 COLUMNS: dict[str, tuple[str, Callable[[Place], Any]]] = {
     "id": ("Student ID", lambda p: p.student.original_id),
     "on_screen": ("On screen", lambda p: p.label),
+    "name": ("Name", lambda p: p.student.name),
+    "preferred": ("Preferred Name", lambda p: p.student.preferred),
+    "pronouns": ("Pronouns", lambda p: p.student.pronouns),
+    "email": ("Email", lambda p: p.student.email),
     "hall": ("Building", lambda p: p.room.hall if p.room else ""),
     "floor": ("Floor", lambda p: p.room.floor if p.room else ""),
     "room": ("Room", lambda p: p.room.name if p.room else ""),
@@ -42,6 +49,15 @@ SHAPES = {
 }
 
 
+def check_may_name(user: User, columns: Iterable[str]) -> None:
+    """Raise HousingError if columns hold names, and the person does not see names."""
+    if any(name in IDENTITY for name in columns) and not may_see_names(user):
+        raise HousingError(
+            "Your organisation does not show names to your role. Leave out the columns of names, "
+            "pronouns and e-mails."
+        )
+
+
 def checked_columns(chosen: Sequence[str]) -> list[str]:
     """Return the chosen columns. Raise HousingError for an unknown column."""
     unknown = [name for name in chosen if name not in COLUMNS]
@@ -55,6 +71,7 @@ def roster_export(
 ) -> tuple[bytes, str]:
     """Return a roster by person and its content type, and write the audit line."""
     names = checked_columns(columns)
+    check_may_name(user, names)
     places = light(placement.places.filter(has_left=False), "student", "room")
     rows = roster_rows([(name, COLUMNS[name][0]) for name in names], places, exact=exact)
     return _file(user, placement, "Roster", rows, file_format, exact)
@@ -110,11 +127,13 @@ def moves_export(
 ) -> tuple[bytes, str]:
     """Return the moves of a late change with reasons, and write the audit line."""
     original = dict(placement.cohort.students.values_list("number", "original_id"))
-    header = ["Student ID", "On screen", "Before", "After", "Why", "Own score changes by"]
+    names = shown_names(user, placement.cohort)
+    header = ["Student ID", "On screen", "Name", "Before", "After", "Why", "Own score changes by"]
     lines = [
         [
             original[row.number],
             row.label,
+            names.name(row.number),
             row.before.label if row.before else "",
             row.after.label if row.after else "",
             row.reason,

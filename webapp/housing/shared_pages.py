@@ -11,7 +11,6 @@ from webapp.cohorts.models import Cohort
 from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
-from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.housing import demonstration
 from webapp.housing.models import AcceptedRoom, BuildingList, Place, Placement, Room
@@ -167,26 +166,13 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
 
 
 def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
-    """Find building lists, placements and rooms by name, and students in rooms by their id."""
+    """Find building lists, placements and rooms by name."""
     for buildings in owned_by(BuildingList, user).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("housing:buildings", args=[buildings.pk])
         yield hooks.SearchHit(buildings.name, "Building list", address, "building-2")
     for placement in light(owned_by(Placement, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("housing:placement", args=[placement.pk])
         yield hooks.SearchHit(placement.name, "Placement", address, "bed-double")
-    number = whole_number(digits_of(query))
-    if number is not None:
-        places = Place.objects.filter(placement__in=owned_by(Placement, user), number=number)
-        housed = light(places.filter(room__isnull=False), "placement", "room")
-        for place in housed[:MAX_HITS]:
-            address = reverse("housing:placement", args=[place.placement_id])
-            yield hooks.SearchHit(
-                f"{place.label} in {place.room}",
-                f"Room of {place.placement.name}",
-                f"{address}?q={place.label}&room={place.room_id}",
-                "bed-double",
-            )
-        return
     rooms = Room.objects.filter(buildings__in=owned_by(BuildingList, user), name__iexact=query)
     for room in rooms.select_related("buildings")[:MAX_HITS]:
         address = reverse("housing:buildings", args=[room.buildings_id])

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.cohorts.naming import shown_names
 from webapp.common.tables_out import XLSX, as_xlsx, table_file
-from webapp.housing.exports import COLUMNS, roster_rows
+from webapp.housing.exports import COLUMNS, check_may_name, roster_rows
 from webapp.housing.models import Placement
 from webapp.reports.models import RosterShape
 from webapp.reports.selectors import HallReport
@@ -19,6 +20,7 @@ def report_export(
     *, user: User, placement: Placement, halls: Sequence[HallReport]
 ) -> tuple[bytes, str]:
     """Return the report by hall as XLSX with its content type, and write the audit line."""
+    names = shown_names(user, placement.cohort)
     sums = [
         (h.name, h.n_rooms, h.n_beds, h.n_taken, h.n_free, h.n_closed, _rounded(h.mean),
          h.n_asked, h.n_honoured)
@@ -33,7 +35,7 @@ def report_export(
             card.room.get_state_display(),
             card.free,
             _rounded(card.score),
-            ", ".join(person.label for person in card.people),
+            ", ".join(names.text(person.number) for person in card.people),
         )
         for hall in halls
         for card in hall.cards
@@ -52,6 +54,7 @@ def shaped_roster(
 ) -> tuple[bytes, str]:
     """Return a roster by student in a stored shape with its content type; write the audit line."""
     columns = [(key, heading) for key, heading in shape.columns if key in COLUMNS]
+    check_may_name(user, [key for key, _ in columns])
     places = placement.places.filter(has_left=False).select_related("student", "room")
     rows = roster_rows(columns, places, exact=shape.is_exact)
     data, kind = table_file(shape.name, rows, file_format)

@@ -17,6 +17,7 @@ from webapp.api.endpoints import (
     roommates,
     rooms,
     segmenters,
+    students,
     versions,
     webhooks,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "roommates",
     "rooms",
     "segmenters",
+    "students",
     "versions",
     "webhooks",
 ]

@@ -8,11 +8,12 @@ from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import housing as shapes
 from webapp.api.shapes.base import Event, Page, Paging, Sentence
+from webapp.cohorts.naming import shown_names
 from webapp.common.listing import light
 from webapp.common.selectors import get_or_404
 from webapp.housing.errors import HousingError
 from webapp.housing.forms import read_students
-from webapp.housing.models import Placement, PlacementEvent
+from webapp.housing.models import Place, Placement, PlacementEvent
 from webapp.housing.selectors.placements import find_place
 from webapp.housing.services import decisions
 from webapp.housing.services.drafts import draft_add
@@ -36,7 +37,15 @@ def list_places(request: Request, placement_id: UUID) -> Page[shapes.StudentPlac
         places = places.filter(room=int(query.room)) if query.room.isdecimal() else places.none()
     if query.without_room == "yes":
         places = places.filter(room__isnull=True, has_left=False)
-    return page_of(request, places, shapes.StudentPlace)
+    names = shown_names(request.user, found.cohort)
+
+    def named(rows: list[Place]) -> list[shapes.StudentPlace]:
+        answers = [shapes.StudentPlace.of(place) for place in rows]
+        for answer, place in zip(answers, rows, strict=True):
+            answer.full_name = names.name(place.number) or None
+        return answers
+
+    return page_of(request, places, shapes.StudentPlace, prepare=named)
 
 
 @endpoint(

@@ -53,13 +53,26 @@ def find_placement(request: Request, key: UUID) -> "CountedPlacement":
 
 
 def _answer(request: Request, placement: Placement) -> shapes.Placement:
-    return shapes.Placement.of(find_placement(request, placement.pk))
+    return _seen(request, find_placement(request, placement.pk))
+
+
+def _seen(request: Request, row: "CountedPlacement") -> shapes.Placement:
+    """Return a placement as the person may see it: viewers see no requests."""
+    answer = shapes.Placement.of(row)
+    if not request.user.is_staff_member:
+        answer.left_out, answer.clashes = [], []
+        answer.figures.pop("conflicts", None)
+    return answer
 
 
 @endpoint("GET", "/placements", tag=TAG, summary="List placements", query=Paging)
 def list_placements(request: Request) -> Page[shapes.Placement]:
     """Return the organisation's placements, last changed first."""
-    return page_of(request, _counted(request), shapes.Placement)
+
+    def seen(rows: list[Any]) -> list[shapes.Placement]:
+        return [_seen(request, row) for row in rows]
+
+    return page_of(request, _counted(request), shapes.Placement, prepare=seen)
 
 
 @endpoint(
@@ -91,7 +104,7 @@ def create_placement(request: Request) -> shapes.Placement:
 @endpoint("GET", "/placements/{placement_id}", tag=TAG, summary="Look at a placement")
 def get_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     """Return one placement with its figures and its clashing rules."""
-    return shapes.Placement.of(find_placement(request, placement_id))
+    return _seen(request, find_placement(request, placement_id))
 
 
 @endpoint(

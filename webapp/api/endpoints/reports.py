@@ -47,7 +47,11 @@ def start_checks(request: Request, placement_id: UUID) -> shapes.Check:
 @endpoint("GET", "/placements/{placement_id}/report", tag=TAG, summary="Look at the report by hall")
 def get_report(request: Request, placement_id: UUID) -> shapes.Report:
     """Return every hall with its sums; /rooms returns the residents of each room."""
-    return shapes.Report.of(_halls(request, placement_id)[1])
+    report = shapes.Report.of(_halls(request, placement_id)[1])
+    if not request.user.is_staff_member:
+        for hall in report.halls:
+            hall.asked = hall.honoured = None
+    return report
 
 
 @endpoint(

@@ -4,15 +4,17 @@ from uuid import UUID
 
 from webapp.api.dispatch import read_query
 from webapp.api.endpoints.placements import TAG, find_placement
+from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import rooms as shapes
 from webapp.api.shapes.base import Page, Paging
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.naming import shown_names
 from webapp.common.selectors import get_or_404, get_owned_or_404
 from webapp.housing.forms import read_students
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.choices import choices_of
-from webapp.housing.selectors.filters import RoomFilter, matching_cards
+from webapp.housing.selectors.filters import MISSED, RoomFilter, matching_cards
 from webapp.housing.selectors.offers import beds_for
 from webapp.housing.selectors.outcomes import low_score, moved_from, outcome, side_by_side
 from webapp.housing.selectors.placements import PlacementRooms, unplaced_reasons
@@ -32,10 +34,14 @@ def list_placed_rooms(request: Request, placement_id: UUID) -> Page[shapes.Place
     found = find_placement(request, placement_id)
     query = read_query(request, shapes.PlacedRoomQuery)
     wanted = RoomFilter.of({**query.model_dump(exclude={"limit", "offset"})})
+    if query.look == MISSED and not request.user.is_staff_member:
+        raise Problem(403, "Only staff see which requests are honoured.")
     cards = matching_cards(PlacementRooms(found), wanted)
+    names = shown_names(request.user, found.cohort)
     return Page[shapes.PlacedRoom](
         items=[
-            shapes.PlacedRoom.of(card) for card in cards[query.offset : query.offset + query.limit]
+            shapes.PlacedRoom.of(card, names, with_requests=request.user.is_staff_member)
+            for card in cards[query.offset : query.offset + query.limit]
         ],
         total=len(cards),
         limit=query.limit,

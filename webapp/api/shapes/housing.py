@@ -323,6 +323,7 @@ class StudentPlace(Answer):
     score: float | None = Field(description="mean of the pairs with the roommates; null alone")
     is_locked: bool
     has_left: bool
+    full_name: str | None = Field(None, description="null for those who do not see names")
 
     @classmethod
     def of(cls, place: Place) -> "StudentPlace":

@@ -47,8 +47,10 @@ class Hall(Answer):
     free: int = Field(validation_alias="n_free")
     closed: int = Field(validation_alias="n_closed", description="beds that are kept or offline")
     mean: float | None = Field(description="mean score of who lives with somebody")
-    asked: int = Field(validation_alias="n_asked", description="people who asked for somebody")
-    honoured: int = Field(validation_alias="n_honoured")
+    asked: int | None = Field(
+        validation_alias="n_asked", description="people who asked for somebody; null for viewers"
+    )
+    honoured: int | None = Field(validation_alias="n_honoured", description="null for viewers")
 
 
 class Report(Answer):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from webapp.api.shapes.base import Answer, Key, Paging, Time
 from webapp.api.shapes.housing import Rules, State
+from webapp.cohorts.naming import ShownNames
 from webapp.housing.models import Placement as PlacementRow
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.choices import Choices as FoundChoices
@@ -22,7 +23,10 @@ class Resident(Answer):
     score: float | None = Field(description="mean of the pairs with the roommates; null alone")
     doubt: float | None = Field(description="roommates about as likely, as a share")
     is_locked: bool
-    is_honoured: bool = Field(description="lives with somebody whom they asked for")
+    is_honoured: bool | None = Field(
+        description="lives with somebody whom they asked for; null for viewers"
+    )
+    name: str | None = Field(None, description="null for those who do not see names")
 
 
 class PlacedRoom(Answer):
@@ -37,16 +41,23 @@ class PlacedRoom(Answer):
     state: State
     score: float | None
     doubt: float | None
-    asked: int = Field(description="people in it who asked for somebody")
-    honoured: int = Field(description="of these, people who live with one whom they asked for")
+    asked: int | None = Field(description="people in it who asked for somebody; null for viewers")
+    honoured: int | None = Field(
+        description="of these, people who live with one whom they asked for; null for viewers"
+    )
     is_accepted: bool
     is_locked: bool
     people: list[Resident]
 
     @classmethod
-    def of(cls, card: RoomCard) -> "PlacedRoom":
-        """Return the answer for the card of a room."""
+    def of(cls, card: RoomCard, names: ShownNames, *, with_requests: bool) -> "PlacedRoom":
+        """Return the answer for the card of a room, as one person may see it."""
         room = card.room
+        people = [Resident.model_validate(person) for person in card.people]
+        for person, one in zip(people, card.people, strict=True):
+            person.name = names.name(one.number) or None
+            if not with_requests:
+                person.is_honoured = None
         return cls(
             room=room.pk,
             hall=room.hall,
@@ -57,11 +68,11 @@ class PlacedRoom(Answer):
             state=room.state,
             score=card.score,
             doubt=card.doubt,
-            asked=card.n_asked,
-            honoured=card.n_honoured,
+            asked=card.n_asked if with_requests else None,
+            honoured=card.n_honoured if with_requests else None,
             is_accepted=card.is_accepted,
             is_locked=card.is_locked,
-            people=[Resident.model_validate(person) for person in card.people],
+            people=people,
         )
 
 

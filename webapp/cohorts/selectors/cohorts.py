@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
+from webapp.cohorts.naming import Search
 from webapp.cohorts.selectors.surveys import cohort_survey, rule_value_counts
 from webapp.common.formats import counted
 from webapp.common.hooks import cohort_progress
@@ -156,14 +157,20 @@ def constraint_groups(cohort: Cohort) -> list[tuple[str, list[tuple[str, int]]]]
     return [(name, sorted(Counter(values).items())) for name, values in columns.items()]
 
 
-def find_students(cohort: Cohort, query: str, *, originals: bool = False) -> QuerySet[Student]:
+def find_students(
+    cohort: Cohort, query: str, *, originals: bool = False, by_name: bool = False
+) -> QuerySet[Student]:
     """Return the students whose number on screen contains the digits of the query.
 
-    With ``originals``, also the student whose original id is the whole query. The caller then shows
-    original ids, and must audit that.
+    With ``by_name``, also those whom the query names. With ``originals``, also the student whose
+    original id is the whole query. The caller then shows original ids, and must audit that.
     """
     if not query:
         return cohort.students.all()
+    if by_name:
+        named = Search(query).find(cohort, by_name=True)
+        if named:
+            return cohort.students.filter(number__in=[one.number for one in named])
     digits = digits_of(query)
     is_meant = Q(number__contains=digits) if digits else Q(pk__in=())
     if originals:
@@ -171,35 +178,20 @@ def find_students(cohort: Cohort, query: str, *, originals: bool = False) -> Que
     return cohort.students.filter(is_meant)
 
 
-def past_pairs(cohort: Cohort, query: str = "", *, originals: bool = False) -> QuerySet[PastPair]:
+def past_pairs(
+    cohort: Cohort, query: str = "", *, originals: bool = False, by_name: bool = False
+) -> QuerySet[PastPair]:
     """Return past pairs, limited to those with a student from :func:`find_students`."""
     pairs = cohort.past_pairs.select_related("first", "second")
     if not query:
         return pairs
-    found = find_students(cohort, query, originals=originals).order_by()
+    found = find_students(cohort, query, originals=originals, by_name=by_name).order_by()
     return pairs.filter(Q(first__in=found) | Q(second__in=found))
 
 
 def is_original_id(cohort: Cohort, text: str) -> bool:
     """Return True if a student was imported with this id; generated ids do not count."""
     return not cohort.ids_made and cohort.students.filter(original_id=text).exists()
-
-
-def students_by_number(user: User, number: int) -> QuerySet[Student]:
-    """Return the students of the organisation with this number on screen."""
-    return _students_of(user).filter(number=number)
-
-
-def students_by_original_id(user: User, original_id: str) -> QuerySet[Student]:
-    """Return the organisation's students imported with this id; none for a viewer."""
-    if not user.is_staff_member:
-        return Student.objects.none()
-    return _students_of(user).filter(original_id=original_id, cohort__ids_made=False)
-
-
-def _students_of(user: User) -> QuerySet[Student]:
-    students = Student.objects.filter(cohort__in=owned_by(Cohort, user))
-    return light(students, "cohort")
 
 
 def answers_in_words(cohort: Cohort, student: Student) -> list[tuple[str, str]]:

@@ -14,7 +14,6 @@ from engine.tabular.preview import Preview
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import (
-    FIRST_NUMBER,
     Cohort,
     Draft,
     PairsOrigin,
@@ -29,6 +28,7 @@ from webapp.cohorts.services.drafts import (
     pairs_preview,
     recipe_keep,
 )
+from webapp.cohorts.services.numbers import numbers_take
 from webapp.cohorts.signals import cohort_purging
 from webapp.common.errors import Refusal
 
@@ -106,15 +106,18 @@ def _create_cohort(user: User, draft: Draft, preview: Preview, name: str) -> Coh
 
 
 def _students(cohort: Cohort, answers: TableAnswers) -> list[Student]:
-    labels = [f"S-{FIRST_NUMBER + k}" for k in range(answers.n_people)]
+    first = numbers_take(cohort.organisation, answers.n_people)
+    labels = [f"S-{first + k}" for k in range(answers.n_people)]
     originals = answers.ids or labels
     return [
         Student(
             cohort=cohort,
-            number=FIRST_NUMBER + k,
+            number=first + k,
             original_id=originals[k],
-            email=answers.emails[k][:254],
-            name=answers.names[k][:200],
+            email=answers.emails[k],
+            name=answers.names[k],
+            preferred=answers.preferred[k],
+            pronouns=answers.pronouns[k],
             answers=[codes[k] for codes in answers.codes],
             attributes={name: values[k] for name, values in answers.rules.items()},
         )
@@ -183,6 +186,8 @@ def _create_half(
             original_id=student.original_id,
             email=student.email,
             name=student.name,
+            preferred=student.preferred,
+            pronouns=student.pronouns,
             answers=student.answers,
             attributes=student.attributes,
         )

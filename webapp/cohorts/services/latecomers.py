@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import F
 from django.utils import timezone
 
 from engine.tabular.table import NOT_TEXT
@@ -22,8 +22,9 @@ from webapp.cohorts.late_files import (
     read_late,
     unknown_answer,
 )
-from webapp.cohorts.models import FIRST_NUMBER, MAX_ID, Cohort, LateArrivals, Student
+from webapp.cohorts.models import MAX_ID, Cohort, LateArrivals, Student
 from webapp.cohorts.services.cohorts import CohortError
+from webapp.cohorts.services.numbers import numbers_take
 from webapp.cohorts.signals import late_undo_starting, students_added, students_leaving
 from webapp.cohorts.student_files import (
     IGNORE,
@@ -122,7 +123,7 @@ def latecomers_add(
     taken = {
         text.strip().casefold() for text in cohort.students.values_list("original_id", flat=True)
     }
-    first = _last_number(cohort) + 1
+    first = numbers_take(cohort.organisation, len(rows))
     made = []
     for k, row in enumerate(rows):
         where = f"Row {row_numbers[k]}" if row_numbers else "This student"
@@ -146,12 +147,6 @@ def latecomers_add(
     names = [question["name"] for question in cohort.questions]
     blank = [name for k, name in enumerate(names) if all(s.answers[k] < 0 for s in made)]
     return Latecomers(arrivals, tuple(s.number for s in made), tuple(blank), tuple(unused))
-
-
-def _last_number(cohort: Cohort) -> int:
-    """Return the highest number that a student of the cohort has or had."""
-    now = cohort.students.aggregate(last=Max("number"))["last"] or FIRST_NUMBER - 1
-    return max(now, cohort.late_arrivals.aggregate(last=Max("last_number"))["last"] or 0)
 
 
 def latecomers_brought(arrivals: LateArrivals, brought: Mapping[str, Sequence[int]]) -> None:
@@ -226,8 +221,8 @@ def _student(
         cohort=cohort,
         number=number,
         original_id=original,
-        email=row.get(EMAIL, "").strip()[:254],
-        name=row.get(NAME, "").strip()[:200],
+        email=row.get(EMAIL, "").strip(),
+        name=row.get(NAME, "").strip(),
         answers=[_code(q, row.get(q["name"], ""), where) for q in cohort.questions],
         attributes={name: row.get(name, "").strip() for name in cohort.constraints},
     )

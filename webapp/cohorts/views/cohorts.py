@@ -11,6 +11,7 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.late_arrivals import late_additions
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.naming import are_hidden, may_see_names
 from webapp.cohorts.selectors.cohorts import (
     cohort_listing,
     constraint_groups,
@@ -61,6 +62,7 @@ def cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
     tab = tab if tab in TABS else "questions"
     query = request.GET.get("q", "").strip()[:100]
     originals = tab != "questions" and _asks_for_originals(request, found, query)
+    by = {"originals": originals, "by_name": may_see_names(request.user)}
     context: dict[str, Any] = {
         "cohort": found,
         "tab": tab,
@@ -80,9 +82,9 @@ def cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
     if tab == "questions":
         context["questions"] = question_summaries(found)
     elif tab == "students":
-        context["page"] = _page(request, find_students(found, query, originals=originals))
+        context["page"] = _page(request, find_students(found, query, **by))
     else:
-        context["page"] = _page(request, past_pairs(found, query, originals=originals))
+        context["page"] = _page(request, past_pairs(found, query, **by))
     if originals:
         audit(request.user, "looked up ids", found, **_what_is_shown(context))
     return render(request, "cohorts/cohort.html", context)
@@ -102,9 +104,9 @@ def _page(request: SignedInRequest, rows: Any) -> Any:
 
 
 def _asks_for_originals(request: SignedInRequest, cohort: Cohort, query: str) -> bool:
-    """Return True if staff ask for original ids, or search by one; viewers never see them."""
+    """Return True if somebody who sees names asks for original ids, or searches by one."""
     is_asking = bool(request.GET.get("originals")) or is_original_id(cohort, query)
-    return request.user.is_staff_member and is_asking
+    return is_asking and may_see_names(request.user) and not are_hidden(request)
 
 
 def _what_is_shown(context: dict[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,9 @@ ROLES = (
     (Role.CONSTRAINT.value, "Rule"),
     (Role.NEED.value, "Need"),
     (Role.EMAIL.value, "E-mail"),
-    (Role.NAME.value, "Name"),
+    (Role.NAME.value, "Name, or a part of it"),
+    (Role.PREFERRED.value, "Preferred name"),
+    (Role.PRONOUNS.value, "Pronouns"),
     (Role.IGNORE.value, "Leave out"),
 )
 _FIELDS = ("role", "kind", "name", "edges")  # of a column, each followed by its number

@@ -19,6 +19,12 @@ LOOKS = {
     "shut": "Held back or offline",
 }
 ANYBODY = "anybody"
+MISSED = "missed"
+
+
+def looks_without_requests() -> dict[str, str]:
+    """Return the filters for those who do not see requests."""
+    return {key: words for key, words in LOOKS.items() if key != MISSED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,14 @@ from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement, RoomState
 from webapp.housing.selectors.drafts import drafts_of
-from webapp.housing.selectors.filters import ANYBODY, LOOKS, RoomFilter, matching_cards
+from webapp.housing.selectors.filters import (
+    ANYBODY,
+    LOOKS,
+    MISSED,
+    RoomFilter,
+    looks_without_requests,
+    matching_cards,
+)
 from webapp.housing.selectors.needs import uncounted_needs
 from webapp.housing.selectors.placements import (
     Person,
@@ -41,7 +48,7 @@ class StudentRow:
 
     person: Person
     card: RoomCard | None
-    others: tuple[str, ...]
+    others: tuple[int, ...]
     reason: str = ""
 
 
@@ -50,6 +57,8 @@ def placement_context(
 ) -> dict[str, Any]:
     """Return the context of a placement's page for the parameters of its address."""
     kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
+    if kept.get("look") == MISSED and not user.is_staff_member:
+        del kept["look"]  # it tells who asked for somebody in vain
     context: dict[str, Any] = {
         "placement": placement,
         "kept": kept,
@@ -78,7 +87,7 @@ def placement_context(
             "matching": cards,
             "n_matching": len(cards),
             "sorts": SORTS,
-            "looks": LOOKS,
+            "looks": LOOKS if user.is_staff_member else looks_without_requests(),
             **_choices(rooms, wanted.hall),
         }
         | _listed(rooms, cards, view, kept, wanted)
@@ -228,7 +237,7 @@ def _order(score: float | None, doubt: float | None, sort: str) -> float:
 
 
 def _row(person: Person, card: RoomCard) -> StudentRow:
-    others = tuple(other.label for other in card.people if other.number != person.number)
+    others = tuple(other.number for other in card.people if other.number != person.number)
     return StudentRow(person, card, others)
 
 

@@ -1,11 +1,15 @@
-"""E-mails and names of a cohort from a file, for letters when the survey has none."""
+"""E-mails, names and pronouns of a cohort from a file, when the survey has none."""
 
 from collections.abc import Callable, Mapping
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.db.models import F
 
+from engine.tabular.choices import Role
+from engine.tabular.identity import identity_roles
+from engine.tabular.personal import personal_kind
 from engine.tabular.student_files import (
     e_mail_column,
     in_name_order,
@@ -30,11 +34,14 @@ from webapp.cohorts.student_finder import StudentFinder
 from webapp.common.formats import counted
 from webapp.letters.errors import LetterError
 
-EMAIL, NAME = "email", "name"
+EMAIL, NAME, PREFERRED, PRONOUNS = "email", "name", "preferred", "pronouns"
+_FIELDS = (EMAIL, NAME, PREFERRED, PRONOUNS)
 USES = {
     WHO: "The student",
     EMAIL: "E-mail",
     NAME: "Name, or a part of it",
+    PREFERRED: "Preferred name",
+    PRONOUNS: "Pronouns",
     IGNORE: "Leave out",
 }
 _SHOWN = 8
@@ -74,20 +81,26 @@ def _guess(cohort: Cohort, finder: StudentFinder, table: Table) -> list[str]:
         uses[k] = NAME
     if mail is not None and mail not in who:
         uses[mail] = EMAIL
+    rest = [k for k, use in enumerate(uses) if use in (IGNORE, NAME)]
+    kinds = {k: personal_kind(table.header[k], "", table.answers(k)) for k in rest}
+    for k, role in identity_roles(table, kinds).items():
+        if role in (Role.PREFERRED, Role.PRONOUNS) and k in rest:
+            uses[k] = role.value
     return uses
 
 
 def _read(cohort: Cohort, finder: StudentFinder, table: Table, choices: FileChoices) -> StudentFile:
-    """Return the e-mail and name of every student with a row; blank if the row has none."""
+    """Return what the file says about each student with a row; blank if the row has none."""
     rows = RowStudents(finder, table, choices)
     mails = choices.columns(EMAIL) or [
         k for k in choices.columns(WHO) if any("@" in cell for cell in table.column(k))
     ]
     names = in_name_order(table, choices.columns(NAME))
+    further = [choices.columns(use)[:1] for use in (PREFERRED, PRONOUNS)]
     problems = []
-    if not mails:
-        problems.append("No column contains e-mail addresses. Choose the column that does.")
-    kept: dict[int, tuple[str, str]] = {}
+    if not (mails or names):
+        problems.append("No column contains e-mail addresses or names. Choose the column.")
+    kept: dict[int, tuple[str, ...]] = {}
     sample: list[tuple[str, ...]] = []
     for position, row in enumerate(table.rows):
         student = rows.of(position)
@@ -99,7 +112,7 @@ def _read(cohort: Cohort, finder: StudentFinder, table: Table, choices: FileChoi
             problems.append(f"Row {number:,}: “{mail[:60]}” is not an e-mail address. Correct it.")
             continue
         name = " ".join(row[k] for k in names if row[k])
-        kept[student.pk] = (mail[:254], name[:200])
+        kept[student.pk] = (mail, name, *("".join(row[k] for k in one) for one in further))
         if len(sample) < _SHOWN:
             sample.append((student.label, mail, name))
     found = StudentFile(
@@ -123,15 +136,15 @@ def _is_e_mail(text: str) -> bool:
 
 
 def _save(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
-    kept: Mapping[int, tuple[str, str]] = found.content
+    kept: Mapping[int, tuple[str, ...]] = found.content
     changed = []
-    for student in cohort.students.filter(pk__in=kept).only("cohort", "email", "name"):
-        mail, name = kept[student.pk]
-        before = student.email, student.name
-        student.email, student.name = mail or student.email, name or student.name
-        if before != (student.email, student.name):
+    for student in cohort.students.filter(pk__in=kept).only("cohort", *_FIELDS):
+        new = {use: text for use, text in zip(_FIELDS, kept[student.pk], strict=True) if text}
+        if any(getattr(student, use) != text for use, text in new.items()):
+            vars(student).update(new)
             changed.append(student)
-    Student.objects.bulk_update(changed, ["email", "name"], batch_size=400)
+    Student.objects.bulk_update(changed, _FIELDS, batch_size=200)
+    Cohort.objects.filter(pk=cohort.pk).update(revision=F("revision") + 1)
     audit(user, "imported addresses", cohort, students=len(kept), file=filename[:200])
     return f"{counted(found.n_kept, 'student')} found{left_out_words(found.n_unknown_rows)}."
 
@@ -140,7 +153,7 @@ ADDRESSES = StudentFileKind(
     key="addresses",
     title="Check the e-mails",
     uses=lambda cohort: USES,
-    single=lambda use: use == EMAIL,
+    single=lambda use: use in (EMAIL, PREFERRED, PRONOUNS),
     guess=_guess,
     read=_read,
     save=_save,

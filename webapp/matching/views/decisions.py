@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -10,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
+from webapp.cohorts.naming import are_hidden, may_see_names
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.listing import light
@@ -181,6 +183,8 @@ def pair(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse:
 def originals(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse:
     """Show the original ids of a pair; an audit line names the reader."""
     proposal, found = _find_pair(request, uuid, pair_id)
+    if not may_see_names(request.user) or are_hidden(request):
+        raise PermissionDenied("Original ids are not shown to you now.")
     audit(request.user, "looked up ids", proposal, pairs=[found.label])
     return render(request, "matching/_originals.html", {"pair": found})
 

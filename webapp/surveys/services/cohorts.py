@@ -10,8 +10,9 @@ from engine.tabular.numerals import NumberStyle, number_style, suggest_groups
 from engine.tabular.rule_columns import NEED, rule_of
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.cohorts.models import FIRST_NUMBER, Cohort, Student
+from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.services.cohorts import check_name
+from webapp.cohorts.services.numbers import numbers_take
 from webapp.housing.services.needs import NEEDS_COLUMN
 from webapp.housing.services.requests import requests_add
 from webapp.surveys.content import Kind, QuestionnaireError
@@ -51,9 +52,10 @@ def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) 
                 raise QuestionnaireError(
                     f"At least 2 people have to finish to make a cohort. {waits}".strip()
                 )
-            cohort = _create(user, questionnaire, name, people)
+            first = numbers_take(user.own_organisation, len(people))
+            cohort = _create(user, questionnaire, name, people, first)
             Participant.objects.filter(pk__in=[one.pk for one in people]).update(cohort=cohort)
-            number = {one.pk: FIRST_NUMBER + k for k, one in enumerate(people)}
+            number = {one.pk: first + k for k, one in enumerate(people)}
             requests_add(
                 cohort=cohort,
                 source=f"{SOURCE}{questionnaire.title}"[:120],
@@ -78,7 +80,7 @@ def codes_of(cohort: Cohort) -> dict[str, str]:
 
 
 def _create(
-    user: User, questionnaire: Questionnaire, name: str, people: Sequence[Participant]
+    user: User, questionnaire: Questionnaire, name: str, people: Sequence[Participant], first: int
 ) -> Cohort:
     questions = questions_of(questionnaire.content)
     for one in people:  # answers to questions no longer shown do not count
@@ -108,7 +110,7 @@ def _create(
         [
             Student(
                 cohort=cohort,
-                number=FIRST_NUMBER + k,
+                number=first + k,
                 original_id=name_in_cohort(one),
                 email=one.email,
                 answers=[codes[k] for _, codes in columns],

@@ -67,7 +67,7 @@ def _taken_out(questionnaire: Questionnaire, cohort: Cohort, known: str) -> dict
     ).exists()
     for copy in copies:
         copy.answers = [BLANK] * len(copy.answers)
-        copy.name = ""
+        copy.name = copy.preferred = copy.pronouns = ""
         if not is_housed:
             _clear_rules(copy, columns)
     _save(copies)
@@ -129,7 +129,7 @@ def _said(student: Student, columns: Iterable[str]) -> list[str]:
 
 def _save(copies: list[Student]) -> None:
     for copy in copies:
-        copy.save(update_fields=["answers", "attributes", "email", "name"])
+        copy.save(update_fields=["answers", "attributes", "email", "name", "preferred", "pronouns"])
     Cohort.objects.filter(pk__in={copy.cohort_id for copy in copies}).update(
         revision=F("revision") + 1, updated_at=timezone.now()
     )

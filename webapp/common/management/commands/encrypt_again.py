@@ -7,7 +7,7 @@ from django.apps import apps
 from django.core.management.base import BaseCommand
 from django.db import models, transaction
 
-from webapp.common.encryption import SealedJSONField
+from webapp.common.encryption import SealedJSONField, SealedTextField
 
 _BATCH = 200
 
@@ -30,7 +30,9 @@ class Command(BaseCommand):
 def _sealed() -> Iterator[tuple[type[models.Model], list[str]]]:
     for model in apps.get_models():
         fields = model._meta.local_concrete_fields
-        names = [field.name for field in fields if isinstance(field, SealedJSONField)]
+        names = [
+            field.name for field in fields if isinstance(field, SealedJSONField | SealedTextField)
+        ]
         if names:
             yield model, names
 

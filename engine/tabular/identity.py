@@ -1,0 +1,91 @@
+"""Columns that say who the student of a row is: name, preferred name, pronouns and e-mail.
+
+They are no questions and are never scored. Staff see them to find a student. Columns about other
+people, such as a parent or an emergency contact, are not among them.
+"""
+
+import re
+from collections.abc import Mapping
+
+from engine.tabular.choices import Role
+from engine.tabular.facts import title_of
+from engine.tabular.personal import E_MAILS, NAMES, PRONOUNS, Personal
+from engine.tabular.table import Table
+from engine.tabular.text import fold_title
+
+IDENTITY = (Role.NAME, Role.PREFERRED, Role.PRONOUNS, Role.EMAIL)
+KEPT = "It says who the student is. It is never scored."
+_OF_ANOTHER = re.compile(
+    r"parent|guardian|mother|father|emergency|contact|advis[eo]r|user ?name|display|initials|"
+    r"maiden|middle",
+    re.I,
+)
+_PREFERRED = re.compile(
+    r"preferred|chosen|nick|\bgo by\b|be called|call you|ruf(?:name)?\b|spitzname|known as|"
+    r"d'usage|\byou (?:use|prefer|like|want)\b|^preferred$",
+    re.I,
+)
+_FAMILY = re.compile(
+    r"\blast\b|family|\bsur ?name|nachname|apellido|cognome|achternaam|efternamn|etternavn|"
+    r"nazwisko|sobrenome|de famille",
+    re.I,
+)
+_GIVEN = re.compile(
+    r"\bfirst\b|\bgiven\b|\bfore ?name|vorname|de pila|prénom|prenom|voornaam|förnamn|fornavn|imię",
+    re.I,
+)
+# Columns that Qualtrics adds for people of a contact list.
+_OF_THE_LIST = {
+    "recipientfirstname": Role.NAME,
+    "recipientlastname": Role.NAME,
+    "recipientemail": Role.EMAIL,
+}
+
+
+def identity_roles(table: Table, kinds: Mapping[int, Personal | None]) -> dict[int, Role]:
+    """Return {column: role} of the columns that make up the identity of a row's student.
+
+    Parameters
+    ----------
+    kinds : {column: the reason why it is personal}, for columns that have no other use.
+    """
+    titles = {k: title_of(table, k) for k in kinds if not _is_of_another(table, k)}
+    names = [k for k in titles if kinds[k] == NAMES]
+    preferred = [k for k in names if _PREFERRED.search(titles[k])]
+    roles = dict.fromkeys(_name_parts(titles, [k for k in names if k not in preferred]), Role.NAME)
+    for role, columns in (
+        (Role.PREFERRED, preferred),
+        (Role.PRONOUNS, [k for k in titles if kinds[k] == PRONOUNS]),
+        (Role.EMAIL, [k for k in titles if kinds[k] == E_MAILS]),
+    ):
+        roles |= dict.fromkeys(columns[:1], role)
+    listed = {k: _OF_THE_LIST.get(fold_title(name)) for k, name in enumerate(table.header)}
+    taken = set(roles.values())
+    for k, role in listed.items():
+        if role is not None and role not in taken and table.answers(k):
+            roles[k] = role
+    return roles
+
+
+def name_order(table: Table, columns: list[int]) -> list[int]:
+    """Return columns of parts of a name in the order of a name, the family name last."""
+    return sorted(columns, key=lambda k: _FAMILY.search(_words(title_of(table, k))) is not None)
+
+
+def _is_of_another(table: Table, index: int) -> bool:
+    return _OF_ANOTHER.search(title_of(table, index)) is not None
+
+
+def _name_parts(titles: Mapping[int, str], names: list[int]) -> list[int]:
+    """Return the column of full names, or the first columns of given and family names."""
+    family = [k for k in names if _FAMILY.search(titles[k]) and not _GIVEN.search(titles[k])]
+    given = [k for k in names if _GIVEN.search(titles[k]) and not _FAMILY.search(titles[k])]
+    full = [k for k in names if k not in family and k not in given]
+    if family and (given or full):
+        return [(given or full)[0], family[0]]
+    return (full or given or family)[:1]
+
+
+def _words(title: str) -> str:
+    """Return a title with spaces before its inner capitals: "Recipient Last Name"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", title)

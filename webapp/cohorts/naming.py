@@ -1,0 +1,193 @@
+"""How a student is shown to a person: by name, or only as S-1042.
+
+Staff see names if their organisation says so, and viewers never. A person can hide all names for
+the time of a session, such as for a screen in public. Pages, exports and the API ask here.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.http import HttpRequest
+
+from engine.tabular.text import fold_name
+from webapp.accounts.models import NamesFor, Role, User
+from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort, Student
+
+HIDDEN = "names_hidden"  # key of the session
+KEPT_DIRECTORIES = 24
+_LABEL = re.compile(r"\bS-(\d{1,9})\b")
+
+
+class Identity(NamedTuple):
+    """What is known about who a student is; a tuple, since a page looks through thousands."""
+
+    number: int
+    original_id: str
+    name: str
+    preferred: str
+    pronouns: str
+    email: str
+
+    @property
+    def label(self) -> str:
+        """The id on screen."""
+        return f"S-{self.number}"
+
+    @property
+    def shown(self) -> str:
+        """The name as it is shown: the preferred name, with the full name if it adds something."""
+        if not self.preferred or self.preferred == self.name:
+            return self.name
+        is_whole = " " in self.preferred or not self.name
+        return self.preferred if is_whole else f"{self.preferred} ({self.name})"
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """Identities of a cohort by number, and the folded words by which each is searched."""
+
+    by_number: Mapping[int, Identity]
+    words: tuple[tuple[int, str], ...]
+
+    @property
+    def has_names(self) -> bool:
+        """Return True if somebody has a name."""
+        return any(one.name or one.preferred for one in self.by_number.values())
+
+
+def directory_of(cohort: Cohort) -> Directory:
+    """Return the identities of a cohort; a process caches the last cohorts by their revision."""
+    return _directory(cohort.pk, cohort.revision, cohort.ids_made)
+
+
+def forget_directories() -> None:
+    """Delete the identities cached in this process; call it when a cohort is purged."""
+    _directory.cache_clear()
+
+
+@lru_cache(maxsize=KEPT_DIRECTORIES)
+def _directory(cohort_pk: UUID, revision: int, ids_made: bool) -> Directory:
+    rows = Student.objects.filter(cohort=cohort_pk).order_by("number")
+    found = {row[0]: Identity(*row) for row in rows.values_list(*Identity._fields)}
+    words = tuple((number, _folded(one, ids_made)) for number, one in found.items())
+    return Directory(found, words)
+
+
+def _folded(one: Identity, ids_made: bool) -> str:
+    """Return the text in which a search looks: folded names, number and e-mail, one a line."""
+    own = "" if ids_made else one.original_id
+    kept = (fold_name(one.name), fold_name(one.preferred), own.casefold(), one.email.casefold())
+    return "\n".join(kept)
+
+
+def may_see_names(user: User) -> bool:
+    """Return True if a person sees names of students; a viewer never does."""
+    wanted = {NamesFor.STAFF: Role.STAFF, NamesFor.ADMINISTRATORS: Role.ADMINISTRATOR}
+    if user.organisation is None:
+        return False
+    role = wanted.get(NamesFor(user.organisation.names_for))
+    return role is not None and user.has_role(role)
+
+
+def are_hidden(request: HttpRequest) -> bool:
+    """Return True if the person hides names in this session."""
+    session = getattr(request, "session", None)
+    return bool(session is not None and session.get(HIDDEN))
+
+
+@dataclass(slots=True)
+class ShownNames:
+    """Names of one cohort's students as one person sees them; none without the right."""
+
+    people: Mapping[int, Identity] = field(default_factory=dict)
+
+    def name(self, number: int) -> str:
+        """Return the name of a student, or "" if there is none to show."""
+        one = self.people.get(number)
+        return one.shown if one else ""
+
+    def text(self, number: int) -> str:
+        """Return a student in words: "José Silva (S-1042)", or "S-1042" without a name."""
+        name = self.name(number)
+        return f"{name} (S-{number})" if name else f"S-{number}"
+
+    def in_words(self, sentence: str) -> str:
+        """Return a sentence with the names of the students that it mentions."""
+        return (
+            _LABEL.sub(lambda found: self.text(int(found[1])), sentence)
+            if self.people
+            else sentence
+        )
+
+
+def shown_names(user: User, cohort: Cohort, *, is_hidden: bool = False) -> ShownNames:
+    """Return the names of a cohort as a person of its organisation sees them."""
+    is_own = user.organisation_id == cohort.organisation_id
+    if is_hidden or not is_own or not may_see_names(user):
+        return ShownNames()
+    return ShownNames(directory_of(cohort).by_number)
+
+
+def names_on_page(request: Any, cohort: Cohort) -> ShownNames:
+    """Return the names for a page, and write the audit line of the look at this list.
+
+    A page asks once for each cohort. Parts of a page that is open already add no line.
+    """
+    known: dict[UUID, ShownNames] = request.__dict__.setdefault("_shown_names", {})
+    if cohort.pk not in known:
+        names = shown_names(request.user, cohort, is_hidden=are_hidden(request))
+        known[cohort.pk] = names
+        is_part = bool(getattr(request, "htmx", False))
+        if names.people and not is_part and directory_of(cohort).has_names:
+            audit(request.user, "looked at names", cohort, page=request.path[:120])
+    return known[cohort.pk]
+
+
+class Search:
+    """Search for students of a cohort by name, number, e-mail or id on screen."""
+
+    def __init__(self, text: str) -> None:
+        self.text = " ".join(text.split())
+
+    @cached_property
+    def _label(self) -> int | None:
+        found = re.fullmatch(r"[sS]-?(\d{1,9})|(\d{4,9})", self.text)
+        return int(found[1] or found[2]) if found else None
+
+    def find(self, cohort: Cohort, *, by_name: bool) -> list[Identity]:
+        """Return the students of a cohort that the text means; ``by_name`` needs the right.
+
+        Every word of the text begins a word of the name, in any order: accents and case do not
+        matter. A number or an e-mail is given whole; an e-mail also up to its @.
+        """
+        directory = directory_of(cohort)
+        found: dict[int, Identity] = {}
+        if self._label is not None and self._label in directory.by_number:
+            found[self._label] = directory.by_number[self._label]
+        if by_name:
+            for number in self._named(directory):
+                found[number] = directory.by_number[number]
+        return list(found.values())
+
+    def _named(self, directory: Directory) -> list[int]:
+        whole, folded = self.text.casefold(), fold_name(self.text)
+        wanted = folded.split()
+        first = wanted[0] if wanted else whole
+        return [
+            number
+            for number, text in directory.words
+            if (first in text or whole in text) and _fits(text, whole, wanted)
+        ]
+
+
+def _fits(text: str, whole: str, wanted: list[str]) -> bool:
+    name, preferred, own, email = text.split("\n", 3)
+    if whole == own or (email and whole in (email, email.split("@")[0])):
+        return True
+    words = f"{name} {preferred}".split()
+    return bool(wanted) and all(any(word.startswith(part) for word in words) for part in wanted)
