@@ -61,9 +61,9 @@ def identity_roles(table: Table, kinds: Mapping[int, Personal | None]) -> dict[i
         roles |= dict.fromkeys(columns[:1], role)
     listed = {k: _OF_THE_LIST.get(fold_title(name)) for k, name in enumerate(table.header)}
     taken = set(roles.values())
-    for k, role in listed.items():
-        if role is not None and role not in taken and table.answers(k):
-            roles[k] = role
+    for k, known in listed.items():
+        if known is not None and known not in taken and table.answers(k):
+            roles[k] = known
     return roles
 
 

@@ -140,6 +140,8 @@ class User(AbstractUser):
     # True for people who look after hosts, workers, disk and backups. Only manage.py sets it.
     is_operator = models.BooleanField(default=False)
 
+    hides_names = False  # of this request: the session hides the names of students
+
     objects: ClassVar[PeopleManager] = PeopleManager()
 
     class Meta:

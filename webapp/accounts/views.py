@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from webapp.accounts import guesses, services
 from webapp.accounts.forms import NewUserForm, RoleForm, SettingsForm, SignInForm
 from webapp.accounts.guesses import organisation_of_browser
-from webapp.accounts.models import NamesFor, Organisation, Role, User
+from webapp.accounts.models import NamesFor, Role, User
 from webapp.accounts.requests import SignedInRequest
 from webapp.accounts.selectors import (
     only_organisation,
@@ -176,7 +176,7 @@ def _people_page(request: SignedInRequest, form: NewUserForm, **fresh: object) -
         "rights": RIGHTS,
         "ranks": range(len(Role)),
         "names_choices": NamesFor.choices,
-        "names_for": NamesFor(Organisation.objects.get(pk=request.user.organisation_id).names_for),
+        "names_for": NamesFor(request.user.own_organisation.names_for),
         "acts": lines_of(request.user)[:SHOWN_ACTS],
         **fresh,
     }

@@ -17,8 +17,8 @@ from engine.tabular.text import fold_name
 from webapp.accounts.models import NamesFor, Role, User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
+from webapp.common.sessions import NAMES_HIDDEN
 
-HIDDEN = "names_hidden"  # key of the session
 KEPT_DIRECTORIES = 24
 _LABEL = re.compile(r"\bS-(\d{1,9})\b")
 
@@ -97,7 +97,7 @@ def may_see_names(user: User) -> bool:
 def are_hidden(request: HttpRequest) -> bool:
     """Return True if the person hides names in this session."""
     session = getattr(request, "session", None)
-    return bool(session is not None and session.get(HIDDEN))
+    return bool(session is not None and session.get(NAMES_HIDDEN))
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class ShownNames:
 def shown_names(user: User, cohort: Cohort, *, is_hidden: bool = False) -> ShownNames:
     """Return the names of a cohort as a person of its organisation sees them."""
     is_own = user.organisation_id == cohort.organisation_id
-    if is_hidden or not is_own or not may_see_names(user):
+    if is_hidden or user.hides_names or not is_own or not may_see_names(user):
         return ShownNames()
     return ShownNames(directory_of(cohort).by_number)
 

@@ -6,6 +6,8 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import UpdateError
 from django.db import InterfaceError, OperationalError
 
+NAMES_HIDDEN = "names_hidden"  # key of a session that hides the names of students
+
 
 class SessionStore(db.SessionStore):
     """Django's sessions in the database.

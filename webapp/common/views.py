@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from webapp.accounts.requests import SignedInRequest
 from webapp.common import hooks, metrics, readiness
 from webapp.common.context_processors import rail_of
+from webapp.common.sessions import NAMES_HIDDEN
 
 
 @require_safe
@@ -42,6 +43,7 @@ def rail_counts(request: SignedInRequest) -> JsonResponse:
 def search(request: SignedInRequest) -> HttpResponse:
     """Find a student, a pair or an object by its id or name; one hit opens at once."""
     query = request.GET.get("q", "").strip()[:100]
+    request.user.hides_names = bool(request.session.get(NAMES_HIDDEN))
     hits = hooks.search(request.user, query) if query else []
     if len(hits) == 1 and "stay" not in request.GET:
         return redirect(hits[0].url)

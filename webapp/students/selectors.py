@@ -12,7 +12,7 @@ from webapp.cohorts.selectors.cohorts import answers_in_words
 from webapp.common.listing import light
 from webapp.common.selectors import owned_by
 from webapp.housing.models import PlacementEvent, RoommateRequest
-from webapp.housing.rules import needs_in
+from webapp.housing.rules import needs_in, unmet_needs
 from webapp.housing.services.conflicts import students_of
 from webapp.students.models import StudentNote
 from webapp.students.rooms import Stay, past_stay, stays_of
@@ -107,7 +107,7 @@ def _needs(student: Student, now: Stay | None) -> list[NeedState]:
     for need in needs:
         if place is None or place.room is None:
             found.append(NeedState(need, "No room yet", True))
-        elif need in place.room.meets:
+        elif not unmet_needs((need,), place.room):
             found.append(NeedState(need, f"Met by {place.room.label}", False))
         else:
             found.append(NeedState(need, f"{place.room.label} does not offer it", True))

@@ -9,10 +9,12 @@ from django.views.decorators.http import require_POST, require_safe
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
-from webapp.cohorts.naming import HIDDEN, are_hidden, shown_names
+from webapp.cohorts.naming import are_hidden, shown_names
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
+from webapp.common.sessions import NAMES_HIDDEN
 from webapp.common.toasts import toast
 from webapp.students.models import MAX_NOTE, StudentNote
 from webapp.students.selectors import student_context
@@ -50,10 +52,10 @@ def note(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
             note_add(user=request.user, student=found, text=text)
             toast(request, "The note was saved.")
         else:
-            key = request.POST.get("note", "")
+            key = whole_number(request.POST.get("note", ""))
             rows = StudentNote.objects.select_related("student__cohort")
             own = rows.filter(student__cohort__organisation=request.user.organisation)
-            chosen = own.filter(pk=key).first() if key.isdecimal() else None
+            chosen = None if key is None else own.filter(pk=key).first()
             if chosen is None:
                 raise NoteError("This note was deleted meanwhile.")
             if act == "edit":
@@ -73,7 +75,7 @@ def note(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
 @viewer_required
 def hide_names(request: SignedInRequest) -> HttpResponse:
     """Hide the names of students on all pages of this session, or show them again."""
-    request.session[HIDDEN] = request.POST.get("hide") == "1"
+    request.session[NAMES_HIDDEN] = request.POST.get("hide") == "1"
     back = request.POST.get("back", "")
     is_safe = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
     return redirect(back if is_safe and back.startswith("/") else reverse("common:home"))

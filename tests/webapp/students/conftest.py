@@ -9,7 +9,7 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create
 from webapp.housing.models import BuildingList, Placement, Preference, Room, RoommateRequest
-from webapp.matching.models import LearnedModel
+from webapp.matching.services.set_models import model_set
 
 PEOPLE = [
     ("N01", "Silva", "José", "", "he/him", "jose.silva@northfield.example"),
@@ -23,9 +23,9 @@ NAMES = ("Silva", "José", "Müller", "Zoë", "Ann Lee", "Annie", "northfield.ex
 def imported(user: User, name: str) -> Cohort:
     """Return a cohort imported from a file whose columns nobody corrected."""
     rows = [["Student ID", "Last name", "First name", "Preferred name", "Pronouns", "E-mail",
-             "Bedtime", "Smokes", "Quiet room needed"]]  # fmt: skip
+             "Bedtime", "Smokes", "Housing needs"]]  # fmt: skip
     rows += [
-        [*person, ("Early", "Late")[k % 2], ("Yes", "No")[k // 2], ("Yes", "")[k > 0]]
+        [*person, ("Early", "Late")[k % 2], ("Yes", "No")[k // 2], ("Quiet", "")[k > 0]]
         for k, person in enumerate(PEOPLE)
     ]
     data = as_csv(rows)
@@ -41,9 +41,7 @@ def cohort(bob: User) -> Cohort:
 @pytest.fixture
 def placement(bob: User, cohort: Cohort) -> Placement:
     """José and Zoë share Baker 12 and asked for each other; Jose lives alone, Ann has no bed."""
-    model = LearnedModel.objects.create(
-        organisation=bob.organisation, created_by=bob, name="M", questions=cohort.questions
-    )
+    model = model_set(user=bob, name="M", cohort=cohort, importance={"Bedtime": 1.0})
     buildings = BuildingList.objects.create(
         organisation=bob.organisation, created_by=bob, name="Campus"
     )

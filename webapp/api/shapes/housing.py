@@ -338,6 +338,7 @@ class StudentPlace(Answer):
             score=place.score,
             is_locked=place.is_locked,
             has_left=place.has_left,
+            full_name=None,
         )
 
 
