@@ -7,19 +7,24 @@ the time of a session, such as for a screen in public. Pages, exports and the AP
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.http import HttpRequest
+from django.utils import timezone
 
 from engine.tabular.text import fold_name
 from webapp.accounts.models import NamesFor, Role, User
+from webapp.audit.models import AuditLine
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.common.sessions import NAMES_HIDDEN
 
 KEPT_DIRECTORIES = 24
+LOOKED = "looked at names"
+PAGE_OPEN = timedelta(hours=12)  # a page may stay open so long
 _LABEL = re.compile(r"\bS-(\d{1,9})\b")
 
 
@@ -142,10 +147,22 @@ def names_on_page(request: Any, cohort: Cohort) -> ShownNames:
     if cohort.pk not in known:
         names = shown_names(request.user, cohort, is_hidden=are_hidden(request))
         known[cohort.pk] = names
-        is_part = bool(getattr(request, "htmx", False))
-        if names.people and not is_part and directory_of(cohort).has_names:
-            audit(request.user, "looked at names", cohort, page=request.path[:120])
+        if names.people and directory_of(cohort).has_names and not _is_part(request, cohort):
+            audit(request.user, LOOKED, cohort, page=request.path[:120])
     return known[cohort.pk]
+
+
+def _is_part(request: Any, cohort: Cohort) -> bool:
+    """Return True for a part of a page whose look at these names has its line already."""
+    if not getattr(request, "htmx", False):
+        return False
+    return AuditLine.objects.filter(
+        organisation=cohort.organisation_id,
+        verb=LOOKED,
+        user=request.user,
+        target_id=str(cohort.pk),
+        created_at__gte=timezone.now() - PAGE_OPEN,
+    ).exists()
 
 
 class Search:
