@@ -22,7 +22,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.common.sessions import NAMES_HIDDEN
 
-KEPT_DIRECTORIES = 24
+KEPT_DIRECTORIES = 64
 LOOKED = "looked at names"
 PAGE_OPEN = timedelta(hours=12)  # a page may stay open so long
 _LABEL = re.compile(r"\bS-(\d{1,9})\b")

@@ -128,16 +128,16 @@ def moves_export(
     """Return the moves of a late change with reasons, and write the audit line."""
     original = dict(placement.cohort.students.values_list("number", "original_id"))
     names = shown_names(user, placement.cohort)
-    header = ["Student ID", "On screen", "Name", "Before", "After", "Why", "Own score changes by"]
+    header = ["Student ID", "On screen", "Before", "After", "Why", "Own score changes by", "Name"]
     lines = [
         [
             original[row.number],
             row.label,
-            names.name(row.number),
             row.before.label if row.before else "",
             row.after.label if row.after else "",
             row.reason,
             "" if row.gain is None else round(row.gain, 4),
+            names.name(row.number),
         ]
         for row in rows
     ]

@@ -14,19 +14,21 @@ from webapp.common.selectors import owned_by
 from webapp.students.rooms import rooms_in_words
 
 MAX_HITS = 30
+MAX_COHORTS = 60  # the latest; their names stay in memory
 NAMED = 50  # students whom an audit line names
 
 
 def find_students(user: User, query: str) -> list[tuple[Cohort, Identity]]:
     """Return the students of the organisation that a text means, each person once.
 
-    A person of several cohorts is found in the latest. Names, numbers and e-mails are searched
-    only for those who may see them.
+    A person of several cohorts is found in the latest; the latest 60 cohorts are searched. Names,
+    numbers and e-mails are searched only for those who may see them.
     """
     wanted, by_name = Search(query), may_see_names(user)
     found: list[tuple[Cohort, Identity]] = []
     known: set[str] = set()
-    for cohort in light(owned_by(Cohort, user)).filter(half_of=None).order_by("-created_at"):
+    cohorts = light(owned_by(Cohort, user)).filter(half_of=None).order_by("-created_at")
+    for cohort in cohorts[:MAX_COHORTS]:
         for one in wanted.find(cohort, by_name=by_name):
             key = one.label if cohort.ids_made else one.original_id.strip().casefold()
             if key not in known:

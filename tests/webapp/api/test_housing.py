@@ -459,7 +459,7 @@ def test_late_changes_are_told_with_reasons_and_as_a_file(program_of, bob, place
     ]  # fmt: skip
     assert told["curve"] == [{"price": 0.5, "moves": 1, "score": -3.0, "without_room": 0}]
     lines = program.get(f"{at}/moves/csv").content.decode("utf-8-sig").splitlines()
-    assert lines[1] == "'+475,S-1006,,Alder 104,A room of their own.,"
+    assert lines[1] == "'+475,S-1006,,Alder 104,A room of their own.,,Finn Fir"
     unknown = program.post(at, {"price": 0.5, "chosen": [{"student": "S-1006", "room": 10**9}]})
     assert unknown.data["detail"].startswith("There is no such room in")
 

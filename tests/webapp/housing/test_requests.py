@@ -263,8 +263,9 @@ def test_two_of_one_name_are_asked_about_and_never_guessed(
     page = client_of(bob).get(reverse("housing:requests", args=[first_years.pk])).content.decode()
     page = " ".join(page.split())
     assert (
-        '<b>S-1002</b> or <b>S-1003</b> <span class="secondary">both have it in another spelling'
-        in page
+        '<b><span class="student">Anna Kent <small>S-1002</small></span></b> or '
+        '<b><span class="student">Anna Kent <small>S-1003</small></span></b> '
+        '<span class="secondary">both have it in another spelling' in page
     )
     assert "1 matches one student, 1 matches several, 2 match nobody" in page
     assert requests_match_close(user=bob, cohort=first_years) == 1

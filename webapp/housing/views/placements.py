@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.naming import names_on_page
 from webapp.cohorts.selectors.cohorts import cohort_choices
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
@@ -141,6 +142,7 @@ def placement(request: SignedInRequest, uuid: str) -> HttpResponse:
             "housing/_room_drawer.html" if context.get("drawer") else "housing/_room_gone.html"
         )
         return render(request, template, context)
+    names_on_page(request, found.cohort)  # the look has its line, whichever rooms are shown
     context = placement_context(found, request.GET, request.user)
     return render(request, "housing/placement.html", context)
 
