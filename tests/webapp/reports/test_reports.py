@@ -46,7 +46,7 @@ def test_the_report_says_who_lives_where_and_what_is_free(
     book = openpyxl.load_workbook(io.BytesIO(data))
     assert book.sheetnames == ["Halls", "Rooms"]
     assert [cell.value for cell in book["Halls"][2]][:6] == ["Alder", 4, 5, 5, 0, 2]
-    assert book["Rooms"].cell(2, 8).value == "S-1001, S-1002"
+    assert book["Rooms"].cell(2, 8).value == "Anna Ash (S-1001), Ben Birch (S-1002)"
     assert AuditLine.objects.filter(verb="exported").count() == 1
 
 
