@@ -39,7 +39,7 @@ def raw_students() -> str:
 
 def page_of(client: object, cohort: Cohort, number: int) -> str:
     address = reverse("students:student", args=[cohort.pk, number])
-    return client.get(address).content.decode()
+    return " ".join(client.get(address).content.decode().split())
 
 
 # -- the store -----------------------------------------------------------------------------------

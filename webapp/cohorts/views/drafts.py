@@ -13,6 +13,7 @@ from engine.tabular.cause_proposals import group_sizes, suggested
 from engine.tabular.choices import Role
 from engine.tabular.facts import numbers_in, several_in
 from engine.tabular.guesses import MAKERS_OWN
+from engine.tabular.identity import IDENTITY
 from engine.tabular.preview import ColumnPreview, Preview
 from engine.tabular.review import Review
 from engine.tabular.source import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
@@ -294,7 +295,7 @@ def _first_rows(preview: Preview) -> dict[str, Any]:
     used = [
         column.index
         for column in preview.columns[:n_columns]
-        if column.choice.role is not Role.IGNORE
+        if column.choice.role not in (Role.IGNORE, *IDENTITY)
     ]
     numbers = preview.table.row_numbers[:ROWS_SHOWN]
     rows = [
