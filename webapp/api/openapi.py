@@ -20,7 +20,7 @@ _TAGS = {
     "Image models": "Models that learned from masked images.",
     "Predictions": "Masks and probabilities that a model gave to a set.",
     "Questionnaires": "Invitations, reminders, answers, and cohorts made of the answers.",
-    "Students": "Who students are, for those who see names, and where they live.",
+    "Students": "Names and rooms of students, for people who may see names.",
     "Roommates": "Cohorts with their past pairs, and models of what students chose.",
     "Proposals": "Pairs proposed for a cohort, decisions about them, exports.",
     "Buildings": "Halls, rooms and beds of one campus.",

@@ -29,7 +29,7 @@ _LABEL = re.compile(r"\bS-(\d{1,9})\b")
 
 
 class Identity(NamedTuple):
-    """What is known about who a student is; a tuple, since a page looks through thousands."""
+    """Identity of a student; a tuple, since a page looks through thousands."""
 
     number: int
     original_id: str
