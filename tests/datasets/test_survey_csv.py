@@ -82,7 +82,7 @@ def test_bad_surveys(tmp_path, content, sentence):
         GOOD.replace(",", "\t").encode("utf-16"),
         b"sep=|\n" + GOOD.replace(",", "|").encode(),
         GOOD.replace("\n", "\r\n").encode("utf-8-sig"),
-        gzip.compress(GOOD.encode()),
+        gzip.compress(GOOD.encode(), mtime=0),
         as_xlsx({"Cover": [["Housing"]], "Answers": [r.split(",") for r in GOOD.splitlines()]}),
     ],
     ids=["semicolons", "UTF-16", "bars", "mark", "gzip", "XLSX"],
