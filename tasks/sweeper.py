@@ -77,16 +77,21 @@ class Sweeper:
         return any(sent)
 
     def _sweep(self) -> bool:
-        """Check the jobs once and, when due, uploads and files."""
+        """Check the jobs once, tidy when due, and start what the demonstration needs next."""
         counts = jobs_sweep()
         if any(counts.values()):
             log.info("swept", **counts)
         workers_note()
         alerts_note()
+        self._tidy_when_due()
         results_advance()
+        return False
+
+    def _tidy_when_due(self) -> None:
+        """Walk over uploads and files once a day, and an hour after a walk that failed."""
         now = time.monotonic()
         if now < self._tidy_at:
-            return False
+            return
         self._tidy_at = now + _RETRY_SECONDS
         log.info(
             "tidied",
@@ -99,4 +104,3 @@ class Sweeper:
             expired_people=people_expire(),
         )
         self._tidy_at = now + _TIDY_SECONDS
-        return False

@@ -117,7 +117,7 @@ TEMPLATES: list[dict[str, Any]] = [
             ],
             "builtins": [
                 "webapp.common.templatetags.interface",
-                "webapp.cohorts.templatetags.students",
+                "webapp.cohorts.templatetags.student_names",
             ],
         },
     },

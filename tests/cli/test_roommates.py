@@ -237,8 +237,10 @@ def test_a_killed_training_goes_on_from_its_checkpoint(folder, capsys, tmp_path)
         "train", "--cohort", f"{folder}/survey_1.csv:{folder}/pairs_1.csv",
         "--checkpoint", tmp_path / "state.npz", "--gap", "1e-6",
     )  # fmt: skip
-    _, first, _ = call(capsys, *words, "--out", tmp_path / "one.npz", "--max-seconds", "0")
-    assert first["status"] == "time limit"
+    first = tmp_path / "one.npz"
+    code, _, error = call(capsys, *words, "--out", first, "--max-seconds", "0")
+    assert (code, first.exists()) == (1, False)
+    assert "nothing was learned and no model was written" in error
     code, second, _ = call(capsys, *words, "--out", tmp_path / "two.npz")
     assert code == 0
     assert second["relative_gap"] <= 1e-6

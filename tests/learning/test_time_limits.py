@@ -35,14 +35,14 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
     The function returned sets it to another number of seconds.
     """
-    now = [time.perf_counter()]
+    now = [clock_module.wall_seconds()]
     each = [1.0]
 
     def tick() -> float:
         now[0] += each[0]
         return now[0]
 
-    monkeypatch.setattr(clock_module, "perf_counter", tick)
+    monkeypatch.setattr(clock_module, "wall_seconds", tick)
     monkeypatch.setattr(mask_weights, "COMPARED", ("trees", "univariate"))
     for stage in ("FIRST", "SECOND", "REFIT"):
         monkeypatch.setattr(tree_learning, stage, SMALL)
@@ -174,7 +174,7 @@ def test_the_share_of_the_time_counts_from_the_end_of_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(clock_module, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(clock_module, "wall_seconds", lambda: now[0])
     clock = Clock(lambda _: None, max_seconds=60.0, started=100.0)
     now[0] = 131.0
     assert clock.is_reading_over()
