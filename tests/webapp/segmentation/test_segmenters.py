@@ -42,7 +42,7 @@ from webapp.segmentation.services.segmenters import (
 from webapp.segmentation.templatetags.segmentation import gap as gap_in_words
 
 QUICK = LearningChoices(
-    solver="theta", max_side=40, max_seconds=20, relative_gap=0.5, holdout_percent=30
+    solver="theta", max_side=40, max_seconds=200, relative_gap=0.5, holdout_percent=30
 )
 
 
