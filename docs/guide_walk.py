@@ -188,7 +188,7 @@ class GuideWalk:
         self._find(lambda: self._labelled(label)).fill(day.isoformat())
 
     def _labelled(self, label: str) -> Iterator[Locator]:
-        for selector in ("dialog[open]", "details[open]", "main"):
+        for selector in ("dialog[open]", "details[open]", "main", "body"):
             yield self.page.locator(selector).last.get_by_label(label, exact=True)
 
     def _tick(self, name: str) -> None:
