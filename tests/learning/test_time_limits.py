@@ -1,6 +1,5 @@
 """Limits of learning hold on a machine where every tree and every picture takes long."""
 
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -6,7 +6,7 @@ import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from types import SimpleNamespace
 
 import networkx as nx
@@ -90,12 +90,12 @@ def test_a_dense_graph_of_500_nodes_takes_less_than_a_hundredth_of_their_time():
 
     small, large = complete(100), BetheHallBackend.convert_from_nx(complete(500))
     BetheHallBackend.max_weight_matching(BetheHallBackend.convert_from_nx(small))  # compiles
-    started = perf_counter()
+    started = process_time()
     nx.max_weight_matching(small)
-    theirs_at_100 = perf_counter() - started
-    started = perf_counter()
+    theirs_at_100 = process_time() - started
+    started = process_time()
     BetheHallBackend.max_weight_matching(large)
-    ours = perf_counter() - started
+    ours = process_time() - started
     # Reading 124,750 edges out of dictionaries is most of it.
     assert 100 * ours < 100 * theirs_at_100
 
