@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from django.core import mail
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -65,16 +65,17 @@ def placement(
     }
     students = first_years.students.all()
     rooms = {one.pk: (beds[one.attributes["Gender"]] or [None]).pop() for one in students}
-    version = version_store(
-        placement_id=made.pk,
-        job=None,
-        user=bob,
-        rules=made.rules,
-        rooms=rooms,
-        doubts={},
-        figures={},
-        outcomes={"moved": 0},
-    )
+    with transaction.atomic():
+        version = version_store(
+            placement_id=made.pk,
+            job=None,
+            user=bob,
+            rules=made.rules,
+            rooms=rooms,
+            doubts={},
+            figures={},
+            outcomes={"moved": 0},
+        )
     fresh = Placement.objects.get(pk=made.pk)
     version.outcome = {**outcome(PlacementRooms(fresh)), "moved": 0}
     version.save()
