@@ -10,12 +10,9 @@ when a bound lies below the best, or when anything but the three errors of the e
 Each is printed with the seed that makes it again.
 """
 
-import argparse
-import time
-import traceback
-
 import numpy as np
 
+from benchmarks.hunts.hunting import hunt
 from engine.core.arguments import FloatArray
 from engine.core.errors import InfeasibleError
 from engine.crf.room_rules import Designation, Need, Preference, Request, RoomRules
@@ -228,25 +225,7 @@ def faults_of_placement(problem: Problem, found: Placement) -> list[str]:
 
 def main() -> None:
     """Hunt and print every exception."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--count", type=int, help="so many problems instead of a time")
-    args = parser.parse_args()
-    started, seed, n_wrong = time.monotonic(), args.first_seed, 0
-    last = np.inf if args.count is None else args.first_seed + args.count
-    while seed < last and (args.count or time.monotonic() - started < 60.0 * args.minutes):
-        try:
-            told = faults(Problem(seed))
-        except Exception:  # any other error is what is hunted for
-            told = [traceback.format_exc(limit=-3)]
-        for sentence in told:
-            n_wrong += 1
-            print(f"seed {seed}: {sentence}", flush=True)
-        seed += 1
-    print(f"{seed - args.first_seed:,} problems, {n_wrong} exceptions")
-    if n_wrong:
-        raise SystemExit(1)
+    hunt(__doc__, lambda seed: faults(Problem(seed)), "problems")
 
 
 if __name__ == "__main__":

@@ -47,10 +47,22 @@ class RoomLayout:
         return np.asarray(self.allowed[self.view] & fits, dtype=np.bool_)
 
 
-def lay_out(n: int, attributes: Attributes, rooms: Rooms, rules: RoomRules) -> RoomLayout:
-    """Sort students into atoms and rooms into kinds."""
+def lay_out(
+    n: int,
+    attributes: Attributes,
+    rooms: Rooms,
+    rules: RoomRules,
+    *,
+    joins_assigned: bool = True,
+) -> RoomLayout:
+    """Sort students into atoms and rooms into kinds.
+
+    Students who are assigned to one room are one atom if ``joins_assigned``. This is right only
+    where everybody can have a bed: otherwise one of them may have to make way alone.
+    """
     musts = tuple((r.student, r.wants) for r in rules.requests if r.is_must)
-    atom_of = join_students(n, (*rules.locks, *musts, *_students_by_room(rules.assigned)))
+    together = _students_by_room(rules.assigned) if joins_assigned else []
+    atom_of = join_students(n, (*rules.locks, *musts, *together))
     sizes = np.bincount(atom_of, minlength=int(atom_of.max(initial=-1)) + 1).astype(np.int64)
     kind_of, capacity, count, view, views = _kinds(rooms, rules)
     allowed, preference = _views(attributes, rooms, rules, views, atom_of, sizes)
@@ -86,6 +98,8 @@ def formulate(
     rules: RoomRules,
     previous: IntArray | None = None,
     move_cost: float = 0.0,
+    *,
+    joins_assigned: bool = True,
 ) -> Formulation:
     """Convert a placement problem to arrays.
 
@@ -95,6 +109,7 @@ def formulate(
     attributes : survey columns by name.
     previous : ndarray, shape (n,), previous room of each student, -1 for none.
     move_cost : float, nats for each student who leaves a room.
+    joins_assigned : bool, see `lay_out`.
 
     Raises
     ------
@@ -102,7 +117,7 @@ def formulate(
         If a score or weight is above `LARGEST`: it would look like a pair that never shares.
     """
     _check_size(scores, rules, move_cost)
-    layout = lay_out(len(scores), attributes, rooms, rules)
+    layout = lay_out(len(scores), attributes, rooms, rules, joins_assigned=joins_assigned)
     atom_of = layout.atom_of
     pair_scores = _forbid(_add_alike(scores, attributes, rules), attributes, rules)
     atom_scores, own_score = sum_over_atoms(pair_scores, atom_of)

@@ -243,7 +243,9 @@ def place_in_rooms(
     conflicts = check_room_rules(n, rooms, rules, attributes, ids=ids)
     if conflicts and not (allow_unplaced and all(c.is_lack_of_beds for c in conflicts)):
         raise InfeasibleError(conflicts[0].sentence, conflicts=conflicts)
-    formulation = formulate(matrix, attributes, rooms, rules, previous, move_cost)
+    formulation = formulate(
+        matrix, attributes, rooms, rules, previous, move_cost, joins_assigned=not conflicts
+    )
     rng = np.random.default_rng((rng or np.random.default_rng(0)).integers(2**63))
     atoms = np.flatnonzero(formulation.problem.has_room)
     everything = formulation.problem

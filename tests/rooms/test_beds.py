@@ -128,3 +128,18 @@ def test_a_never_pair_in_a_large_room_is_no_room_to_join() -> None:
     exchange.place_greedily(np.random.default_rng(0))
     assert exchange.room_of[0] == 1
     assert exchange.is_allowed()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_two_in_one_room_one_makes_way_for_a_need(seed: int) -> None:
+    """Two were assigned the only double; a third needs one. Both once lost their bed, not one."""
+    scores = np.random.default_rng(seed).normal(size=(4, 4))
+    found = place_in_rooms(
+        scores + scores.T,
+        Rooms(("R0",), np.array([2])),
+        RoomRules(assigned=((0, 0), (3, 0)), needs=(Need(1, "capacity", "2"),)),
+        allow_unplaced=True,
+    )
+    assert (found.most_with_needs, found.most_placed) == (1, 2)
+    assert found.room[1] == 0
+    assert len(found.unplaced) == 2
