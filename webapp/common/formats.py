@@ -9,6 +9,7 @@ from django.utils import timezone
 from engine.tabular.words import counted as counted  # pages count in the engine's words
 
 MINUS = "\u2212"
+_SMALLEST_ROUGH_GAP = 1e-5
 _ROUNDING = 1e-9  # of two digits: 0.01 % as a float is a little more, but not 0.011 %
 
 
@@ -47,6 +48,11 @@ def gap(value: float | None) -> str:
     steps = math.ceil(100 * value * 10**digits - _ROUNDING)
     text = number(steps / 10**digits, digits)
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def rough_gap(value: float | None) -> str:
+    """Return a relative gap as `gap` does, but never below 0.001 %: pages for staff say no more."""
+    return gap(value) if value is None or value <= 0 else gap(max(value, _SMALLEST_ROUGH_GAP))
 
 
 def is_telling(gap: float | None) -> bool:

@@ -8,7 +8,7 @@ from uuid import UUID
 from engine import InfeasibleError, place_in_rooms
 from engine.core.status import Status
 from engine.rooms.placement import Placement as FoundPlacement
-from webapp.common.formats import counted, gap
+from webapp.common.formats import counted, rough_gap
 from webapp.housing.effort import Effort
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
@@ -85,7 +85,7 @@ def place(context: JobContext) -> Outcome:
         students = counted(len(problem.students), "student")
         sentence = f"{version}: {placed:,} of {students} have a bed"
         is_known = math.isfinite(found.relative_gap)
-        sentence += f", within {gap(found.relative_gap)} of the best." if is_known else "."
+        sentence += f", within {rough_gap(found.relative_gap)} of the best." if is_known else "."
         if found.dropped:
             sentence += f" {counted(len(found.dropped), 'request')} could not be honoured."
         return {"sentence": sentence}

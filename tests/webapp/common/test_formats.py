@@ -50,6 +50,14 @@ def test_a_gap_is_never_rounded_down(value: float | None, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [(2.2e-9, "0.001 %"), (9e-6, "0.001 %"), (8.7e-5, "0.0087 %"), (0.0, "0 %"), (None, "unknown")],
+)
+def test_staff_read_no_gap_below_a_thousandth_of_a_per_cent(value: float | None, text: str) -> None:
+    assert formats.rough_gap(value) == text
+
+
+@pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.04, "0.0 s"), (9.94, "9.9 s"), (38, "38 s"), (59.7, "1 min"), (125, "2 min 5 s"),
      (3600, "1 h"), (3840, "1 h 4 min"), (timedelta(seconds=61), "1 min 1 s")],

@@ -1,4 +1,4 @@
-"""How a cohort's placement counts requests, how many it honours, and what they cost."""
+"""Counts of a cohort's requests: counted by a placement, honoured, and their cost."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webapp.common.formats import counted, duration, gap, is_telling, number
+from webapp.common.formats import counted, duration, is_telling, number, rough_gap
 from webapp.common.listing import page_at
 from webapp.housing.models import Placement, PlacementVersion, VersionOrigin
 from webapp.housing.rules import PlacementRules, difference_in_words
@@ -126,7 +126,9 @@ def stopped_words(figures: Mapping[str, Any], n_homeless: int) -> str:
     if n_homeless:
         return f"{took}; {counted(n_homeless, 'student has', 'students have')} no bed."
     if is_telling(figures.get("relative_gap")):
-        return f"{took}; everybody has a bed, within {gap(figures['relative_gap'])} of the best."
+        return (
+            f"{took}; everybody has a bed, within {rough_gap(figures['relative_gap'])} of the best."
+        )
     return f"{took}; everybody has a bed."
 
 

@@ -34,7 +34,7 @@ def badge_words(placement: Placement) -> str:
         return "Not certified yet"
     if not formats.is_telling(gap):
         return "Too early to tell how near the best"
-    return f"Within {formats.gap(gap)} of the best"
+    return f"Within {formats.rough_gap(gap)} of the best"
 
 
 @register.simple_tag
