@@ -46,11 +46,11 @@ class ConvertedGraph:
     __networkx_backend__ = "bethe_hall"
 
     def is_directed(self) -> bool:
-        """Whether edges have directions, which matchings refuse."""
+        """Return True if edges have directions; matchings refuse such graphs."""
         return bool(self.graph.is_directed())
 
     def is_multigraph(self) -> bool:
-        """Whether two nodes may share several edges, which matchings refuse."""
+        """Return True if two nodes may share several edges; matchings refuse such graphs."""
         return bool(self.graph.is_multigraph())
 
     def read(self) -> ExactGraph:
@@ -65,7 +65,7 @@ class ConvertedGraph:
 
     @property
     def has_forbidden_edges(self) -> bool:
-        """Whether a weight is -inf: such an edge still counts as one where many are wanted."""
+        """Return True if a weight is -inf: such an edge still counts for the largest matching."""
         return any(
             value == -np.inf
             for _, _, value in self.graph.edges(data=self.weight, default=self.default)

@@ -1,4 +1,4 @@
-"""What every hunt by seeds shares: problems one after the other until the time is over."""
+"""Loop of the hunts: solve one seeded problem after the other until the time is over."""
 
 import argparse
 import time
@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 
 def hunt(description: str, faults_of_seed: Callable[[int], list[str]], what: str) -> None:
-    """Try one seed after the other and print what is wrong; end with 1 if anything was.
+    """Try one seed after the other, print every fault, and exit with 1 if there was any.
 
     Parameters
     ----------
     description : str, of the command's help.
     faults_of_seed : callable
-        Makes the problem of a seed and returns one sentence a fault. What it raises is one as well.
-    what : str, what is counted, in the plural.
+        Makes the problem of a seed and returns a sentence for each fault; an exception is one too.
+    what : str, name of the problems, in the plural.
     """
     parser = argparse.ArgumentParser(description=description.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--count", type=int, help="so many problems instead of a time")
+    parser.add_argument("--count", type=int, help="number of problems, instead of a time")
     args = parser.parse_args()
     started, seed, n_wrong = time.monotonic(), args.first_seed, 0
     last = float("inf") if args.count is None else args.first_seed + args.count

@@ -66,7 +66,7 @@ class Problem:
 
     @property
     def is_small(self) -> bool:
-        """Whether it is of a size that square matrices are made for."""
+        """Return True if the graph is small enough for a dense matrix."""
         return self.n <= 400
 
 

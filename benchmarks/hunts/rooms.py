@@ -25,7 +25,7 @@ TOLERANCE = 1e-7  # of the largest number of a problem
 
 
 class Problem:
-    """Students, rooms and rules drawn from a seed, and what they make of a room."""
+    """Students, rooms and rules drawn from a seed, with the value of every possible room."""
 
     def __init__(self, seed: int) -> None:
         rng = self._rng = np.random.default_rng(seed)
@@ -102,7 +102,7 @@ class Problem:
         )
 
     def is_allowed(self, rules: RoomRules, members: tuple[int, ...], room: int) -> bool:
-        """Whether people may live in a room together."""
+        """Return True if these people may share the room."""
         inside, cells = set(members), {c: v[room] for c, v in self.rooms.attributes.items()}
         beds = self.capacities[room]
         fine = len(inside) <= beds and room not in rules.closed
@@ -127,7 +127,7 @@ class Problem:
         return fine
 
     def worth(self, rules: RoomRules, members: tuple[int, ...], room: int) -> float:
-        """What a room is worth with these people, -inf where they may not live there."""
+        """Return the value of a room with these people; -inf if they may not share it."""
         if not self.is_allowed(rules, members, room):
             return -np.inf
         inside, hall = set(members), self.rooms.attributes["hall"][room]

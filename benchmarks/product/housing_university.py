@@ -1,9 +1,9 @@
 """A university's housing year as files: what an office would upload, from July to August.
 
 ``write_year`` makes a past year with pairs, the first-years, the rooms, the requests, the choices
-of hall and the August lists. At full size: 2,500 first-years of whom 87 have a need; 1,276 rooms,
+of hall and the August lists. At full size: 2,500 first-years, 87 with a need; 1,276 rooms,
 which are 1,126 doubles, 44 singles, 44 triples, 22 quads and 40 rooms held back for RAs; four
-accessible halls of ten; 397 requests, of which 236 are mutual, and three groups of five; three
+accessible halls of ten; 397 requests (236 of them mutual) and three groups of five; three
 choices of hall for nine of ten students; 14 withdrawals and 9 late arrivals. Everything is drawn
 from one seed.
 """
@@ -43,7 +43,7 @@ class HousingYear:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many of everything."""
+    """Numbers of students, rooms, requests and needs."""
 
     students: int
     past: int

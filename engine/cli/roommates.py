@@ -98,7 +98,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         type=Path,
         metavar="FILE.npz",
-        help="file from which a killed run goes on; pairwise and fully-corrective leave none",
+        help="resume point after an interrupted run; pairwise and fully-corrective leave none",
     )
 
 

@@ -60,7 +60,7 @@ def add_rooms_arguments(parser: argparse.ArgumentParser) -> None:
         ("--requests", "REQUESTS.csv", "CSV student,wants and, optionally, kind: wish or must"),
         ("--preferences", "PREFERENCES.csv", "CSV student,rank and one column of the rooms"),
         ("--previous", "PLACEMENT.csv", "placement so far: student,room"),
-        ("--checkpoint", "FILE.npz", "file from which a killed run goes on"),
+        ("--checkpoint", "FILE.npz", "resume point after an interrupted run"),
     ):
         parser.add_argument(option, type=Path, metavar=metavar, help=text)
     for option, default, text in (

@@ -134,7 +134,7 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         f"(default {RELATIVE_GAP:g})",
     )
     parser.add_argument("--max-seconds", type=seconds, help="stop after this time, seconds")
-    parser.add_argument("--checkpoint", type=Path, help="file from which a killed run goes on")
+    parser.add_argument("--checkpoint", type=Path, help="resume point after an interrupted run")
     parser.add_argument("--cache", type=Path, help="folder that keeps features from run to run")
 
 

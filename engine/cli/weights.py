@@ -69,7 +69,7 @@ def add_weights_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         type=Path,
         metavar="FILE.npz",
-        help="file from which a killed run goes on",
+        help="resume point after an interrupted run",
     )
 
 

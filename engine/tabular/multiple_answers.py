@@ -27,7 +27,7 @@ _MIN_REPEATED = 0.85  # share of all parts that belong to repeated options
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """How the cells of a column split, with the options in the order of their counts."""
+    """Separator of the cells of a column, with the options in the order of their counts."""
 
     separator: str
     options: tuple[str, ...]

@@ -20,7 +20,7 @@ HEIGHT, WIDTH = 24, 40
 CORNERS = (slice(0, 12), slice(12, 24)), (slice(0, 20), slice(20, 40))
 RED, GREEN, BLUE, WHITE = (200, 40, 30), (30, 180, 60), (40, 60, 220), (250, 250, 250)
 TURNS = {1: lambda a: a, 3: lambda a: a[::-1, ::-1], 6: lambda a: np.rot90(a)}
-"""How a scene lies in a file that notes an orientation: turned back by it, it is upright."""
+"""Scene as stored under each orientation; the orientation turns it upright."""
 
 
 def scene(channels: int) -> np.ndarray:
@@ -69,7 +69,7 @@ def tiff(
 
 
 def shares_of(content: bytes) -> np.ndarray:
-    """What the reader makes of a file, first page: shares of light, (rows, columns, channels)."""
+    """Return the first page as read: shares of light, (rows, columns, channels)."""
     picture = read_picture(content)
     if picture.stack is None:
         return picture.content / 255
@@ -165,7 +165,7 @@ def test_colours_are_one_scene(bits: int, opacity: str | None, orientation: int)
 @pytest.mark.parametrize("orientation", [1, 3, 6])
 @pytest.mark.parametrize("bits", [8, 16])
 def test_four_inks_are_one_scene(bits: int, orientation: int) -> None:
-    """Of sixteen bits magenta became green."""
+    """Magenta of 16 bits was read as green."""
     shares = scene(3)
     black = np.full((HEIGHT, WIDTH, 1), 0.0)
     inks = np.dstack([1 - shares, black])
@@ -326,7 +326,7 @@ def test_opacity_that_nobody_wrote_hides_nothing() -> None:
 
 
 def test_frames_are_pages() -> None:
-    """Of a GIF of three frames two were dropped without a word."""
+    """Two of three frames of a GIF were dropped without a word."""
     frames = [Image.new("RGB", (8, 6), colour) for colour in (RED, GREEN, BLUE)]
     for form in ("GIF", "PNG", "WEBP"):
         stream = io.BytesIO()

@@ -314,7 +314,7 @@ def test_colours_of_objects_on_nothing_are_all_marked() -> None:
 
 
 def test_objects_in_several_pieces_are_not_split_by_their_numbers() -> None:
-    """Of numbers that are no objects, half were lost: those below the middle of their range."""
+    """Numbers below the middle of their range were lost: half of all."""
     rng = np.random.default_rng(1)
     drawn = np.zeros((90, 120), dtype=np.uint8)
     for number in range(1, 61):

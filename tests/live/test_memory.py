@@ -1,4 +1,4 @@
-"""How much memory the started product takes, with what its processes share counted once."""
+"""Memory of the started product; memory that processes share counts once."""
 
 import subprocess
 import sys

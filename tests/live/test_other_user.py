@@ -83,7 +83,7 @@ def copy_of_product(folder: Path) -> Path:
 
 @dataclass
 class Started:
-    """What `bin/start` of the other user said, and where it keeps things."""
+    """Output of `bin/start` of the other user, and its folders."""
 
     user: str
     home: Path

@@ -27,7 +27,7 @@ def scattered_points(rng: np.random.Generator, n: int, scale: int) -> nx.Graph:
 def test_few_bits_at_a_time_give_what_all_at_once_give(
     bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the solver may count to 2^15 only, optima are found in several steps."""
+    """With weights of at most 2^15, optima are found in several steps."""
     monkeypatch.setattr(module, "HEADROOM_BITS", bits)
     steps = []
     honest = module.near_optimal
@@ -69,7 +69,7 @@ def test_ties_but_for_the_last_digit_of_many_nodes(lift: int) -> None:
 
 
 def test_weights_from_the_smallest_to_the_largest_float() -> None:
-    """Of a path of four, the ends together outweigh the middle by the least number there is."""
+    """On a path of four nodes the ends outweigh the middle by the smallest number there is."""
     weights = [1e299, 1e299 + 2.0**960, 5e-324]
     small = max_weight_matching(4, [(0, 1), (1, 2), (2, 3)], [1.0, 1.0, 5e-324], "any")
     assert small.edge_indices.tolist() == [0, 2]

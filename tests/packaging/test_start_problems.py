@@ -1,4 +1,4 @@
-"""What keeps `bin/start` from starting is one sentence, before anything is prepared."""
+"""`bin/start` says in one sentence why it cannot start, before it prepares anything."""
 
 import fcntl
 import os

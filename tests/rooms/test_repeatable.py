@@ -31,7 +31,7 @@ def uninterrupted() -> Placement:
 
 @pytest.fixture(scope="module")
 def all_looks() -> int:
-    """How often an uninterrupted run asks whether to stop."""
+    """Number of calls of ``should_stop`` in an uninterrupted run."""
     asked = 0
 
     def should_stop() -> bool:

@@ -1,4 +1,4 @@
-"""What CSV files, makers and people do: encodings, delimiters, events, unfinished rows, dates."""
+"""Habits of CSV files and makers: encodings, delimiters, events, unfinished rows, dates."""
 
 from collections.abc import Callable
 

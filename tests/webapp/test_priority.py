@@ -1,4 +1,4 @@
-"""How far long work gives way to pages, and what it keeps on a busy machine."""
+"""Long work gives way to pages, and keeps its share of a busy machine."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""How a student is shown to a person: by name, or only as S-1042.
+"""Names of students, shown to those who may see them; others see S-1042.
 
 Staff see names if their organisation says so, and viewers never. A person can hide all names for
 the time of a session, such as for a screen in public. Pages, exports and the API ask here.

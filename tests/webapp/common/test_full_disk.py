@@ -1,4 +1,4 @@
-"""What a full disk, or one that is nearly full, leaves to the database, to pages and to logs."""
+"""A full or nearly full disk: the database, pages and logs go on."""
 
 import errno
 import logging

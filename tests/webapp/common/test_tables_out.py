@@ -1,4 +1,4 @@
-"""What leaves in a table: no cell is a formula, and nothing else changes."""
+"""Exported tables: no cell is a formula, and nothing else changes."""
 
 import ast
 import csv

@@ -22,7 +22,7 @@ from webapp.surveys.models import Questionnaire
 
 
 class KilledError(BaseException):
-    """What a SIGKILL is to a transaction: it ends in the middle, and nothing handles it."""
+    """Stands for SIGKILL: the transaction ends in the middle, and nothing handles it."""
 
 
 def states() -> dict[str, str]:
@@ -30,7 +30,7 @@ def states() -> dict[str, str]:
 
 
 def counts() -> dict[str, int]:
-    """How many objects of each kind the steps that need no finished job have made."""
+    """Return the number of objects of each kind that steps without a job have made."""
     kinds = (Questionnaire, LearnedModel, Placement, Segmenter, ImageSet, Job, LetterTemplate)
     return {kind.__name__: kind.objects.count() for kind in kinds}
 

@@ -1,4 +1,4 @@
-"""What Home says about the demonstration, who sees it, and the tour through it."""
+"""Home's panel of the demonstration, the people who see it, and the tour."""
 
 from collections.abc import Callable
 

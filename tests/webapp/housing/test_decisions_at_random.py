@@ -423,7 +423,7 @@ class ThreePeople(RuleBasedStateMachine):
 
     @rule(who=WHO, roll=ROLLS, says_yes=st.booleans())
     def undo(self, who: int, roll: int, says_yes: bool) -> None:
-        """What the history offers to undo can be undone, unless a rule would break."""
+        """Every act that the history offers to undo can be undone, unless a rule would break."""
         with self.act("undo", confirmed=says_yes):
             fresh = self.fresh
             events = list(fresh.events.all()[:6])

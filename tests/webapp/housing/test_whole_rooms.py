@@ -101,7 +101,7 @@ BULK_ACTS = {
 def test_a_bulk_act_counts_only_the_rooms_that_it_changes(
     bob: User, campus: BuildingList, first_years: Cohort, learned: LearnedModel, client_of, act: str
 ) -> None:
-    """Of nine rooms one is empty, one held back and empty, and one accepted and locked."""
+    """Nine rooms: one is empty, one is held back and empty, one is accepted and locked."""
     placement = Placement.objects.create(
         organisation=bob.organisation,
         name="P",

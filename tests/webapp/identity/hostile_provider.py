@@ -42,7 +42,7 @@ class Key:
 
 @dataclass
 class HostileProvider:
-    """What the provider publishes and says; a test changes it before somebody signs in."""
+    """Answers of the provider; a test changes them before somebody signs in."""
 
     url: str = ""
     key: Key = field(default_factory=lambda: Key("one"))

@@ -1,4 +1,4 @@
-"""What counts as the death of a job: its own process ended, and the worker's others did not."""
+"""Deaths of a job: its own process ended while the worker's others went on."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Who sees the installation: operators alone, whatever the role and organisation of the others."""
+"""Only operators see the installation, whatever the role and organisation of others."""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -199,7 +199,7 @@ def test_senseless_queries_show_the_usual_page(client_of, bob, image_set, batch)
 
 
 def test_head_answers_as_get_and_leaves_no_line(client_of, bob, addresses) -> None:
-    """Of a file that nobody reads nothing is on record."""
+    """A file that nobody reads leaves no audit line."""
     client = client_of(bob)
     files = 0
     for name, url in addresses.items():

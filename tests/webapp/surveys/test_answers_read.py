@@ -1,4 +1,4 @@
-"""What students answer is read by staff: texts, people, questions, files, the interface."""
+"""Staff read the answers of students: texts, people, questions, files, the API."""
 
 import csv
 import io

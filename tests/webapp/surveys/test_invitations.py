@@ -1,4 +1,4 @@
-"""Who is invited, in whatever way staff paste it; mails, reminders, single links, unsubscribing."""
+"""Invitations, in whatever way staff paste them; mails, reminders, links, unsubscribing."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What staff type comes back with its error beside its field, also after a session ended."""
+"""Refused forms keep the text of staff, with errors beside fields, also after a session."""
 
 from collections.abc import Callable
 

@@ -306,7 +306,7 @@ class SeenVersion(Body):
 
 
 class NewSolution(Body):
-    """Which clash to solve (null: all), by leaving out requests, releasing, or allowing pairs."""
+    """Clash to solve (null: all), by leaving out requests, releasing locks, or allowing pairs."""
 
     clash: int | None = Field(None, ge=0, lt=1000)
     leave: Literal["requests", "locks", "nevers"] = "requests"
