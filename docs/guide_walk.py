@@ -7,6 +7,7 @@ explain. A picture between two steps is the page as it stands there.
     Open **Buildings** in the menu.              a line of the menu on the left
     Press **Import a survey**.                   a button, link or menu of the page
     Press **Accept**, then **Next**.             one after the other
+    Press **Accept 48 rooms**.                   another number of rooms is right too
     Press the key `J`.
     Press **Next** until the page says **Finish**.
     Type `Returning` in **Name of the cohort**.
@@ -42,6 +43,7 @@ BOLD = re.compile(r"\*\*([^*]+)\*\*")
 STEP = re.compile(r"^\d+\. (.*(?:\n   .*)*)", re.M)
 PICTURE = re.compile(r"^!\[(?P<words>[^\]]+)\]\((?P<file>[^)]+)\)", re.M)
 SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z])")
+COUNT = re.compile(r"\b\d+ (rooms|students|pairs)\b")  # a search with a time limit ends anywhere
 IS_ACT = re.compile(r"\*\*|^(?:Upload|Run|Type|Paint|Press|Open|Close) ")
 STROKES = {"left part": (0.12, 0.28), "middle": (0.45, 0.6)}  # shares of the width
 
@@ -152,15 +154,21 @@ class GuideWalk:
 
     def _pressable(self, name: str) -> Iterator[Locator]:
         """Yield what a person may mean by a name, the likeliest first."""
+        yield from self._pressable_as(name, _exactly(name))
+        if COUNT.search(name):
+            pattern = COUNT.sub(r"\\d+ \1", re.escape(name).replace("\\ ", " "))
+            yield from self._pressable_as(name, re.compile(rf"^\s*{pattern}\s*$"))
+
+    def _pressable_as(self, name: str, pattern: re.Pattern[str]) -> Iterator[Locator]:
         dialog = self.page.locator("dialog[open]")
         places = [dialog.last] if dialog.count() else []
         places += [self.page.locator("details[open]").last, self.page.locator("main"), self.page]
         for place in places:
             for role in ("button", "link", "tab", "radio"):
-                yield place.get_by_role(role, name=name, exact=True)
-            yield place.locator("summary").filter(has_text=_exactly(name))
+                yield place.get_by_role(role, name=pattern)
+            yield place.locator("summary").filter(has_text=pattern)
             yield place.locator(f'summary[aria-label="{name}"]')
-            yield place.locator("label").filter(has_text=_exactly(name))
+            yield place.locator("label").filter(has_text=pattern)
 
     def _press_until(self, name: str, words: str) -> None:
         for _ in range(MAX_REPEATS):
