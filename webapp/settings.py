@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "webapp.accounts",
     "webapp.identity",
     "webapp.audit",
+    "webapp.files",
     "webapp.jobs",
     "webapp.operations",
     "webapp.cohorts",

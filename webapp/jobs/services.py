@@ -211,6 +211,8 @@ def jobs_sweep() -> dict[str, int]:
         if _is_send_due(job, now=job.now):
             counts["sent_again"] += job_dispatch(job_id=job.pk)
     _discard_left_files()
+    if any(counts.values()):
+        log.info("swept", **counts)
     return counts
 
 
