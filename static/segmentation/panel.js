@@ -25,7 +25,7 @@ export class Panel {
     }
     for (const row of this.viewer.all("[data-layer]")) this.showLayerRow(row);
     this.viewer.find("[data-zoom-value]").textContent =
-      `${Math.round((100 * viewport.scale) / this.viewer.layers.factor)} %`;
+      `${Math.round((100 * viewport.scale) / layers.factor)} %`;
     this.showOpacity();
     this.showLabels();
     this.showBar();

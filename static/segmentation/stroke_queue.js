@@ -11,14 +11,26 @@ const MOST_AT_ONCE = 200; // strokes; the server takes no more
 const PAUSES = [500, 1_000, 2_000, 5_000, 10_000]; // milliseconds before it is tried again
 const FINAL = new Set([400, 404, 413, 422]); // trying again would be answered alike
 
+/** @typedef {{ id?: string, [part: string]: any }} Stroke */
+
 export class StrokeQueue {
   /**
-   * `send(url, content, options)` posts; `onKept(stroke)`, `onRefused(stroke, sentence)` and
-   * `onDelay(sentence)` hear what became of it.
+   * @param {object} options
+   * @param {string} options.person whose strokes they are
+   * @param {string} options.url where strokes on this picture are posted
+   * @param {(url: string, content: object, options: object) => Promise<Response>} options.send
+   * @param {(stroke: Stroke) => void} options.onKept called when the server keeps it
+   * @param {(stroke: Stroke, sentence: string) => void} options.onRefused
+   * @param {(sentence: string) => void} options.onDelay called when it is sent again later
    */
   constructor({ person, url, send, onKept, onRefused, onDelay }) {
-    Object.assign(this, { url, send, onKept, onRefused, onDelay });
+    this.url = url;
+    this.send = send;
+    this.onKept = onKept;
+    this.onRefused = onRefused;
+    this.onDelay = onDelay;
     this.prefix = `${PREFIX}:${person}:`;
+    /** @type {Stroke[]} */
     this.strokes = []; // of this picture, not confirmed
     this.last = Promise.resolve();
   }
