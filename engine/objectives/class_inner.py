@@ -83,7 +83,7 @@ class ClassSetInnerProblem:
             bound = chains.upper_bound()
             gap = bound - float(theta @ statistics) - entropy
             if gap <= share * example.labels.size or sweeps >= MAX_SWEEPS:
-                return InnerSolution(bound, statistics, entropy, sweeps, is_feasible=True, state={})
+                return InnerSolution(bound, statistics, entropy, sweeps, is_feasible=True)
             batch = max(2, sweeps // 2)
 
 

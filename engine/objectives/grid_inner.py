@@ -142,7 +142,7 @@ class LocalPictures:
                 break
             batch = max(2, sweeps // 3)
         self._sweeps[index] = max(1, int(SPARING * sweeps) if gap < IDLE * accuracy else sweeps)
-        return InnerSolution(bound, statistics, entropy, sweeps, is_feasible=True, state={})
+        return InnerSolution(bound, statistics, entropy, sweeps, is_feasible=True)
 
     def _curvature_one(self, index: int, theta: FloatArray) -> FloatArray:
         features = self._examples[index].features
@@ -247,7 +247,7 @@ class GridSetInnerProblem:
         BFGS updates: the result maps each step in theta to the observed change of phi(tau).
         """
         theta = np.zeros(len(self.observed)) if self.theta is None else self.theta
-        matrix = self.curvature(theta, {}).copy()
+        matrix = self.curvature(theta, None).copy()
         matrix += 1e-9 * np.trace(matrix) / len(matrix) * np.eye(len(matrix))
         for (before, phi_before), (after, phi_after) in pairwise(self._visited):
             step, change = after - before, phi_after - phi_before

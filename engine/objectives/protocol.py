@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
@@ -21,7 +20,7 @@ from engine.core.progress import StopCallback
 from engine.oracles.protocol import LinearMinimizationOracle, Vertex
 
 Point = FloatArray  # a point of the polytope; its shape is the structure's choice
-WarmStart = dict[str, NDArray[Any]]  # private to a structure; solvers return it unread
+WarmStart = Any  # a class of the structure's own; solvers return it unread
 EntropyAlong = Callable[[float], tuple[float, float, float]]  # step g -> H, H', H'' in g (nats)
 
 
@@ -157,14 +156,14 @@ class InnerSolution:
     sweeps : int, passes over the observation that the inner solver needed.
     is_feasible : bool
         Whether tau was proved to lie in the polytope; if not, L(tau) is an estimate only.
-    state : dict of arrays, from which the next call starts warm.
+    state : the structure's own class, from which the next call starts warm; None without one.
     proved : tuple (phi (K,), entropy in nats) of a nearby point that was proved to lie in the
         polytope, if tau was not; None without such a point.
 
     Examples
     --------
     >>> import numpy as np
-    >>> InnerSolution(1.0, np.zeros(2), 0.5, 3, is_feasible=True, state={}).is_certified
+    >>> InnerSolution(1.0, np.zeros(2), 0.5, 3, is_feasible=True).is_certified
     True
     """
 
@@ -173,7 +172,7 @@ class InnerSolution:
     entropy: float
     sweeps: int
     is_feasible: bool
-    state: WarmStart
+    state: WarmStart = None
     proved: tuple[FloatArray, float] | None = None
 
     @staticmethod
@@ -185,7 +184,6 @@ class InnerSolution:
             entropy=sum(part.entropy for part in parts),
             sweeps=sum(part.sweeps for part in parts),
             is_feasible=True,
-            state={},
         )
 
     @property

@@ -18,9 +18,17 @@ from engine.inference.matching.bipartite_newton import (
 )
 from engine.inference.matching.bipartite_points import complement, counting_numbers
 from engine.inference.matching.newton_path import as_semidefinite, inverse_curvature
-from engine.objectives.protocol import InnerSolution, WarmStart
+from engine.objectives.protocol import InnerSolution
 from engine.oracles.assignment import AssignmentOracle
 from engine.oracles.protocol import Vertex, make_indicator
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentPoint:
+    """Inner solution of an assignment: ``marginals`` (n, n), and ``messages`` of both sides."""
+
+    marginals: FloatArray
+    messages: tuple[FloatArray, FloatArray] | None = None
 
 
 @dataclass(slots=True)
@@ -77,7 +85,7 @@ class BipartiteStructure:
         return self.items.statistics(at)
 
     def maximise(
-        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+        self, theta: FloatArray, state: AssignmentPoint | None, accuracy: float
     ) -> InnerSolution:
         """Maximise by messages or Newton; see ``engine.objectives.protocol.InnerProblem``."""
         solution, following = self._maximise(self.items.scores(theta), state, max(accuracy, 1e-11))
@@ -92,24 +100,21 @@ class BipartiteStructure:
         )
 
     def _maximise(
-        self, scores: FloatArray, state: WarmStart | None, tolerance: float
-    ) -> tuple[BipartiteSolution, WarmStart]:
+        self, scores: FloatArray, state: AssignmentPoint | None, tolerance: float
+    ) -> tuple[BipartiteSolution, AssignmentPoint]:
         """Solve the inner problem from a warm state and return the next one."""
         if not np.all(np.asarray(self.rho) == 1.0):
-            start = None if state is None else state["marginals"]
+            start = None if state is None else state.marginals
             solution = compute_bipartite_pseudomarginals(
                 scores, self.rho, tolerance=tolerance, start=start, should_stop=self.should_stop
             )
-            return solution, {"marginals": solution.marginals}
-        messages = None if state is None else (state["from_rows"], state["from_columns"])
+            return solution, AssignmentPoint(solution.marginals)
+        messages = None if state is None else state.messages
         solution, beliefs = compute_bethe_marginals(
             scores, tolerance=tolerance, start=messages, should_stop=self.should_stop
         )
-        return solution, {
-            "marginals": solution.marginals,
-            "from_rows": beliefs.from_rows,
-            "from_columns": beliefs.from_columns,
-        }
+        messages = beliefs.from_rows, beliefs.from_columns
+        return solution, AssignmentPoint(solution.marginals, messages)
 
     def interior(self) -> AssignmentInterior | None:
         """Return the problem for ``InteriorAscent``; see ``HasInterior``."""
@@ -120,13 +125,13 @@ class BipartiteStructure:
         counts = counting_numbers(self.rho, n)
         return AssignmentInterior(np.zeros((n, n)), counts, features - own[:, None])
 
-    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: AssignmentPoint) -> FloatArray:
         """Return the Hessian of log Z_rho at an inner solution, exact in the interior, (K, K).
 
         F^T (D - D A^T (A D A^T)^-1 A D) F with D the inverse of minus the entropy's Hessian and A
         the sums over rows and columns.
         """
-        tau = np.asarray(state["marginals"], dtype=np.float64)
+        tau = np.asarray(state.marginals, dtype=np.float64)
         n, n_features = self.items.n_items, self.items.n_features
         inverse = inverse_curvature(tau, complement(tau), counting_numbers(self.rho, n))
         if n == 1:

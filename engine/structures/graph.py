@@ -24,9 +24,17 @@ from engine.entropies.matching import (
 from engine.inference.matching.graph_polytope import solve_over_graph_polytope
 from engine.inference.matching.graph_sets import GraphCurvature, HeldSets
 from engine.objectives.interior_start import find_interior_start
-from engine.objectives.protocol import InnerSolution, WarmStart
+from engine.objectives.protocol import InnerSolution
 from engine.oracles.protocol import Vertex, make_indicator
 from engine.oracles.sparse_matching import GraphMatchingOracle, max_weight_matching
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPoint:
+    """Inner solution of a graph: its ``marginals`` (e,) and active odd ``sets``."""
+
+    marginals: FloatArray
+    sets: HeldSets
 
 
 @dataclass(slots=True)
@@ -102,7 +110,7 @@ class GraphStructure:
         return np.asarray(at @ self.features)
 
     def maximise(
-        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+        self, theta: FloatArray, state: GraphPoint | None, accuracy: float
     ) -> InnerSolution:
         """Maximise over the matching polytope; see ``engine.objectives.protocol.InnerProblem``."""
         solution = solve_over_graph_polytope(
@@ -113,8 +121,8 @@ class GraphStructure:
             is_perfect=self.is_perfect,
             has_odd_sets=not self._has_two_sides,
             tolerance=max(accuracy, 1e-11),
-            start=None if state is None else state["tau"],
-            held=() if state is None else _unpack_sets(state).nodes,
+            start=None if state is None else state.marginals,
+            held=() if state is None else state.sets.nodes,
             should_stop=self.should_stop,
         )
         tau = solution.marginals
@@ -125,29 +133,13 @@ class GraphStructure:
             entropy=solution.value - float(theta @ statistics),
             sweeps=solution.steps,
             is_feasible=solution.is_feasible,
-            state={"tau": tau} | _pack_sets(solution.sets),
+            state=GraphPoint(tau, solution.sets),
         )
 
-    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: GraphPoint) -> FloatArray:
         """Return the Hessian of log Z_rho at an inner solution, exact in the interior, (K, K)."""
         curvature = GraphCurvature(self.edges, self.entropy.rho, self.start, self.is_perfect)
-        return curvature.of_features(state["tau"], self.features, _unpack_sets(state))
-
-
-def _pack_sets(sets: HeldSets) -> WarmStart:
-    """Return odd sets as arrays."""
-    return {
-        "set_nodes": np.concatenate([np.empty(0, dtype=np.int64), *sets.nodes]),
-        "set_sizes": np.array([len(nodes) for nodes in sets.nodes], dtype=np.int64),
-        "multipliers": sets.multipliers,
-        "rooms": sets.rooms,
-    }
-
-
-def _unpack_sets(state: WarmStart) -> HeldSets:
-    sizes = state["set_sizes"]
-    nodes = np.split(state["set_nodes"], np.cumsum(sizes)[:-1]) if len(sizes) else []
-    return HeldSets(tuple(nodes), state["multipliers"], state["rooms"])
+        return curvature.of_features(state.marginals, self.features, state.sets)
 
 
 def has_two_sides(n_nodes: int, edges: IntArray) -> bool:

@@ -8,7 +8,7 @@ from engine.core.rounding import sum_allowance
 from engine.entropies.pairwise import PairwiseEntropy
 from engine.graphs.junction_tree import LARGEST_TABLE, JunctionTree, Scope
 from engine.inference.factors.junction_tree import calibrate, statistics_covariance
-from engine.objectives.protocol import InnerSolution, WarmStart
+from engine.objectives.protocol import InnerSolution
 from engine.oracles.junction_tree import JunctionTreeOracle
 from engine.oracles.protocol import Vertex, make_indicator
 
@@ -95,7 +95,7 @@ class JunctionTreeStructure:
         return np.split(tables, ends)
 
     def maximise(
-        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+        self, theta: FloatArray, state: FloatArray | None, accuracy: float
     ) -> InnerSolution:
         """Compute exact sums; see ``engine.objectives.protocol.InnerProblem``."""
         tables = self.features @ theta
@@ -109,12 +109,12 @@ class JunctionTreeStructure:
             entropy=self.entropy.value(point),
             sweeps=1,
             is_feasible=True,
-            state={"point": point},
+            state=point,
         )
 
-    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
-        """Return the exact Hessian of log Z, (K, K)."""
-        return statistics_covariance(self.tree, self.features, state["point"])
+    def curvature(self, theta: FloatArray, state: FloatArray) -> FloatArray:
+        """Return the exact Hessian of log Z at the point ``state``, (K, K)."""
+        return statistics_covariance(self.tree, self.features, state)
 
     @property
     def _tables_at(self) -> int:

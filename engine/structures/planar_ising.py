@@ -7,7 +7,7 @@ from engine.core.errors import InvalidProblemError
 from engine.core.rounding import sum_allowance
 from engine.graphs.pairwise import PairwiseGraph
 from engine.inference.pairwise.planar_ising import PlanarIsing
-from engine.objectives.protocol import InnerSolution, WarmStart
+from engine.objectives.protocol import InnerSolution
 from engine.oracles.protocol import ExtremePoint, Vertex, make_indicator
 
 
@@ -68,7 +68,7 @@ class PlanarIsingStructure:
         return np.asarray(point[:, 0] @ self.features)
 
     def maximise(
-        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+        self, theta: FloatArray, state: FloatArray | None, accuracy: float
     ) -> InnerSolution:
         """Compute exact sums; see ``engine.objectives.protocol.InnerProblem``.
 
@@ -87,13 +87,12 @@ class PlanarIsingStructure:
             entropy=found.log_partition - float(theta @ statistics),
             sweeps=1,
             is_feasible=True,
-            state={"agreement": found.agreement},
+            state=found.agreement,
         )
 
-    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: FloatArray) -> FloatArray:
         """Return an approximate Hessian for independent edges, (K, K)."""
-        agreement = state["agreement"]
-        weighted = self.features * (agreement * (1.0 - agreement))[:, None]
+        weighted = self.features * (state * (1.0 - state))[:, None]
         return np.asarray(weighted.T @ self.features)
 
 

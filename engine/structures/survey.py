@@ -21,12 +21,7 @@ from engine.crf.survey_features import SurveyFeatures
 from engine.entropies.matching import MatchingEntropy, complete_layout, make_matching_entropy
 from engine.inference.matching.newton import newton_rates
 from engine.inference.matching.newton_path import as_semidefinite, inverse_curvature
-from engine.inference.matching.newton_point import (
-    NewtonPoint,
-    pack_point,
-    uniform_point,
-    unpack_point,
-)
+from engine.inference.matching.newton_point import ActiveSetState, NewtonPoint, uniform_point
 from engine.inference.matching.odd_sets import (
     EARLY_EXACT_MAX_NODES,
     EXACT_UP_TO,
@@ -38,7 +33,7 @@ from engine.inference.matching.polytope import solve_inside_polytope, solve_over
 from engine.inference.matching.polytope_bound import ROUNDING
 from engine.inference.matching.potentials import PotentialSolution, solve_potentials
 from engine.kernels.sparse_rows import add_outer_products
-from engine.objectives.protocol import InnerSolution, WarmStart
+from engine.objectives.protocol import InnerSolution
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.protocol import Vertex
 from engine.structures.survey_curvature import pair_information
@@ -65,6 +60,33 @@ class FactoredScores:
     def write_rows(self, first: int, last: int, out: FloatArray) -> None:
         """Write W[first:last]."""
         np.matmul(self.left[first:last], self.one_hot.T, out=out)
+
+
+@dataclass(frozen=True, slots=True)
+class Potentials:
+    """Solution that one potential for each student determines: ``values`` (n,), nats."""
+
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierPoint:
+    """Solution of the barrier method, near an ``active`` set that is no start for continuation.
+
+    ``marginals`` (n, n) lie inside the matching polytope.
+    """
+
+    active: ActiveSetState
+    marginals: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyState:
+    """Inner solution at ``theta`` (K,), with ``expected`` = tau Z, shape (n, columns of Z)."""
+
+    theta: FloatArray
+    expected: FloatArray
+    solution: Potentials | ActiveSetState | BarrierPoint
 
 
 @dataclass(slots=True)
@@ -156,7 +178,7 @@ class SurveyStructure:
         return self.statistics(self.oracle.compute_extreme_point(self.scores(theta)).vertex)
 
     def maximise(
-        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+        self, theta: FloatArray, state: SurveyState | None, accuracy: float
     ) -> InnerSolution:
         """Maximise by potentials; see ``engine.objectives.protocol.InnerProblem``."""
         n = self.n_students
@@ -164,9 +186,10 @@ class SurveyStructure:
             self._buffer = np.empty((n, n))
         is_far = accuracy > FAR * n
         looked_at = EARLY_EXACT_MAX_NODES if is_far else EXACT_UP_TO
-        if state is None or "likely" not in state:
+        known = None if state is None else state.solution
+        if known is None or isinstance(known, Potentials):
             tolerance = max(accuracy / (4.0 * n * max(np.log(n), 1.0)), MIN_TOLERANCE)
-            start = None if state is None else state["potentials"]
+            start = None if known is None else known.values
             solution = solve_potentials(
                 self._scores(theta),
                 np.full(n, self.rho),
@@ -222,21 +245,22 @@ class SurveyStructure:
             entropy=entropy,
             sweeps=solution.sweeps,
             is_feasible=proof.holds,
-            state={"potentials": u, "expected": expected, "theta": theta},
+            state=SurveyState(theta, expected, Potentials(u)),
             proved=self._mixture(proof, statistics, entropy),
         )
         return answer, bool(proof.violated)
 
     def _solve_by_newton(
-        self, theta: FloatArray, state: WarmStart | None, exact_up_to: int, *, holds_new: bool
+        self, theta: FloatArray, state: SurveyState | None, exact_up_to: int, *, holds_new: bool
     ) -> InnerSolution:
         """Solve by Newton's method if a marginal exceeds 1/2 or an odd set binds."""
         rho, values = np.full(self.n_students, self.rho), self._dense_scores(theta)
-        if state is not None and "marginals" in state:  # the continuation from there had stalled
+        if state is not None and isinstance(state.solution, BarrierPoint):
+            # the continuation from there had stalled
             solution = solve_inside_polytope(
                 values,
                 rho,
-                unpack_point(state, values).sets,
+                state.solution.active.sets,
                 exact_up_to=exact_up_to,
                 should_stop=self.should_stop,
             )
@@ -252,27 +276,27 @@ class SurveyStructure:
         expected = solution.tau @ self._one_hot
         statistics = self.features.statistics(self._one_hot.T @ expected)
         entropy = solution.value - float(theta @ statistics)
-        following = pack_point(solution.point) | {"theta": theta, "expected": expected}
-        if solution.is_from_inside:
-            following["marginals"] = solution.tau
+        active = solution.point.state()
+        following = BarrierPoint(active, solution.tau) if solution.is_from_inside else active
         return InnerSolution(
             log_partition=solution.upper_bound,
             statistics=statistics,
             entropy=entropy,
             sweeps=solution.steps,
             is_feasible=solution.proof.holds,
-            state=following,
+            state=SurveyState(theta, expected, following),
             proved=self._mixture(solution.proof, statistics, entropy),
         )
 
-    def _start_of_path(self, rho: FloatArray, state: WarmStart | None) -> NewtonPoint:
+    def _start_of_path(self, rho: FloatArray, state: SurveyState | None) -> NewtonPoint:
         """Return the saved solution of a state; without one, that of equal scores."""
         if state is None:
             return uniform_point(self.n_students, rho)
-        scores = self._dense_scores(state["theta"])
-        if "likely" in state:
-            return unpack_point(state, scores)
-        return NewtonPoint(scores, state["potentials"])
+        scores, solution = self._dense_scores(state.theta), state.solution
+        if isinstance(solution, Potentials):
+            return NewtonPoint(scores, solution.values)
+        active = solution.active if isinstance(solution, BarrierPoint) else solution
+        return active.at(scores)
 
     def _mixture(
         self, proof: OddSetProof, statistics: FloatArray, entropy: float
@@ -292,7 +316,7 @@ class SurveyStructure:
             (1.0 - share) * entropy + share * level,
         )
 
-    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: SurveyState) -> FloatArray:
         """Estimate the Hessian of log Z, exactly if that is cheap or marginals are large.
 
         Small marginals give nearly F^T D F - M^T (I + tau)^-1 M, with F the features of all pairs,
@@ -301,30 +325,32 @@ class SurveyStructure:
         columns of Z.
         """
         work = (self.n_students * self.features.questionnaire.n_questions) ** 2
-        if self.is_curvature_exact or work <= EXACT_CURVATURE or "likely" in state:
+        solution = state.solution
+        is_small = self.is_curvature_exact or work <= EXACT_CURVATURE
+        if is_small or not isinstance(solution, Potentials):
             return as_semidefinite(self.information(theta, state))
         if self.features.n_features > DENSE_CURVATURE:
-            return self._curvature_by_question(state["expected"])
+            return self._curvature_by_question(state.expected)
         n = self.n_students
         rng = np.random.default_rng(0)  # a fixed sample makes runs repeatable
         first = rng.integers(n, size=CURVATURE_PAIRS)
         second = (first + rng.integers(1, n, size=CURVATURE_PAIRS)) % n
-        matrix, u = self.features.block_matrix(theta), state["potentials"]
+        matrix, u = self.features.block_matrix(theta), solution.values
         scores = matrix[self._codes[first], self._codes[second]].sum(axis=1)
         weights = np.exp(np.minimum(scores - u[first] - u[second], 0.0))
         weights *= n / (2.0 * weights.sum())
         places, values = pair_features(self.features, self._codes[first], self._codes[second])
         total = np.zeros((self.features.n_features, self.features.n_features))
         add_outer_products(places, values, weights, total)
-        means = expected_pair_features(self.features, self._codes, state["expected"])
-        return total - _absorbed(self._one_hot, state["expected"], means)
+        means = expected_pair_features(self.features, self._codes, state.expected)
+        return total - _absorbed(self._one_hot, state.expected, means)
 
-    def information(self, theta: FloatArray, state: WarmStart) -> FloatArray:
+    def information(self, theta: FloatArray, state: SurveyState) -> FloatArray:
         """Return the Hessian of log Z, (K, K), exact at a solution: O(n^2 Q^2 / 4 + n^3)."""
         rho = np.full(self.n_students, self.rho)
-        point = self._start_of_path(rho, state)
-        if "marginals" in state:  # interior-point solution: the potentials are only close
-            tau = state["marginals"]
+        point, solution = self._start_of_path(rho, state), state.solution
+        if isinstance(solution, BarrierPoint):  # its potentials are only close
+            tau = solution.marginals
             rates = inverse_curvature(tau, 1.0 - tau, np.array(2.0 * self.rho - 1.0))
         else:
             rates = newton_rates(point, rho)

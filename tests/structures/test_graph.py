@@ -125,10 +125,10 @@ def prism(weight):
 
 
 def test_a_violated_odd_set_binds():
-    assert not len(prism(0.0).state["set_sizes"])
+    assert not prism(0.0).state.sets.nodes
     answer = prism(8.0)
     assert answer.is_feasible
-    assert answer.state["set_sizes"].tolist() == [3]
+    assert [len(nodes) for nodes in answer.state.sets.nodes] == [3]
     assert answer.statistics[0] == pytest.approx(2.0, abs=1e-6)  # at most two triangle edges
     entropy = 6.0 * np.log(2.0) - 3.0 * np.log(3.0)  # of nine edges at 1/3
     assert answer.log_partition == pytest.approx(16.0 + entropy, abs=1e-6)
@@ -147,7 +147,7 @@ def test_bounds_hold_where_marginals_exceed_one_half(name, is_perfect, scale):
     again = problem.maximise(1.02 * theta, None, 1e-8)
     assert warm.log_partition == pytest.approx(again.log_partition, abs=1e-7)
     if scale > 1.0:
-        assert cold.state["tau"].max() > 0.5
+        assert cold.state.marginals.max() > 0.5
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0])
@@ -181,7 +181,7 @@ def test_edges_without_a_choice_stay_where_they_are():
     """On a path of six every edge is in the only perfect matching or in none."""
     n, edges, features, matched = observation("path", True)
     solution = GraphStructure(n, edges, features, matched).maximise(np.ones(3), None, 1e-9)
-    assert solution.state["tau"].tolist() == [1, 0, 1, 0, 1]
+    assert solution.state.marginals.tolist() == [1, 0, 1, 0, 1]
     assert solution.entropy == pytest.approx(0.0, abs=1e-12)
 
 

@@ -96,7 +96,7 @@ def test_the_entropy_is_exact_and_the_start_uniform(kind):
     solution = structure.maximise(theta, None, 0.0)
     exact = float(theta @ solution.statistics) + solution.entropy
     assert exact == pytest.approx(solution.log_partition)
-    for node, table in enumerate(structure.node_marginals(solution.state["point"])):
+    for node, table in enumerate(structure.node_marginals(solution.state)):
         assert len(table) == cards[node]
         assert table.sum() == pytest.approx(1.0)
 

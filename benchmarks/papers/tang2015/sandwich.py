@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common.reporting import new_figure, print_machine, print_table, save_figure
-from engine.core.checkpoint import State
 from engine.crf.bipartite import BipartiteItems
 from engine.inference.matching.exact import (
     compute_bipartite_marginals,
@@ -24,7 +23,7 @@ from engine.inference.matching.exact import (
 from engine.objectives.protocol import InnerSolution
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
-from engine.structures.bipartite import BipartiteStructure
+from engine.structures.bipartite import AssignmentPoint, BipartiteStructure
 
 Array = NDArray[np.float64]
 RIDGE = 1.0  # the published one is not stated
@@ -47,22 +46,26 @@ class SampleProblem:
         rows = np.arange(self.n)
         self.observed = np.mean([one_hot[rows, p].sum(axis=0) for p in partners], axis=0)
 
-    def maximise(self, theta: Array, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: Array, state: AssignmentPoint | None, accuracy: float
+    ) -> InnerSolution:
         return self.inner.maximise(theta, state, accuracy)
 
-    def curvature(self, theta: Array, state: State) -> Array:
+    def curvature(self, theta: Array, state: AssignmentPoint) -> Array:
         return self.inner.curvature(theta, state)
 
 
 class ExactProblem(SampleProblem):
     """The same with the exact partition function; its curvature is taken from Bethe's."""
 
-    def maximise(self, theta: Array, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: Array, state: AssignmentPoint | None, accuracy: float
+    ) -> InnerSolution:
         exact = compute_bipartite_marginals(theta.reshape(self.n, self.n))
         phi = exact.marginals.ravel()
         entropy = exact.log_partition - float(theta @ phi)
-        state = {"marginals": exact.marginals}
-        return InnerSolution(exact.log_partition, phi, entropy, 1, True, state)
+        point = AssignmentPoint(exact.marginals)
+        return InnerSolution(exact.log_partition, phi, entropy, 1, True, point)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,40 @@
-"""Solution of the dense matching problem in its potentials, and its stored form."""
+"""Solution of the dense matching problem in its potentials, with or without its scores."""
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.checkpoint import State
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveSetState:
+    """Solution in potentials and multipliers without its scores, which take n^2 numbers.
+
+    Parameters
+    ----------
+    potentials : ndarray, shape (n,), u.
+    likely : ndarray, shape (k, 2), pairs with their own log-odds; ``logits`` (k,).
+    sets : tuple of ndarray, odd sets that hold with equality; ``multipliers`` (m,).
+    """
+
+    potentials: FloatArray
+    likely: IntArray
+    logits: FloatArray
+    sets: tuple[IntArray, ...]
+    multipliers: FloatArray
+
+    def at(self, scores: FloatArray) -> "NewtonPoint":
+        """Return the solution with its scores (n, n)."""
+        return NewtonPoint(
+            scores,
+            self.potentials,
+            self.likely,
+            self.logits,
+            self.sets,
+            self.multipliers,
+            np.ones(len(self.sets)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +65,12 @@ class NewtonPoint:
     def reduced_scores(self) -> FloatArray:
         """Return the scores less the multipliers of the sets that contain a pair, (n, n)."""
         return reduce_scores(self.scores, self.sets, self.multipliers)
+
+    def state(self) -> ActiveSetState:
+        """Return the solution without its scores."""
+        return ActiveSetState(
+            self.potentials, self.likely, self.logits, self.sets, self.multipliers
+        )
 
 
 def uniform_point(n_nodes: int, rho: FloatArray) -> NewtonPoint:
@@ -70,33 +105,6 @@ def drop_slack_sets(
         sets=tuple(point.sets[k] for k in kept),
         multipliers=point.multipliers[kept],
         targets=point.targets[kept],
-    )
-
-
-def pack_point(point: NewtonPoint) -> State:
-    """Return a solution as arrays, without its scores."""
-    return {
-        "potentials": point.potentials,
-        "likely": point.likely,
-        "logits": point.logits,
-        "set_nodes": np.concatenate([np.empty(0, dtype=np.int64), *point.sets]),
-        "set_sizes": np.array([len(nodes) for nodes in point.sets], dtype=np.int64),
-        "multipliers": point.multipliers,
-    }
-
-
-def unpack_point(state: State, scores: FloatArray) -> NewtonPoint:
-    """Restore a solution of ``scores``."""
-    sizes = state["set_sizes"]
-    sets = np.split(state["set_nodes"], np.cumsum(sizes)[:-1]) if len(sizes) else []
-    return NewtonPoint(
-        scores,
-        state["potentials"],
-        state["likely"],
-        state["logits"],
-        tuple(sets),
-        state["multipliers"],
-        np.ones(len(sizes)),
     )
 
 

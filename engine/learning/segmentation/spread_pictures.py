@@ -170,9 +170,7 @@ class SpreadGroup:
         """Return the inner solution of every picture; see `PictureGroup.solve`."""
         answers = self._ask("solve", lambda k: (theta, share))
         return [
-            InnerSolution(
-                float(bound), phi, float(entropy), int(sweeps), is_feasible=True, state={}
-            )
+            InnerSolution(float(bound), phi, float(entropy), int(sweeps), is_feasible=True)
             for bound, phi, entropy, sweeps in self._in_order(answers)
         ]
 

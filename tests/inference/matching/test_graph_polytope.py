@@ -149,7 +149,7 @@ def test_curvature_knows_the_sets_that_bind():
     problem = year(12, 0.2, 3)
     theta = np.array([-1.0, -1.0, -0.5, -1.0, 0.5, 1.0, 0.5, 1.0])
     answer = problem.maximise(theta, None, 1e-11)
-    assert len(answer.state["set_sizes"])
+    assert answer.state.sets.nodes
     hessian = problem.curvature(theta, answer.state)
     for k, unit in enumerate(np.eye(8)):
         up, down = (

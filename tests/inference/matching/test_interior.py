@@ -11,7 +11,7 @@ from engine.inference.matching import interior, polytope
 from engine.inference.matching.interior import solve_from_inside
 from engine.inference.matching.newton_point import uniform_point
 from engine.inference.matching.odd_sets import EXACT_UP_TO
-from engine.structures.survey import SurveyStructure
+from engine.structures.survey import BarrierPoint, SurveyStructure
 
 
 def make_scores(n_triangles, liking, noise, rng):
@@ -72,10 +72,10 @@ def test_curvature_from_inside_knows_the_sets_that_bind(monkeypatch):
     problem = SurveyStructure(survey, year.pairs, make_survey_features([survey]), 1.0)
     theta = 20.0 * drawn.theta
     way = problem.maximise(theta, None, 1e-9)
-    assert len(way.state["set_sizes"])
+    assert way.state.solution.sets
     end_ways(monkeypatch)
     inside = problem.maximise(theta, None, 1e-9)
-    assert "marginals" in inside.state
+    assert isinstance(inside.state.solution, BarrierPoint)
     direction = rng.normal(size=len(theta)) * 1e-4
     ahead = problem.maximise(theta + direction, inside.state, 1e-9)
     back = problem.maximise(theta - direction, inside.state, 1e-9)
