@@ -21,7 +21,7 @@ def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
     """
     picture = Picture(WIDTH, HEIGHT, title=TITLE, description=_described(curve))
     picture.text(0, 12, "People who move", "chart-strong")
-    picture.text(0, 112, "Learned score of all rooms", "chart-strong")
+    picture.text(0, 112, "Score of all rooms", "chart-strong")
     most = max(point[1] for point in curve)
     top = math.log10(max(11.0, most + 1.0))  # the line of 10 is always shown
     for tick in (t for t in (0, 1, 10, 100, 1000) if t == 0 or math.log10(t + 1) <= top):

@@ -17,7 +17,7 @@ SHOWN = 40
 WIDTH = 1.96  # standard errors of a 95 % interval
 TABS = (("doubt", "Uncertainty"), ("veto", "Veto"), ("parity", "Groups"), ("drift", "Drift"))
 MEASURES = {
-    "score": ("Learned score", "mean of the pairs with the roommates, nats", 2),
+    "score": ("Score", "mean of the pairs with the roommates, nats", 2),
     "doubt": ("Uncertainty", "roommates about as likely", 1),
     "requests": ("Requests honoured", "share of the requests made by the group", 2),
 }

@@ -370,7 +370,7 @@ def test_scenarios_stand_side_by_side(
     page = answer.content.decode()
     assert "Mutual requests" in page
     assert "Not counted" in page
-    assert "Learned score" in page
+    assert "Mean score" in page
     assert "Rooms below" in page
     differences = client_of(alice).get(
         f"/cohorts/{placement.cohort_id}/scenarios/?show=differences"

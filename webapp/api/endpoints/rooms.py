@@ -16,7 +16,13 @@ from webapp.housing.scores import Scores
 from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.filters import MISSED, RoomFilter, matching_cards
 from webapp.housing.selectors.offers import beds_for
-from webapp.housing.selectors.outcomes import low_score, moved_from, outcome, side_by_side
+from webapp.housing.selectors.outcomes import (
+    low_score,
+    moved_from,
+    outcome,
+    scored_alike,
+    side_by_side,
+)
 from webapp.housing.selectors.placements import PlacementRooms, unplaced_reasons
 from webapp.housing.selectors.rooms import room_history
 from webapp.housing.selectors.scenarios import base_of, compared_placements
@@ -115,15 +121,19 @@ def list_waiting(request: Request, placement_id: UUID) -> Page[shapes.Waiting]:
     "/cohorts/{cohort_id}/scenarios",
     tag=TAG,
     summary="Compare the scenarios of a cohort",
-    description="The placements that are worked out, at most four, side by side.",
+    description=(
+        "The placements that are worked out, at most four, side by side. All scores are by the "
+        "weights of the published one, or of the first: scores of other weights have another unit."
+    ),
     query=Paging,
 )
 def list_scenarios(request: Request, cohort_id: UUID) -> Page[shapes.Scenario]:
     """Return each scenario's rules and figures, and the number of people who would move."""
     query = read_query(request, Paging)
     chosen, published = compared_placements(get_owned_or_404(Cohort, request.user, cohort_id))
-    found = side_by_side(chosen)
-    base = found[base_of(chosen, published)] if found else None
+    position = base_of(chosen, published)
+    found = scored_alike(side_by_side(chosen), position) if chosen else []
+    base = found[position] if found else None
     low = low_score(base) if base else None
     items = [
         shapes.Scenario.of_row(

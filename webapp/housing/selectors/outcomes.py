@@ -1,5 +1,6 @@
 """Outcome of a placement: the figures by which placements are compared."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -8,6 +9,7 @@ import numpy as np
 
 from webapp.housing.models import Placement, Room
 from webapp.housing.rules import needs_in
+from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.selectors.wishes import CohortWishes
 
@@ -24,6 +26,26 @@ def side_by_side(placements: Sequence[Placement]) -> list[PlacementRooms]:
         lists[placement.buildings_id] = rooms.rooms
         found.append(rooms)
     return found
+
+
+def scored_alike(found: Sequence[PlacementRooms], base: int) -> list[PlacementRooms]:
+    """Return placements of one cohort with the scores that the weights of one of them give.
+
+    Scores of other weights, learned or set by hand, have another unit, so
+    they cannot be ranked together.
+    """
+    model = found[base].placement.model_id
+    scores = Scores(found[base].placement)
+    alike = []
+    for rooms in found:
+        if rooms.placement.model_id != model:
+            members: dict[int, list[int]] = defaultdict(list)
+            for number, room in rooms.where.items():
+                if room is not None:
+                    members[room].append(number)
+            rooms = rooms.once_moved(rooms.where, scores.of_rooms(list(members.values())))
+        alike.append(rooms)
+    return alike
 
 
 def low_score(rooms: PlacementRooms) -> float | None:

@@ -7,10 +7,16 @@ from typing import Any
 import numpy as np
 
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import gap, is_telling, number, signed
+from webapp.common.formats import counted, gap, is_telling, number, signed
 from webapp.housing.models import Placement
 from webapp.housing.rules import PlacementRules, difference_in_words
-from webapp.housing.selectors.outcomes import low_score, moved_from, outcome, side_by_side
+from webapp.housing.selectors.outcomes import (
+    low_score,
+    moved_from,
+    outcome,
+    scored_alike,
+    side_by_side,
+)
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.selectors.publication import publish_words
 
@@ -89,8 +95,8 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
     if not chosen:
         return context
     only = next((p for p in chosen if str(p.pk) == parameters.get("only")), None)
-    found = side_by_side(chosen)
     base = base_of(chosen, published)
+    found = scored_alike(side_by_side(chosen), base)
     low = low_score(found[base])
     outcomes = [outcome(rooms, low) for rooms in found]
     scores = [_scores(rooms) for rooms in found]
@@ -99,6 +105,8 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
         "only": only,
         "column": chosen.index(only) + 2 if only else 2,
         "base": chosen[base],
+        "fuller": _fuller_words(chosen, outcomes),
+        "is_one_model": len({placement.model_id for placement in chosen}) == 1,
         "shows_differences": parameters.get("show") == "differences" and len(chosen) > 1,
         "rules": _differing_rules(chosen),
         "rows": _rows(found, outcomes, published, base),
@@ -167,22 +175,23 @@ def _rows(
     published: Placement | None,
     base: int,
 ) -> list[ComparedRow]:
-    totals = [o["total"] for o in outcomes]
-    rows = [_number_row("Learned score", "higher fits better", totals, 1, base)]
-    rows.append(_share_row("Placed", [[o["placed"], o["people"]] for o in outcomes], base))
+    judge = _Judge(base, _fewer_than_most(outcomes))
+    rows = [judge.share_row("Placed", [[o["placed"], o["people"]] for o in outcomes])]
     for title, key in (
+        ("Needs met", "needs"),
         ("Mutual requests honoured", "mutual"),
         ("One-sided honoured", "one_sided"),
         ("First choice", "first_choice"),
         ("Any of their choices", "any_choice"),
-        ("Needs met", "needs"),
     ):
         if any(o[key][1] for o in outcomes):
-            rows.append(_share_row(title, [o[key] for o in outcomes], base))
+            rows.append(judge.share_row(title, [o[key] for o in outcomes]))
+    note = f"by the weights of {found[base].placement.model.name}; higher fits better"
+    rows.append(judge.number_row("Mean score", note, [o["mean"] for o in outcomes]))
     if outcomes[base]["low"] is not None:
         title = f"Rooms below {number(outcomes[base]['low'], 1)}"
         counts = [[o["rooms_below"], o["rooms_shared"]] for o in outcomes]
-        rows.append(_share_row(title, counts, base, is_good=False))
+        rows.append(judge.share_row(title, counts, is_good=False))
     if published is not None and found[base].placement == published:
         moved = [moved_from(found[base], rooms) for rooms in found]
         texts = [f"{count:,} from {published.name}" if count else "none" for count in moved]
@@ -209,39 +218,77 @@ def _certificate(placement: Placement) -> str:
     return f"within {gap(found)} of its best" if is_telling(found) else "too early to tell"
 
 
-def _number_row(
-    title: str, note: str, values: Sequence[float], digits: int, base: int
-) -> ComparedRow:
-    rounded = [round(value, digits) for value in values]
-    best = max(rounded) if len(set(rounded)) > 1 else None
-    low, high = min(values), max(values)
-    entries = (
-        Entry(
-            number(value, digits),
-            (value - low) / (high - low) if high > low else None,
-            is_best=rounded[k] == best,
-            difference=_against(rounded[k] - rounded[base], digits, is_base=k == base),
-        )
-        for k, value in enumerate(values)
-    )
-    return ComparedRow(title, note, tuple(entries))
+def _fewer_than_most(outcomes: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return how many people fewer than the fullest scenario each one places."""
+    most = max(o["placed"] for o in outcomes)
+    return [most - o["placed"] for o in outcomes]
 
 
-def _share_row(
-    title: str, counts: Sequence[Sequence[int]], base: int, *, is_good: bool = True
-) -> ComparedRow:
-    met = [count[0] for count in counts]
-    best = (max if is_good else min)(met) if len(set(met)) > 1 else None
-    entries = (
-        Entry(
-            f"{a:,} of {b:,}",
-            a / b if b else 0.0,
-            is_best=a == best,
-            difference=_against(a - met[base], 0, is_base=k == base),
+def _fuller_words(chosen: Sequence[Placement], outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each scenario that places fewer people than another."""
+    return [
+        f"{placement.name} gives {counted(fewer, 'student')} fewer a bed, so nothing in it is "
+        "marked as best."
+        for placement, fewer in zip(chosen, _fewer_than_most(outcomes), strict=True)
+        if fewer
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Rows of figures with the best marked. A scenario that places fewer people is never best."""
+
+    base: int
+    fewer: Sequence[int]
+
+    def _best(self, values: Sequence[float | None], *, is_good: bool = True) -> set[int]:
+        """Return the scenarios to mark, among those that place the most people."""
+        known = {k: value for k, value in enumerate(values) if value is not None}
+        full = {k: value for k, value in known.items() if not self.fewer[k]}
+        choose = max if is_good else min
+        if len(set(known.values())) < 2 or not full:
+            return set()
+        best = choose(full.values())
+        is_telling = len(set(full.values())) > 1 or best == choose(known.values())
+        return {k for k, value in full.items() if value == best and is_telling}
+
+    def number_row(self, title: str, note: str, values: Sequence[float | None]) -> ComparedRow:
+        """Return a row of numbers with two digits, the higher the better; None: nobody shares."""
+        rounded = [None if value is None else round(value, 2) for value in values]
+        known = [value for value in rounded if value is not None] or [0.0]
+        low, span = min(known), max(known) - min(known)
+        best, reference = self._best(rounded), rounded[self.base]
+        entries = []
+        for k, value in enumerate(rounded):
+            if value is None:
+                entries.append(_same("nobody shares a room"))
+                continue
+            entries.append(
+                Entry(
+                    number(value, 2),
+                    (value - low) / span if span else None,
+                    is_best=k in best,
+                    difference=_against(value - (reference or 0.0), 2, is_base=k == self.base),
+                )
+            )
+        return ComparedRow(title, note, tuple(entries))
+
+    def share_row(
+        self, title: str, counts: Sequence[Sequence[int]], *, is_good: bool = True
+    ) -> ComparedRow:
+        """Return a row of counts of a whole: "48 of 50"."""
+        met = [count[0] for count in counts]
+        best = self._best(met, is_good=is_good)
+        entries = (
+            Entry(
+                f"{a:,} of {b:,}",
+                a / b if b else 0.0,
+                is_best=k in best,
+                difference=_against(a - met[self.base], 0, is_base=k == self.base),
+            )
+            for k, (a, b) in enumerate(counts)
         )
-        for k, (a, b) in enumerate(counts)
-    )
-    return ComparedRow(title, "", tuple(entries))
+        return ComparedRow(title, "", tuple(entries))
 
 
 def _against(difference: float, digits: int, *, is_base: bool) -> str:
