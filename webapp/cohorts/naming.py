@@ -20,9 +20,11 @@ from webapp.accounts.models import NamesFor, Role, User
 from webapp.audit.models import AuditLine
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
+from webapp.common.errors import Refusal
 from webapp.common.sessions import NAMES_HIDDEN
 
 KEPT_DIRECTORIES = 64
+MAX_NAMED = 200  # students of one sentence that get their names
 LOOKED = "looked at names"
 PAGE_OPEN = timedelta(hours=12)  # a page may stay open so long
 _LABEL = re.compile(r"\bS-(\d{1,9})\b")
@@ -99,6 +101,23 @@ def may_see_names(user: User) -> bool:
     return role is not None and user.has_role(role)
 
 
+class NamesRefusedError(Refusal):
+    """Refusal of a file with names to a person who does not see names now."""
+
+
+def check_may_name(user: User) -> None:
+    """Raise NamesRefusedError if a person does not see names, or hides them in this session."""
+    if not may_see_names(user):
+        raise NamesRefusedError(
+            "Your organisation does not show names to your role. Leave out the columns of names, "
+            "pronouns and e-mails."
+        )
+    if user.hides_names:
+        raise NamesRefusedError(
+            "You hide names now, so no file with names is made. Choose “Show names” first."
+        )
+
+
 def are_hidden(request: HttpRequest) -> bool:
     """Return True if the person hides names in this session."""
     session = getattr(request, "session", None)
@@ -120,6 +139,10 @@ class ShownNames:
         """Return a student in words: "José Silva (S-1042)", or "S-1042" without a name."""
         name = self.name(number)
         return f"{name} (S-{number})" if name else f"S-{number}"
+
+    def pair_text(self, first: int, second: int) -> str:
+        """Return two students in words: "José Silva (S-1042) + Zoë Müller (S-1077)"."""
+        return f"{self.text(first)} + {self.text(second)}"
 
     def in_words(self, sentence: str) -> str:
         """Return a sentence with the names of the students that it mentions."""
@@ -150,6 +173,39 @@ def names_on_page(request: Any, cohort: Cohort) -> ShownNames:
         if names.people and directory_of(cohort).has_names and not _is_part(request, cohort):
             audit(request.user, LOOKED, cohort, page=request.path[:120])
     return known[cohort.pk]
+
+
+def sentence_on_page(request: Any, sentence: str) -> str:
+    """Return a sentence with the names of the students of the organisation that it mentions.
+
+    Reports and refusals are stored with ids on screen alone; names are added when they are shown.
+    An id that several cohorts gave, as before ids were unique, means the student of the page's
+    cohort, and stays alone if the page shows no student of one of them.
+    """
+    user = getattr(request, "user", None)
+    numbers = {int(text) for text in _LABEL.findall(sentence)}
+    if not numbers or user is None or not user.is_authenticated:
+        return sentence
+    if not may_see_names(user) or are_hidden(request):
+        return sentence
+    found: dict[int, set[UUID]] = {}
+    mentioned = Student.objects.filter(
+        cohort__organisation=user.organisation_id, number__in=sorted(numbers)[:MAX_NAMED]
+    ).order_by()
+    for number, cohort, whole in mentioned.values_list("number", "cohort", "cohort__half_of"):
+        found.setdefault(number, set()).add(whole or cohort)
+    shown = request.__dict__.get("_shown_names", {}).keys()
+    found = {n: keys if len(keys) == 1 else keys & shown for n, keys in found.items()}
+    sure = {number: next(iter(keys)) for number, keys in found.items() if len(keys) == 1}
+    cohorts = Cohort.objects.defer(*Cohort.HEAVY).in_bulk(set(sure.values()))
+    return _LABEL.sub(
+        lambda label: (
+            names_on_page(request, cohorts[key]).text(int(label[1]))
+            if (key := sure.get(int(label[1])))
+            else label[0]
+        ),
+        sentence,
+    )
 
 
 def _is_part(request: Any, cohort: Cohort) -> bool:

@@ -8,6 +8,7 @@ from django.urls import reverse
 from webapp.accounts.models import User
 from webapp.cohorts import demonstration
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.naming import sentence_on_page
 from webapp.cohorts.selectors.cohorts import (
     cohort_listing,
     open_drafts,
@@ -22,7 +23,7 @@ MAX_HITS = 10
 
 
 def register() -> None:
-    """Register rail line, panel, next steps, facts, buttons, search and demonstration."""
+    """Register rail line, panel, next steps, facts, buttons, search, names and demonstration."""
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
@@ -38,6 +39,7 @@ def register() -> None:
     hooks.register_home_action("cohorts/_home_action.html")
     hooks.register_next_steps(next_steps)
     hooks.register_search(search)
+    hooks.register_naming(sentence_on_page)
     hooks.register_demonstration(demonstration.load, order=10)
 
 

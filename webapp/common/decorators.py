@@ -9,6 +9,7 @@ from django.http import HttpResponseBase
 
 from webapp.accounts.models import Role
 from webapp.accounts.requests import SignedInRequest
+from webapp.common.sessions import NAMES_HIDDEN
 
 View = Callable[..., HttpResponseBase]
 
@@ -21,6 +22,7 @@ def role_required(role: Role) -> Callable[[View], View]:
         def wrapped(request: SignedInRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not request.user.has_role(role):
                 raise PermissionDenied(f"This needs the role {role.label.lower()}.")
+            request.user.hides_names = bool(request.session.get(NAMES_HIDDEN))
             return view(request, *args, **kwargs)
 
         return wrapped

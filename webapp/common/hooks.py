@@ -124,6 +124,7 @@ class _Registry:
     )
     contents: list[Callable[[Any], Iterable[CohortContent]]] = field(default_factory=list)
     searches: list[Callable[[User, str], Iterable[SearchHit]]] = field(default_factory=list)
+    naming: list[Callable[[HttpRequest, str], str]] = field(default_factory=list)
     demonstrations: list[tuple[int, Callable[[Organisation, User], str]]] = field(
         default_factory=list
     )
@@ -200,6 +201,18 @@ def register_demonstration(
 
 
 SECTIONS = ("", "Housing", "Images", "Workspace")
+
+
+def register_naming(function: Callable[[HttpRequest, str], str]) -> None:
+    """Register the function that adds the names of students to a sentence when it is shown."""
+    _registry.naming.append(function)
+
+
+def in_names(request: HttpRequest, sentence: str) -> str:
+    """Return a sentence as this person sees it: with names beside ids such as S-1042 or not."""
+    for function in _registry.naming:
+        sentence = function(request, sentence)
+    return sentence
 
 
 def navigation_items() -> tuple[NavigationItem, ...]:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from django.contrib import messages
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 
+from webapp.common import hooks
 from webapp.common.errors import Refusal
 
 
@@ -53,14 +54,17 @@ def attempt(
 
 
 def pending_toasts(request: HttpRequest) -> list[Toast]:
-    """Return the toasts that wait for this reader, and remove them."""
+    """Return the toasts that wait for this reader, and remove them.
+
+    Names of students are added here and not before: a waiting toast is stored with ids alone.
+    """
     found = []
     for message in messages.get_messages(request):
         if "toast" in (message.extra_tags or ""):
             found.append(Toast(**json.loads(message.message)))
         else:
             found.append(Toast(text=str(message), is_error=message.level >= messages.ERROR))
-    return found
+    return [replace(one, text=hooks.in_names(request, one.text)) for one in found]
 
 
 def render_fragment(request: HttpRequest) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.naming import may_see_names, shown_names
+from webapp.cohorts.naming import check_may_name, shown_names
 from webapp.common.listing import light
 from webapp.common.tables_out import Verbatim, table_file
 from webapp.housing.errors import HousingError
@@ -41,6 +41,18 @@ COLUMNS: dict[str, tuple[str, Callable[[Place], Any]]] = {
 _OF_THE_OFFICE = {"hall", "floor", "room", "kind", "space"}
 # Usual column orders of the named systems' importers; staff can change all of them.
 SHAPES = {
+    "names": (
+        "id",
+        "on_screen",
+        "name",
+        "preferred",
+        "pronouns",
+        "email",
+        "hall",
+        "floor",
+        "room",
+        "bed",
+    ),
     "plain": ("id", "hall", "floor", "room", "bed", "kind", "score"),
     "starrez": ("id", "space"),
     "erezlife": ("id", "hall", "room", "bed"),
@@ -49,13 +61,10 @@ SHAPES = {
 }
 
 
-def check_may_name(user: User, columns: Iterable[str]) -> None:
-    """Raise HousingError if columns hold names, and the person does not see names."""
-    if any(name in IDENTITY for name in columns) and not may_see_names(user):
-        raise HousingError(
-            "Your organisation does not show names to your role. Leave out the columns of names, "
-            "pronouns and e-mails."
-        )
+def check_columns_of_names(user: User, columns: Iterable[str]) -> None:
+    """Raise NamesRefusedError if columns hold names, and the person does not see names now."""
+    if any(name in IDENTITY for name in columns):
+        check_may_name(user)
 
 
 def checked_columns(chosen: Sequence[str]) -> list[str]:
@@ -71,7 +80,7 @@ def roster_export(
 ) -> tuple[bytes, str]:
     """Return a roster by person and its content type, and write the audit line."""
     names = checked_columns(columns)
-    check_may_name(user, names)
+    check_columns_of_names(user, names)
     places = light(placement.places.filter(has_left=False), "student", "room")
     rows = roster_rows([(name, COLUMNS[name][0]) for name in names], places, exact=exact)
     return _file(user, placement, "Roster", rows, file_format, exact)
@@ -93,17 +102,28 @@ def _own(value: Any, exact: bool) -> Any:
 
 
 def rooms_export(
-    *, user: User, placement: Placement, file_format: str, exact: bool
+    *, user: User, placement: Placement, file_format: str, exact: bool, with_names: bool = False
 ) -> tuple[bytes, str]:
-    """Return the roster by room, one line for each room with one column for each student."""
+    """Return the roster by room, one line for each room with one column for each student.
+
+    ``with_names`` adds a column with the name after each student; raises NamesRefusedError for a
+    person who does not see names now.
+    """
+    if with_names:
+        check_may_name(user)
     rooms = list(placement.buildings.rooms.all())
     people: dict[int, list[str]] = {room.pk: [] for room in rooms}
+    names = shown_names(user, placement.cohort) if with_names else None
+    n_columns = 1 if names is None else 2  # of one student
     places = light(placement.places.filter(room__isnull=False), "student")
     for place in places.order_by("bed"):
         if place.room_id is not None:
             people[place.room_id].append(place.student.original_id)
-    widest = max((room.capacity for room in rooms), default=0)
-    header = ["Building", "Floor", "Room", "Beds", *(f"Bed {k + 1}" for k in range(widest))]
+            if names is not None:
+                people[place.room_id].append(names.name(place.number))
+    widest = n_columns * max((room.capacity for room in rooms), default=0)
+    header = ["Building", "Floor", "Room", "Beds"]
+    header += [f"Bed {k // n_columns + 1}{' Name' if k % n_columns else ''}" for k in range(widest)]
     rows = [
         [_own(room.hall, exact), _own(room.floor, exact), _own(room.name, exact), room.capacity]
         + people[room.pk]

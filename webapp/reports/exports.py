@@ -6,7 +6,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.naming import shown_names
 from webapp.common.tables_out import XLSX, as_xlsx, table_file
-from webapp.housing.exports import COLUMNS, check_may_name, roster_rows
+from webapp.housing.exports import COLUMNS, check_columns_of_names, roster_rows
 from webapp.housing.models import Placement
 from webapp.reports.models import RosterShape
 from webapp.reports.selectors import HallReport
@@ -54,7 +54,7 @@ def shaped_roster(
 ) -> tuple[bytes, str]:
     """Return a roster by student in a stored shape with its content type; write the audit line."""
     columns = [(key, heading) for key, heading in shape.columns if key in COLUMNS]
-    check_may_name(user, [key for key, _ in columns])
+    check_columns_of_names(user, [key for key, _ in columns])
     places = placement.places.filter(has_left=False).select_related("student", "room")
     rows = roster_rows(columns, places, exact=shape.is_exact)
     data, kind = table_file(shape.name, rows, file_format)

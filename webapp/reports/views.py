@@ -2,6 +2,7 @@
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -9,6 +10,7 @@ from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
+from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import COLUMNS
@@ -111,11 +113,14 @@ def roster_file(
     found, kept = find_placement(request, uuid), get_owned_or_404(RosterShape, request.user, shape)
     if file_format not in ("csv", "xlsx"):
         raise Http404("There is no such format.")
-    data, kind = shaped_roster(
-        user=request.user, placement=found, shape=kept, file_format=file_format
+    return download(
+        request,
+        lambda: shaped_roster(
+            user=request.user, placement=found, shape=kept, file_format=file_format
+        ),
+        f"{plain_name(found.name)}-{plain_name(kept.name)}.{file_format}",
+        back=reverse("reports:rosters", args=[found.pk]),
     )
-    name = f"{plain_name(found.name)}-{plain_name(kept.name)}.{file_format}"
-    return as_attachment(HttpResponse(data, content_type=kind), name)
 
 
 @require_POST

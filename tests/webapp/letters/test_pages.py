@@ -47,7 +47,7 @@ def test_staff_write_and_administrators_send(
     assert "anna@uni.example" in page
     test = {**sent, "act": "test", "student": "S-1002", "address": "bob@uni.example"}
     page = staff.post(at(placement, "placement-act"), test, follow=True).content.decode()
-    assert "The letter of S-1002 went to bob@uni.example." in page
+    assert "The letter of Ben Birch (S-1002) went to bob@uni.example." in page
     assert mail.outbox[-1].subject == "Test: Hello Ben Birch"
     bounced = {**sent, "act": "bounced", "addresses": "anna@uni.example, x@y.example"}
     page = staff.post(at(placement, "placement-act"), bounced, follow=True).content.decode()

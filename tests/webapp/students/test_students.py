@@ -15,10 +15,9 @@ from tests.webapp.students.conftest import NAMES, PEOPLE, imported
 from webapp.accounts.models import NamesFor, User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, Student
-from webapp.cohorts.naming import Search, directory_of, shown_names
+from webapp.cohorts.naming import NamesRefusedError, Search, directory_of, shown_names
 from webapp.cohorts.services.cohorts import cohort_purge, cohort_split
 from webapp.cohorts.services.latecomers import latecomers_add
-from webapp.housing.errors import HousingError
 from webapp.housing.exports import roster_export
 from webapp.housing.models import Placement
 from webapp.letters.services.addresses import addresses_import
@@ -286,7 +285,7 @@ def test_an_organisation_chooses_who_sees_names(
         person.organisation.refresh_from_db()
     assert shown_names(bob, cohort).text(1001) == "S-1001"
     assert shown_names(carol, cohort).text(1001) == "José Silva (S-1001)"
-    with pytest.raises(HousingError, match="does not show names"):
+    with pytest.raises(NamesRefusedError, match="does not show names"):
         roster_export(
             user=bob, placement=placement, columns=["id", "name"], file_format="csv", exact=False
         )

@@ -297,7 +297,7 @@ def get_roster(
         "exact": query.ids == "exact",
     }
     if query.by == "room":
-        data, kind = rooms_export(**options)
+        data, kind = rooms_export(**options, with_names=query.names)
     else:
         columns = [name.strip() for name in query.columns.split(",") if name.strip()]
         shape = SHAPES.get(query.shape or "plain")

@@ -144,6 +144,7 @@ def decide_pair(request: Request, proposal_id: UUID, pair_id: int) -> shapes.Dec
     tag=TAG,
     summary="Export pairs with original ids",
     description="file_format is csv or xlsx. Needs the role staff; leaves an audit line.",
+    query=shapes.PairExportQuery,
     media_type="text/csv",
     changes=True,
 )
@@ -158,6 +159,7 @@ def export_pairs(
         user=request.user,
         proposal=proposal,
         file_format=file_format,
+        with_names=read_query(request, shapes.PairExportQuery).names,
         is_taken=request.method == "GET",
     )
     response = HttpResponse(data, content_type=media_type)

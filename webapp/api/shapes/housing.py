@@ -387,9 +387,14 @@ class RosterQuery(Paging):
 
     by: str = Field("student", description="student or room")
     columns: str = Field("", description="names of columns, parted by commas; see the roster page")
-    shape: str = Field("", description="starrez, erezlife, housing-cloud, banner or plain")
+    shape: str = Field("", description="names, starrez, erezlife, housing-cloud, banner or plain")
     ids: Literal["exact", "safe"] = Field(
         "safe",
         description="exact leaves halls and rooms of a CSV as they are, also where they look like "
         "formulas; what students typed is always marked",
+    )
+    names: bool = Field(
+        False,
+        description="a column with the name after each student of a roster by room; refused for "
+        "people who do not see names",
     )

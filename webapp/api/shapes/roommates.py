@@ -195,6 +195,16 @@ class Pair(Answer):
         )
 
 
+class PairExportQuery(Body):
+    """Query for the columns of a file of pairs."""
+
+    names: bool = Field(
+        False,
+        description="names, preferred names and e-mails of both students in the last columns; "
+        "refused for people who do not see names",
+    )
+
+
 class PairQuery(Paging):
     """Query for the pairs of a proposal."""
 

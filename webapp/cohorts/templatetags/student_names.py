@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.naming import ShownNames, names_on_page
+from webapp.cohorts.naming import ShownNames, names_on_page, sentence_on_page
 
 register = template.Library()
 _OWNERS = ("placement", "proposal", "reference", "draft")  # objects with a cohort
@@ -26,12 +26,8 @@ def student_of(
     context: RequestContext, cohort: Cohort | None, number: Any, link: bool = False
 ) -> SafeString:
     """Return a student of a cohort: the name with the id on screen, or the id alone."""
-    name = _names(context, cohort).name(number) if cohort is not None and number else ""
-    shown = (
-        format_html('<span class="student">{} <small>S-{}</small></span>', name, number)
-        if name
-        else format_html("S-{}", number)
-    )
+    names = ShownNames() if cohort is None or not number else _names(context, cohort)
+    shown = shown_student(names, number)
     if not link or cohort is None:
         return shown
     return format_html(
@@ -39,11 +35,27 @@ def student_of(
     )
 
 
+def shown_student(names: ShownNames, number: Any) -> SafeString:
+    """Return the name with the id on screen as HTML, or the id alone without a name to show."""
+    name = names.name(number)
+    if not name:
+        return format_html("S-{}", number)
+    return format_html('<span class="student">{} <small>S-{}</small></span>', name, number)
+
+
 @register.simple_tag(takes_context=True)
-def in_names(context: RequestContext, sentence: str) -> str:
+def student_text(context: RequestContext, number: Any) -> str:
+    """Return a student as plain text, for labels of buttons: "José Silva (S-1042)" or "S-1042"."""
+    return in_names(context, f"S-{number}")
+
+
+@register.simple_tag(takes_context=True)
+def in_names(context: RequestContext, sentence: Any) -> str:
     """Return a sentence with the names of the students that it mentions as S-1042."""
     cohort = _cohort_of(context)
-    return sentence if cohort is None else _names(context, cohort).in_words(str(sentence))
+    if cohort is None:
+        return sentence_on_page(context.get("request"), str(sentence))
+    return _names(context, cohort).in_words(str(sentence))
 
 
 def _cohort_of(context: RequestContext) -> Cohort | None:

@@ -143,7 +143,7 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
             found = _concerned(matching, request.POST["act"])
             if not _is_confirmed(request, found):
                 n_others = len(matching) - len(found)
-                return ask(request, _bulk_question(request, placement, found, n_others))
+                return ask(request, _bulk_question(request, placement, found, n_others), placement)
         event = _act(request, placement, seen_version(request.POST))
         is_whole = event is None
         if event is not None:
@@ -358,10 +358,10 @@ def undo(request: SignedInRequest, uuid: str, event_id: int) -> HttpResponse:
             raise HousingError("There is nothing to undo.")
         if event.kind == ActKind.ARRIVED and confirmed != len(event.after):
             check_undo(placement, event)
-            return ask(request, _removal_question(placement, event))
+            return ask(request, _removal_question(placement, event), placement)
         concerned = beds_changed(event)
         if placement.is_published and concerned and confirmed != len(concerned):
-            return ask(request, _undo_question(placement, event))
+            return ask(request, _undo_question(placement, event), placement)
         sentence = decision_undo(
             user=request.user, placement=placement, event=event, confirmed=confirmed or 0
         )

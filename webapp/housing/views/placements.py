@@ -19,6 +19,7 @@ from webapp.common.listing import light
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
+from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export, scenarios_export
@@ -233,7 +234,7 @@ def publish(request: SignedInRequest, uuid: str) -> HttpResponse:
     if request.POST.get("action") == "withdraw":
         people = whole_number(request.POST.get("people", ""))
         if people is None:
-            return ask(request, _withdrawal_question(found))
+            return ask(request, _withdrawal_question(found), found)
         attempt(
             request,
             lambda: placement_unpublish(user=request.user, placement=found, people=people),
@@ -298,22 +299,25 @@ def scenarios_file(request: SignedInRequest, uuid: str, file_format: str) -> Htt
 def export(request: SignedInRequest, uuid: str, file_format: str) -> HttpResponseBase:
     """Download a roster with original ids; an audit line records who did."""
     found = find_placement(request, uuid)
-    exact = request.GET.get("ids") == "exact"
-    user = request.user
-    if request.GET.get("by") == "room":
-        data, kind = rooms_export(user=user, placement=found, file_format=file_format, exact=exact)
-    else:
-        chosen = [name for name in request.GET.getlist("column") if name in COLUMNS]
-        shape = SHAPES.get(request.GET.get("shape", ""), SHAPES["plain"])
-        data, kind = roster_export(
-            user=user,
-            placement=found,
-            file_format=file_format,
-            columns=chosen or shape,
-            exact=exact,
-        )
-    name = f"{plain_name(found.name)}.{file_format}"
-    return as_attachment(HttpResponse(data, content_type=kind), name)
+    options: dict[str, Any] = {
+        "user": request.user,
+        "placement": found,
+        "file_format": file_format,
+        "exact": request.GET.get("ids") == "exact",
+    }
+    chosen = [name for name in request.GET.getlist("column") if name in COLUMNS]
+    shape = SHAPES.get(request.GET.get("shape", ""), SHAPES["plain"])
+    with_names = request.GET.get("names") == "1"
+    return download(
+        request,
+        lambda: (
+            rooms_export(**options, with_names=with_names)
+            if request.GET.get("by") == "room"
+            else roster_export(**options, columns=chosen or shape)
+        ),
+        f"{plain_name(found.name)}.{file_format}",
+        back=reverse("housing:placement", args=[found.pk]),
+    )
 
 
 @require_POST

@@ -71,9 +71,14 @@ def trail_of(placement: Placement) -> list[tuple[str, str]]:
     ]
 
 
-def ask(request: SignedInRequest, question: Question) -> HttpResponse:
-    """Show a question: as a dialog on the page, or as a page without scripts."""
-    context = {"question": question}
+def ask(
+    request: SignedInRequest, question: Question, placement: Placement | None = None
+) -> HttpResponse:
+    """Show a question: as a dialog on the page, or as a page without scripts.
+
+    The names of students come from the cohort of ``placement``.
+    """
+    context = {"question": question, "placement": placement}
     if not request.htmx:
         return render(request, "housing/question.html", context)
     response = render(request, "housing/_question_dialog.html", context)

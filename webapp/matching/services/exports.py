@@ -5,6 +5,7 @@ from typing import Any
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.cohorts.naming import check_may_name
 from webapp.common.tables_out import as_csv, table_file
 from webapp.matching.models import LearnedModel, PairState, Proposal
 from webapp.matching.selectors.proposals import standing_pairs
@@ -19,10 +20,15 @@ _HEADER = (
     "decision",
     "decided_by",
 )
+# Added at the end for those who see names, so that the other columns stay where they are.
+_IDENTITY = ("name", "preferred", "email")
 
 
-def proposal_rows(proposal: Proposal, *, decided_only: bool = False) -> Iterator[tuple[Any, ...]]:
+def proposal_rows(
+    proposal: Proposal, *, decided_only: bool = False, with_names: bool = False
+) -> Iterator[tuple[Any, ...]]:
     """Yield one row per standing pair, in the order of the students."""
+    added = _IDENTITY if with_names else ()
     pairs = standing_pairs(proposal).select_related("first", "second")
     if decided_only:
         pairs = pairs.exclude(state=PairState.OPEN)
@@ -36,6 +42,7 @@ def proposal_rows(proposal: Proposal, *, decided_only: bool = False) -> Iterator
             round(pair.probability, 6),
             PairState(pair.state).label,
             pair.decided_by,
+            *(getattr(student, name) for name in added for student in (pair.first, pair.second)),
         )
 
 
@@ -45,6 +52,7 @@ def proposal_export(
     proposal: Proposal,
     file_format: str,
     decided_only: bool = False,
+    with_names: bool = False,
     is_taken: bool = True,
 ) -> tuple[bytes, str]:
     """Return the pairs of a proposal as a file with its content type, and write the audit line.
@@ -53,11 +61,21 @@ def proposal_export(
     ----------
     file_format : "csv" or "xlsx"
         Cells that a spreadsheet could read as a formula are defused in CSV, and are text in XLSX.
+    with_names : bool
+        Whether names, preferred names and e-mails of both students follow.
     is_taken : bool
         False if nothing of the file is sent (HEAD): that leaves no line.
+
+    Raises
+    ------
+    NamesRefusedError
+        If the file would hold names that this person does not see now.
     """
-    rows = list(proposal_rows(proposal, decided_only=decided_only))
-    data, kind = table_file("Pairs", [_HEADER, *rows], file_format)
+    if with_names:
+        check_may_name(user)
+    rows = list(proposal_rows(proposal, decided_only=decided_only, with_names=with_names))
+    header = [*_HEADER, *(f"{name}_{k}" for name in _IDENTITY if with_names for k in "ab")]
+    data, kind = table_file("Pairs", [header, *rows], file_format)
     if is_taken:
         audit(
             user,
@@ -67,6 +85,7 @@ def proposal_export(
             format=file_format,
             decided_only=decided_only,
             original_ids=True,
+            with_names=with_names,
         )
     return data, kind
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +13,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from webapp.cohorts.naming import names_on_page
+from webapp.cohorts.templatetags.student_names import shown_student
 from webapp.common import formats
 from webapp.common.templatetags.interface import badge
 from webapp.matching.models import LearnedModel, PairState
@@ -230,10 +232,13 @@ _OF_ALL_ROWS = (
 def pair_rows(context: RequestContext) -> SafeString:
     """Return the rows of a page of pairs, by a template of Jinja."""
     values = {name: context.get(name) for name in _OF_ALL_ROWS}
+    names = names_on_page(context["request"], context["proposal"].cohort)
     rows = engines["jinja2"].get_template("matching/_pair_rows.jinja")
     written = rows.render(
         {
             **values,
+            "names": names,
+            "student": partial(shown_student, names),
             "conflicted": context["table"].conflicted,
             "may_decide": context["request"].user.is_staff_member,
             "multiple": multiple,

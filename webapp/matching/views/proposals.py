@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -16,7 +17,8 @@ from webapp.common.free_names import free_name
 from webapp.common.listing import light
 from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
-from webapp.files.file_headers import as_attachment, plain_name
+from webapp.files.downloads import download
+from webapp.files.file_headers import plain_name
 from webapp.matching.charts import compare_scores, probability_heatmap
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import Proposal
@@ -143,14 +145,18 @@ def compute(request: SignedInRequest, uuid: str) -> HttpResponse:
 def export(request: SignedInRequest, uuid: str, file_format: str) -> HttpResponseBase:
     """Download the pairs with original ids; an audit line names the reader."""
     found = find_proposal(request, uuid)
-    data, content_type = proposal_export(
-        user=request.user,
-        proposal=found,
-        file_format=file_format,
-        decided_only=request.GET.get("only") == "decided",
+    return download(
+        request,
+        lambda: proposal_export(
+            user=request.user,
+            proposal=found,
+            file_format=file_format,
+            decided_only=request.GET.get("only") == "decided",
+            with_names=request.GET.get("names") == "1",
+        ),
+        f"{plain_name(found.name, 'pairs')}.{file_format}",
+        back=reverse("matching:proposal", args=[found.pk]),
     )
-    response = HttpResponse(data, content_type=content_type)
-    return as_attachment(response, f"{plain_name(found.name, 'pairs')}.{file_format}")
 
 
 @require_POST

@@ -1,0 +1,194 @@
+"""Names of students on the pages of pairs: who sees them, where, and that nothing stores them."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests.webapp.api.conftest import Program
+from tests.webapp.matching.conftest import two_of
+from webapp.accounts.models import NamesFor, User
+from webapp.api.services import token_create
+from webapp.audit.models import AuditLine
+from webapp.cohorts.models import Cohort
+from webapp.matching.models import DecisionEvent, Proposal, ProposedPair
+
+GIVEN, FAMILY = "Zoë<b>", "O’Hára"  # a name is never markup
+
+
+@pytest.fixture
+def named(proposal: Proposal) -> Proposal:
+    """The proposal, whose students have names: Zoë<b>7 O’Hára for S-1007."""
+    for student in proposal.cohort.students.all():
+        student.name = f"{GIVEN}{student.number} {FAMILY}"
+        student.email = f"zoe{student.number}@north.example"
+        student.save(update_fields=["name", "email"])
+    Cohort.objects.filter(pk=proposal.cohort_id).update(revision=proposal.cohort.revision + 1)
+    return Proposal.objects.get(pk=proposal.pk)
+
+
+def shown_name(number: int) -> str:
+    return f"Zoë&lt;b&gt;{number} O’Hára"
+
+
+def text_of(client: Client, address: str, **headers: str) -> str:
+    return " ".join(client.get(address, headers=headers or None).content.decode().split())
+
+
+def decide(client: Client, pair: ProposedPair, decision: str, **more: object) -> str:
+    """Decide by a fragment and return the answer with its toast."""
+    pair.refresh_from_db()
+    response = client.post(
+        reverse("matching:decide", args=[pair.proposal_id]),
+        {"decision": decision, "pair": f"{pair.pk}:{pair.version}", **more},
+        headers={"HX-Request": "true"},
+    )
+    return " ".join(response.content.decode().split())
+
+
+def pages_of(proposal: Proposal) -> list[str]:
+    """Return the pages of the pairs, with the card of a pair and the forms of a swap."""
+    first, second = two_of(proposal)
+    address = reverse("matching:proposal", args=[proposal.pk])
+    swap = reverse("matching:swap", args=[proposal.pk])
+    return [
+        f"{address}?tab=all",
+        f"{address}?tab=all&pair={first.pk}",
+        f"{swap}?student=S-{first.first_number}",
+        f"{swap}?student=S-{first.first_number}&partner=S-{second.first_number}",
+    ]
+
+
+def test_staff_see_names_on_every_page_and_each_list_is_audited_once(
+    bob: User, client_of: Callable, named: Proposal
+) -> None:
+    client = client_of(bob)
+    first, _ = two_of(named)
+    for address in pages_of(named):
+        AuditLine.objects.all().delete()
+        shown = text_of(client, address)
+        assert shown_name(first.first_number) in shown, address
+        assert GIVEN not in shown, address
+        assert AuditLine.objects.filter(user=bob, verb="looked at names").count() == 1, address
+    table = text_of(client, pages_of(named)[0])
+    labels = f"{shown_name(first.first_number)} (S-{first.first_number}) + "
+    for act in ("Mark", "Accept", "Lock", "Never pair", "Swap"):
+        assert f'aria-label="{act} {labels}' in table, act
+
+
+def test_viewers_and_hidden_sessions_see_ids_alone(
+    alice: User, bob: User, client_of: Callable, named: Proposal
+) -> None:
+    viewer, staff = client_of(alice), client_of(bob)
+    staff.post(reverse("students:hide-names"), {"hide": "1"})
+    first, _ = two_of(named)
+    for address in pages_of(named):
+        assert FAMILY not in text_of(viewer, address), address
+        shown = text_of(staff, address)
+        assert FAMILY not in shown, address
+        assert f"S-{first.first_number}" in shown, address
+    assert FAMILY not in decide(staff, first, "accept")
+    assert not AuditLine.objects.filter(verb="looked at names").exists()
+
+
+def test_reports_undo_and_refusals_name_people_and_nothing_is_stored(
+    bob: User, client_of: Callable, named: Proposal
+) -> None:
+    client = client_of(bob)
+    first, second = two_of(named)
+    both = f"{shown_name(first.first_number)} (S-{first.first_number}) + "
+    assert f"<span>{both}" in decide(client, first, "lock")
+    assert f"<span>{both}" in decide(client, first, "never")  # "... is locked. Release the lock"
+    undo = reverse("matching:undo", args=[named.pk, DecisionEvent.objects.get().pk])
+    shown = client.post(undo, headers={"HX-Request": "true"}).content.decode()
+    assert f"Undone. {both}" in shown
+    swap = reverse("matching:swap", args=[named.pk])
+    number = first.first_number
+    refused = text_of(client, f"{swap}?student=S-{number}&partner=S-{first.second_number}")
+    assert f"{shown_name(number)} (S-{number}) and " in refused
+    rule = reverse("matching:rule", args=[named.pk])
+    client.post(rule, {"action": "never", "first": number, "second": second.first_number})
+    page = text_of(client, reverse("matching:proposal", args=[named.pk]) + "?tab=never")
+    assert page.count(shown_name(number)) >= 2  # the table and the toast that waited
+    client.post(rule, {"action": "single", "first": number})
+    stored = json.dumps(
+        [list(DecisionEvent.objects.values()), list(AuditLine.objects.values("details"))],
+        default=str,
+        ensure_ascii=False,
+    )
+    assert FAMILY not in stored
+    assert f"S-{number}" in stored
+
+
+def test_a_waiting_toast_holds_ids_and_follows_the_switch(
+    bob: User, client_of: Callable, named: Proposal
+) -> None:
+    """Names are added when a toast is shown: hidden meanwhile, they stay hidden."""
+    client = client_of(bob)
+    pair, _ = two_of(named)
+    client.post(
+        reverse("matching:decide", args=[named.pk]),
+        {"decision": "accept", "pair": f"{pair.pk}:{pair.version}"},
+    )
+    kept = [cookie.value for cookie in client.cookies.values()]
+    assert not [text for text in kept if "Hára" in text]
+    client.post(reverse("students:hide-names"), {"hide": "1"})
+    shown = text_of(client, reverse("common:home"))
+    assert f"{pair.label} accepted." in shown
+    assert FAMILY not in shown
+
+
+def test_an_id_of_two_cohorts_is_named_only_beside_its_own_cohort(
+    bob: User, client_of: Callable, named: Proposal, returning: Cohort
+) -> None:
+    """Organisations of before have ids twice: a name of another person would be worse than none."""
+    client = client_of(bob)
+    pair, _ = two_of(named)
+    assert returning.students.filter(number=pair.first_number).exists()
+    assert shown_name(pair.first_number) in decide(client, pair, "accept")
+    client.post(
+        reverse("matching:decide", args=[named.pk]),
+        {"decision": "reopen", "pair": f"{pair.pk}:2"},
+    )
+    assert FAMILY not in text_of(client, reverse("common:home"))
+
+
+def test_a_file_has_names_only_if_staff_choose_them(
+    bob: User, client_of: Callable, named: Proposal
+) -> None:
+    address = reverse("matching:export", args=[named.pk, "csv"])
+    client = client_of(bob)
+    assert FAMILY not in client.get(address).content.decode("utf-8-sig")
+    rows = list(
+        csv.DictReader(io.StringIO(client.get(f"{address}?names=1").content.decode("utf-8-sig")))
+    )
+    number = int(rows[0]["on_screen_a"][2:])
+    assert rows[0]["name_a"] == f"{GIVEN}{number} {FAMILY}"
+    assert rows[0]["email_b"] == f"zoe{rows[0]['on_screen_b'][2:]}@north.example"
+    lines = AuditLine.objects.filter(verb="exported").order_by("pk")
+    assert [line.details["with_names"] for line in lines] == [False, True]
+
+
+def test_a_file_with_names_is_refused_in_words_without_the_right(
+    alice: User, bob: User, mallory: User, client_of: Callable, named: Proposal
+) -> None:
+    address = reverse("matching:export", args=[named.pk, "csv"]) + "?names=1"
+    assert client_of(alice).get(address).status_code == 403
+    assert client_of(mallory).get(address).status_code == 404
+    client = client_of(bob)
+    client.post(reverse("students:hide-names"), {"hide": "1"})
+    page = client.get(address, follow=True).content.decode()
+    assert "You hide names now" in page
+    assert "Pairs that stand with names" not in page
+    bob.organisation.names_for = NamesFor.ADMINISTRATORS
+    bob.organisation.save()
+    client.post(reverse("students:hide-names"), {"hide": "0"})
+    assert "does not show names to your role" in client.get(address, follow=True).content.decode()
+    _, secret = token_create(user=bob, name="sync", may_change=True, days=30)
+    answer = Program(secret).get(f"/proposals/{named.pk}/export/csv?names=true")
+    assert answer.status_code in (409, 422)
+    assert not AuditLine.objects.filter(verb="exported").exists()
