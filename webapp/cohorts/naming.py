@@ -26,6 +26,8 @@ from webapp.common.sessions import NAMES_HIDDEN
 KEPT_DIRECTORIES = 64
 MAX_NAMED = 200  # students of one sentence that get their names
 LOOKED = "looked at names"
+SEARCHED = "searched for students"
+MAX_LABELS = 50  # students whom an audit line names
 PAGE_OPEN = timedelta(hours=12)  # a page may stay open so long
 _LABEL = re.compile(r"\bS-(\d{1,9})\b")
 
@@ -228,7 +230,18 @@ class Search:
         self.text = " ".join(text.split())
 
     @cached_property
-    def _label(self) -> int | None:
+    def whole(self) -> str:
+        """The text as a number or an e-mail is compared."""
+        return self.text.casefold()
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The folded words, each of which begins a word of a name."""
+        return fold_name(self.text).split()
+
+    @cached_property
+    def number(self) -> int | None:
+        """The number of a text such as S-1042 or 1042."""
         found = re.fullmatch(r"[sS]-?(\d{1,9})|(\d{4,9})", self.text)
         return int(found[1] or found[2]) if found else None
 
@@ -240,22 +253,36 @@ class Search:
         """
         directory = directory_of(cohort)
         found: dict[int, Identity] = {}
-        if self._label is not None and self._label in directory.by_number:
-            found[self._label] = directory.by_number[self._label]
+        if self.number is not None and self.number in directory.by_number:
+            found[self.number] = directory.by_number[self.number]
         if by_name:
             for number in self._named(directory):
                 found[number] = directory.by_number[number]
         return list(found.values())
 
     def _named(self, directory: Directory) -> list[int]:
-        whole, folded = self.text.casefold(), fold_name(self.text)
-        wanted = folded.split()
+        whole, wanted = self.whole, self.words
         first = wanted[0] if wanted else whole
         return [
             number
             for number, text in directory.words
             if (first in text or whole in text) and _fits(text, whole, wanted)
         ]
+
+
+def numbers_meant(user: User, cohort: Cohort, text: str) -> frozenset[int]:
+    """Return the students of a cohort whom a person finds by name, number or e-mail.
+
+    Nobody for people without the right. A page that shows the names leaves its audit line for the
+    look; while names are hidden, the search leaves one.
+    """
+    if not text.strip() or not may_see_names(user):
+        return frozenset()
+    found = frozenset(one.number for one in Search(text).find(cohort, by_name=True))
+    if found and user.hides_names:
+        labels = [f"S-{number}" for number in sorted(found)]
+        audit(user, SEARCHED, cohort, found=labels[:MAX_LABELS], count=len(labels))
+    return found
 
 
 def _fits(text: str, whole: str, wanted: list[str]) -> bool:

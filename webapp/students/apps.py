@@ -12,6 +12,7 @@ class StudentsConfig(AppConfig):
     def ready(self) -> None:
         """Register with the shared pages. Models can be used only from here on."""
         from webapp.common import hooks
+        from webapp.students import signals  # noqa: F401
         from webapp.students.search import search
 
         hooks.register_search(search)

@@ -192,3 +192,44 @@ def test_a_file_with_names_is_refused_in_words_without_the_right(
     answer = Program(secret).get(f"/proposals/{named.pk}/export/csv?names=true")
     assert answer.status_code in (409, 422)
     assert not AuditLine.objects.filter(verb="exported").exists()
+
+
+@pytest.mark.parametrize(
+    "typed", ["zoe<b>{n}", "O’HARA Zoë<b>{n}", "zoe{n}@north.example", "S-{n}", "{n}", "=n{k:03d}"]
+)
+def test_a_search_on_a_proposal_finds_a_person(
+    alice: User, bob: User, client_of: Callable, named: Proposal, typed: str
+) -> None:
+    pair, _ = two_of(named)
+    number = pair.second_number
+    text = typed.format(n=number, k=number - 1001)
+    address = reverse("matching:proposal", args=[named.pk])
+    for tab in ("all", "open"):
+        page = client_of(bob).get(address, {"tab": tab, "q": text})
+        assert pair.pk in [row.pk for row in page.context["rows"]], tab
+        assert len(page.context["rows"]) == 1
+    is_id = typed in ("S-{n}", "{n}")
+    shown = client_of(alice).get(address, {"tab": "all", "q": text})
+    assert [row.pk for row in shown.context["rows"]] == ([pair.pk] if is_id else [])
+    client_of(bob).post(
+        reverse("matching:rule", args=[named.pk]),
+        {"action": "never", "first": pair.first_number, "second": number},
+    )
+    apart = client_of(bob).get(address, {"tab": "never", "q": text})
+    assert len(apart.context["rows"]) == 1
+
+
+def test_a_search_on_a_proposal_finds_nobody_without_the_right(
+    bob: User, client_of: Callable, named: Proposal
+) -> None:
+    client, address = client_of(bob), reverse("matching:proposal", args=[named.pk])
+    assert client.get(address, {"tab": "all", "q": "o’hara"}).context["table"].page.paginator.count
+    client.post(reverse("students:hide-names"), {"hide": "1"})
+    AuditLine.objects.all().delete()
+    hidden = client.get(address, {"tab": "all", "q": "zoe<b>1001"})
+    assert len(hidden.context["rows"]) == 1
+    assert FAMILY not in hidden.content.decode()
+    assert AuditLine.objects.get(verb="searched for students").details["found"] == ["S-1001"]
+    bob.organisation.names_for = NamesFor.NOBODY
+    bob.organisation.save()
+    assert not client.get(address, {"tab": "all", "q": "zoe<b>1001"}).context["rows"]

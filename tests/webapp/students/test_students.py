@@ -196,6 +196,39 @@ def test_a_search_among_2500_students_is_quick(bob: User, cohort: Cohort) -> Non
     assert time.process_time() - start < 0.2
 
 
+@pytest.mark.parametrize("typed", ["zoe müller", "Zo", "N02", "ZOE@northfield.example", "S-1002"])
+def test_a_search_on_a_placement_finds_a_person_in_every_view(
+    alice: User, bob: User, client_of: Callable, placement: Placement, typed: str
+) -> None:
+    address = reverse("housing:placement", args=[placement.pk])
+    for view in ("rooms", "table", "students"):
+        page = client_of(bob).get(address, {"view": view, "q": typed})
+        assert [card.room.name for card in page.context["matching"]] == ["12"], view
+        if view == "students":
+            assert [row.person.number for row in page.context["student_rows"]] == [1002]
+        seen = client_of(alice).get(address, {"view": view, "q": typed})
+        assert len(seen.context["matching"]) == (typed == "S-1002"), view
+    homeless = client_of(bob).get(address, {"view": "students", "q": "annie"})
+    assert [row.person.number for row in homeless.context["student_rows"]] == [1004]
+
+
+def test_a_bulk_act_on_a_search_by_name_means_the_rooms_that_the_page_showed(
+    bob: User, client_of: Callable, placement: Placement
+) -> None:
+    client = client_of(bob)
+    address = reverse("housing:placement-decide", args=[placement.pk])
+    act = {"act": "accept", "scope": "matching", "count": "1", "back": "q=zoe+muller"}
+    act["version"] = str(placement.version)
+    asked = client.post(address, act).content.decode()
+    assert "1 room" in asked
+    client.post(address, {**act, "confirmed": "2"})
+    page = client.get(reverse("housing:placement", args=[placement.pk]))
+    accepted = [card.room.name for card in page.context["matching"] if card.is_accepted]
+    assert accepted == ["12"]
+    nobody = client.post(address, {**act, "back": "q=nobody+here"}, follow=True).content.decode()
+    assert "Nothing was changed" in nobody or "No room" in nobody
+
+
 # -- who sees what -------------------------------------------------------------------------------
 
 PAGES = ("housing:placement", "reports:report", "reports:checks", "housing:history")

@@ -1,5 +1,6 @@
 """Endpoints for rooms of a placement, alternatives of a student, scenarios and the waiting list."""
 
+from functools import partial
 from uuid import UUID
 
 from webapp.api.dispatch import read_query
@@ -9,7 +10,7 @@ from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import rooms as shapes
 from webapp.api.shapes.base import Page, Paging
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.naming import shown_names
+from webapp.cohorts.naming import numbers_meant, shown_names
 from webapp.common.selectors import get_or_404, get_owned_or_404
 from webapp.housing.forms import read_students
 from webapp.housing.scores import Scores
@@ -39,7 +40,10 @@ def list_placed_rooms(request: Request, placement_id: UUID) -> Page[shapes.Place
     """Return the rooms that match the filters, in the order of the building list."""
     found = find_placement(request, placement_id)
     query = read_query(request, shapes.PlacedRoomQuery)
-    wanted = RoomFilter.of({**query.model_dump(exclude={"limit", "offset"})})
+    wanted = RoomFilter.of(
+        query.model_dump(exclude={"limit", "offset"}),
+        partial(numbers_meant, request.user, found.cohort),
+    )
     if query.look == MISSED and not request.user.is_staff_member:
         raise Problem(403, "Only staff see which requests are honoured.")
     cards = matching_cards(PlacementRooms(found), wanted)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from webapp.accounts.models import User
+from webapp.cohorts.naming import numbers_meant
 from webapp.common import formats
 from webapp.common.formats import counted, signed
 from webapp.housing.models import Placement, ProposedChange, Room
@@ -43,8 +45,13 @@ class ChangedPlace:
         """The id on screen."""
         return f"S-{self.number}"
 
-    def matches(self, query: str) -> bool:
-        """Return True if the id or one of the rooms contains the words of a search."""
+    def matches(self, query: str, people: frozenset[int]) -> bool:
+        """Return True if a search means the student, or is part of the id or of one of the rooms.
+
+        ``people`` are the students whom it means by name, number or e-mail.
+        """
+        if self.number in people:
+            return True
         names = [self.label, *(room.label for room in (self.before, self.after) if room)]
         return any(query.casefold() in name.casefold() for name in names)
 
@@ -60,8 +67,8 @@ class ComparedFigure:
     is_better: bool | None
 
 
-def changes_context(placement: Placement, query: str = "") -> dict[str, Any]:
-    """Return the context of the page of late changes; ``query`` is part of an id or a room."""
+def changes_context(placement: Placement, user: User, query: str = "") -> dict[str, Any]:
+    """Return the context of the page of late changes, limited to those whom ``query`` means."""
     change = computed_change(placement)
     students = dict(placement.cohort.students.values_list("pk", "number"))
     rooms = PlacementRooms(placement)
@@ -89,11 +96,12 @@ def changes_context(placement: Placement, query: str = "") -> dict[str, Any]:
     moves = [row for row in explained if row.before is not None]
     arrivals = [row for row in explained if row.before is None and row.after is not None]
     labels = {room.pk: room.label for room in rooms.rooms}
+    people = numbers_meant(user, placement.cohort, query)
     return context | {
         "n_moves": len(moves),
         "n_arrivals": len(arrivals),
-        "moves": [row for row in moves if row.matches(query)],
-        "arrivals": [row for row in arrivals if row.matches(query)],
+        "moves": [row for row in moves if row.matches(query, people)],
+        "arrivals": [row for row in arrivals if row.matches(query, people)],
         "chosen": [
             (f"S-{number}", labels.get(room, "a room that is gone"))
             for number, room in change.chosen.items()

@@ -1,9 +1,9 @@
 """Filters of the rooms on a page, read from its address."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 
-from webapp.housing.selectors.placements import PlacementRooms, RoomCard
+from webapp.housing.selectors.placements import Person, PlacementRooms, RoomCard
 
 DOUBTFUL = 0.6  # share of likely roommates from which a room counts as doubtful
 # Filters of the address, and their words on the page.
@@ -34,10 +34,11 @@ class RoomFilter:
     Parameters
     ----------
     hall, floor : str, as the building list says; ``floor`` only within a hall.
-    q : str, part of an id on screen or of a room's name.
+    q : str, part of an id on screen or of a room's name; or a name, number or e-mail, see people.
     kind : str, number of beds.
     look : str, a key of ``LOOKS``.
     designation : str, as rooms say, or "anybody".
+    people : students whom ``q`` means by name, number or e-mail, for those who see names.
     """
 
     hall: str = ""
@@ -46,17 +47,25 @@ class RoomFilter:
     kind: str = ""
     look: str = ""
     designation: str = ""
+    people: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, parameters: Mapping[str, str]) -> "RoomFilter":
-        """Read the filters of an address."""
-        sent = {f.name: parameters.get(f.name, "").strip()[:80] for f in fields(cls)}
-        return cls(**sent)
+    def of(
+        cls, parameters: Mapping[str, str], people: Callable[[str], frozenset[int]]
+    ) -> "RoomFilter":
+        """Read the filters of an address; ``people`` finds students by name, number or e-mail."""
+        names = [f.name for f in fields(cls) if f.name != "people"]
+        sent = {name: parameters.get(name, "").strip()[:80] for name in names}
+        return cls(**sent, people=people(sent["q"]))
 
     @property
     def narrows(self) -> bool:
         """Return True if a filter other than the hall is set."""
         return bool(self.floor or self.q or self.kind or self.look or self.designation)
+
+    def names(self, person: Person) -> bool:
+        """Return True if the search means this student."""
+        return person.number in self.people or self.q.casefold() in person.label.casefold()
 
     def lets(self, card: RoomCard) -> bool:
         """Return True if a room passes the filters."""
@@ -69,13 +78,17 @@ class RoomFilter:
             return False
         if self.designation and (room.designation or ANYBODY) != self.designation:
             return False
-        return _looks(card, self.look) and (not self.q or _matches(card, self.q))
+        return _looks(card, self.look) and (not self.q or self._finds(card))
+
+    def _finds(self, card: RoomCard) -> bool:
+        is_room = self.q.casefold() in card.room.label.casefold()
+        return is_room or any(self.names(person) for person in card.people)
 
 
 def matching_cards(rooms: PlacementRooms, wanted: RoomFilter) -> list[RoomCard]:
     """Return the rooms that pass, in the order of the list; a search looks in every hall."""
     if wanted.q:
-        wanted = RoomFilter(q=wanted.q, kind=wanted.kind, look=wanted.look)
+        wanted = replace(wanted, hall="", floor="", designation="")
     return [card for card in rooms.cards() if wanted.lets(card)]
 
 
@@ -100,10 +113,3 @@ def _looks(card: RoomCard, look: str) -> bool:
         case "shut":
             return not card.room.is_open
     return True
-
-
-def _matches(card: RoomCard, query: str) -> bool:
-    words = query.casefold()
-    return words in card.room.label.casefold() or any(
-        words in person.label.casefold() for person in card.people
-    )

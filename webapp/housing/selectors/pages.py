@@ -1,10 +1,12 @@
 """Contexts of the page of a placement, for the full page and for its fragments alike."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from webapp.accounts.models import User
+from webapp.cohorts.naming import numbers_meant
 from webapp.common.listing import page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
@@ -70,7 +72,7 @@ def placement_context(
         return context
     rooms = PlacementRooms(placement)
     halls = rooms.halls()
-    wanted = _wanted(rooms, kept)
+    wanted = _wanted(rooms, kept, user)
     cards = matching_cards(rooms, wanted)
     view = kept.get("view", "")
     view = view if view in VIEWS else VIEWS[0]
@@ -97,21 +99,23 @@ def placement_context(
     )
 
 
-def drawer_context(placement: Placement, parameters: Mapping[str, str]) -> dict[str, Any]:
+def drawer_context(
+    placement: Placement, parameters: Mapping[str, str], user: User
+) -> dict[str, Any]:
     """Return the context of the drawer alone, for a click on a room of the page."""
     kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
     rooms = PlacementRooms(placement)
-    cards = matching_cards(rooms, _wanted(rooms, kept))
+    cards = matching_cards(rooms, _wanted(rooms, kept, user))
     return {"placement": placement, "kept": kept} | _drawer(rooms, parameters, cards)
 
 
 def changed_context(
-    placement: Placement, parameters: Mapping[str, str], changed: Collection[int]
+    placement: Placement, parameters: Mapping[str, str], changed: Collection[int], user: User
 ) -> dict[str, Any]:
     """Return the context of the changes of a decision: some rooms, the figures and the drawer."""
     kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
     rooms = PlacementRooms(placement)
-    wanted = _wanted(rooms, kept)
+    wanted = _wanted(rooms, kept, user)
     cards = [card for card in rooms.cards() if card.room.pk in changed]
     matching = matching_cards(rooms, wanted)
     view = kept.get("view", "")
@@ -135,11 +139,13 @@ def changed_context(
     )
 
 
-def rooms_matching(placement: Placement, parameters: Mapping[str, str]) -> list[RoomCard]:
+def rooms_matching(
+    placement: Placement, parameters: Mapping[str, str], user: User
+) -> list[RoomCard]:
     """Return the rooms that the filters of an address show, on all pages."""
     kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
     rooms = PlacementRooms(placement)
-    return matching_cards(rooms, _wanted(rooms, kept)) if placement.is_computed else []
+    return matching_cards(rooms, _wanted(rooms, kept, user)) if placement.is_computed else []
 
 
 def concerned_rooms(found: Sequence[RoomCard], act: str) -> list[RoomCard]:
@@ -162,15 +168,16 @@ def concerned_rooms(found: Sequence[RoomCard], act: str) -> list[RoomCard]:
     raise HousingError("There is no such decision.")
 
 
-def _wanted(rooms: PlacementRooms, kept: Mapping[str, str]) -> RoomFilter:
+def _wanted(rooms: PlacementRooms, kept: Mapping[str, str], user: User) -> RoomFilter:
     """Return the filters of an address; without one, the first hall if there are many rooms."""
     halls = dict.fromkeys(room.hall for room in rooms.rooms)
-    hall = kept.get("hall", "")
+    wanted = RoomFilter.of(kept, partial(numbers_meant, user, rooms.placement.cohort))
+    hall = wanted.hall
     if hall not in halls:
-        narrows = RoomFilter.of(kept).narrows
+        narrows = wanted.narrows
         is_first = halls and len(rooms.rooms) > SMALL and not narrows and hall != "all"
         hall = next(iter(halls)) if is_first else ""
-    return RoomFilter.of({**kept, "hall": hall})
+    return replace(wanted, hall=hall)
 
 
 def _facts(rooms: PlacementRooms) -> dict[str, Any]:
@@ -219,14 +226,14 @@ def _listed(
         return {"sort": sort, "page_of": page, "table_cards": list(page.object_list)}
     rows = [_row(person, card) for card in cards for person in card.people]
     if wanted.q:
-        rows = [row for row in rows if wanted.q.casefold() in row.person.label.casefold()] or rows
+        rows = [row for row in rows if wanted.names(row.person)] or rows
     if sort:
         rows.sort(key=lambda row: _order(row.person.score, row.person.doubt, sort))
     else:
         rows.sort(key=lambda row: row.person.number)
     waiting = [] if wanted.narrows and not wanted.q else _homeless_rows(rooms)
     if wanted.q:
-        waiting = [r for r in waiting if wanted.q.casefold() in r.person.label.casefold()]
+        waiting = [row for row in waiting if wanted.names(row.person)]
     page = page_at(waiting + rows, kept.get("page"), A_PAGE)
     return {"sort": sort, "page_of": page, "student_rows": list(page.object_list)}
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from webapp.accounts.models import User
+from webapp.cohorts.naming import numbers_meant
 from webapp.common.formats import counted, duration, is_telling, number, rough_gap
 from webapp.common.listing import page_at
 from webapp.housing.models import Placement, PlacementVersion, VersionOrigin
@@ -133,7 +135,7 @@ def stopped_words(figures: Mapping[str, Any], n_homeless: int) -> str:
 
 
 def version_context(
-    placement: Placement, version: PlacementVersion, parameters: Mapping[str, str]
+    placement: Placement, version: PlacementVersion, parameters: Mapping[str, str], user: User
 ) -> dict[str, Any]:
     """Return the context of the page on the changes that a version would make."""
     fitted = fit_version(placement, version)
@@ -144,8 +146,9 @@ def version_context(
     lines = _lines(now, fitted)
     losing = [line for line in lines if line.is_loss]
     moved = [line for line in lines if not line.is_loss]
-    query = parameters.get("q", "").strip()[:40]
-    shown = [line for line in moved if _matches(line, query)]
+    query = parameters.get("q", "").strip()[:80]
+    people = numbers_meant(user, placement.cohort, query)
+    shown = [line for line in moved if line.number in people or _matches(line, query)]
     return {
         "version": version,
         "line": VersionLine(version, version.pk == placement.current_id),

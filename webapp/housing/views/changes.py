@@ -40,7 +40,7 @@ from webapp.housing.views.requests import came_from
 def changes(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the students who left or have no room, and the proposed changes."""
     found = find_placement(request, uuid)
-    context = changes_context(found, request.GET.get("q", "").strip()[:40])
+    context = changes_context(found, request.user, request.GET.get("q", "").strip()[:80])
     rules = PlacementRules.from_json(found.rules)
     context["price"] = context["change"].price if context["change"] else rules.price
     context["drafts"] = drafts_of(found, request.user)

@@ -115,7 +115,7 @@ def _answer(
         response = render(request, "housing/_placement_body.html", context)
         response["HX-Retarget"], response["HX-Reswap"] = "#placement", "outerHTML"
         return response
-    context = changed_context(fresh, parameters, rooms)
+    context = changed_context(fresh, parameters, rooms, request.user)
     return render(request, "housing/_changed.html", context)
 
 
@@ -139,7 +139,7 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
     event, is_whole = None, False
     try:
         if _is_bulk(request) and not _drafts(request, placement):
-            matching = rooms_matching(placement, _parameters(request))
+            matching = rooms_matching(placement, _parameters(request), request.user)
             found = _concerned(matching, request.POST["act"])
             if not _is_confirmed(request, found):
                 n_others = len(matching) - len(found)
@@ -274,7 +274,7 @@ def decide_or_draft(
 def _chosen_rooms(request: SignedInRequest, placement: Placement) -> list[int]:
     """Return the rooms that a form names, or all that the filters of its page show."""
     if request.POST.get("scope") == "matching":
-        matching = rooms_matching(placement, _parameters(request))
+        matching = rooms_matching(placement, _parameters(request), request.user)
         concerned = _concerned(matching, request.POST.get("act", ""))
         shown = concerned if request.POST.get("confirmed") else matching
         if str(len(shown)) != request.POST.get("count"):

@@ -35,7 +35,7 @@ def version(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
     """Show the changes of putting a version into force."""
     found = find_placement(request, uuid)
     one = _find_version(found, number)
-    context = {"placement": found, **version_context(found, one, request.GET)}
+    context = {"placement": found, **version_context(found, one, request.GET, request.user)}
     return render(request, "housing/version.html", context)
 
 

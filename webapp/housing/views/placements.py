@@ -138,7 +138,7 @@ def placement(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show halls, floors and rooms, and the drawer of the room that the address names."""
     found = find_placement(request, uuid)
     if request.htmx and request.htmx.target == "drawer":
-        context = drawer_context(found, request.GET)
+        context = drawer_context(found, request.GET, request.user)
         template = (
             "housing/_room_drawer.html" if context.get("drawer") else "housing/_room_gone.html"
         )

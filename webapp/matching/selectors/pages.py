@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from webapp.accounts.models import User
 from webapp.common.listing import light
 from webapp.common.parameters import whole_number
 from webapp.matching.conflicts import Conflict
@@ -21,7 +22,9 @@ from webapp.matching.selectors.proposals import (
 from webapp.matching.services.proposals import proposal_conflicts
 
 
-def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[str, Any]:
+def proposal_context(
+    proposal: Proposal, parameters: Mapping[str, str], user: User
+) -> dict[str, Any]:
     """Return the context of a proposal's page for the parameters of its URL."""
     numbers = ProposalNumbers(proposal)
     conflicts = _conflicts(numbers)
@@ -38,7 +41,7 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         return context
     counts = pair_counts(proposal)
     forbidden = dict(forbidden_pairs(proposal).values_list("pk", "state"))
-    table = pair_table(proposal, parameters, conflicts)
+    table = pair_table(proposal, parameters, conflicts, user)
     rows = list(table.page.object_list)
     keys = [row.pk for row in rows]
     n_open = counts.of(PairState.OPEN)
@@ -58,10 +61,10 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
     return context | _card(numbers, parameters, keys)
 
 
-def drawer_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[str, Any]:
+def drawer_context(proposal: Proposal, parameters: Mapping[str, str], user: User) -> dict[str, Any]:
     """Return the context of the card alone, for a click on a row of the page."""
     numbers = ProposalNumbers(proposal)
-    table = pair_table(proposal, parameters, _conflicts(numbers))
+    table = pair_table(proposal, parameters, _conflicts(numbers), user)
     keys = [pair.pk for pair in table.page.object_list]
     context = {"proposal": proposal, "kept": _kept(parameters)}
     return context | _card(numbers, parameters, keys)

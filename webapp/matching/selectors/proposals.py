@@ -10,6 +10,7 @@ from django.core.paginator import Page
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from webapp.accounts.models import User
+from webapp.cohorts.naming import numbers_meant
 from webapp.common.listing import Listing, light, list_page, page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
@@ -18,6 +19,7 @@ from webapp.matching.models import ForbiddenPair, LearnedModel, PairState, Propo
 from webapp.matching.rules import forbids_of
 
 PAGE_SIZE = 50
+MAX_PEOPLE = 10_000  # of a search; SQLite takes at most 32,766 values in one query
 SORTS = {
     "pair": ("first_number",),
     "score": ("score", "first_number"),
@@ -151,21 +153,25 @@ def count_standing(counts: PairCounts, forbidden: Iterable[str]) -> int:
 
 
 def pair_table(
-    proposal: Proposal, parameters: Mapping[str, str], conflicts: list[Conflict]
+    proposal: Proposal, parameters: Mapping[str, str], conflicts: list[Conflict], user: User
 ) -> PairTable:
-    """Return the tab, order, filter and page of a URL; invalid values read as defaults."""
+    """Return the tab, order, filter and page of a URL; invalid values read as defaults.
+
+    A search means students by id on screen and, for those who see names, by name, number or e-mail.
+    """
     conflicted = _conflicted_pairs(proposal, conflicts)
     tab = parameters.get("tab", "")
     tab = tab if tab in (*PairState.values, ALL) else PairState.OPEN.value
     sort = parameters.get("sort", DEFAULT_SORT)
     sort = sort if sort in SORT_WORDS else DEFAULT_SORT
-    query = parameters.get("q", "").strip()[:20]
+    query = parameters.get("q", "").strip()[:80]
+    people = numbers_meant(user, proposal.cohort, query)
     against = parameters.get("against", "")
     against = against if whole_number(against) is not None else ""
     rows = (
-        _apart_rows(proposal, tab, query)
+        _apart_rows(proposal, tab, query, people)
         if tab in APART
-        else _pair_rows(proposal, tab, sort, query, against, set(conflicted))
+        else _pair_rows(proposal, tab, sort, (query, people), against, set(conflicted))
     )
     page = page_at(rows, parameters.get("page"), PAGE_SIZE)
     return PairTable(tab, page, sort, query, against, conflicted)
@@ -189,18 +195,21 @@ def pair_tabs(proposal: Proposal, counts: PairCounts, shown: str) -> list[Tab]:
 
 
 def _pair_rows(
-    proposal: Proposal, tab: str, sort: str, query: str, against: str, conflicted: set[int]
+    proposal: Proposal,
+    tab: str,
+    sort: str,
+    search: tuple[str, frozenset[int]],
+    against: str,
+    conflicted: set[int],
 ) -> QuerySet[ProposedPair]:
     rows = proposal.pairs.all()
     if tab == PairState.OPEN:
         rows = rows.filter(Q(state=PairState.OPEN) | Q(pk__in=conflicted))
     elif tab != ALL:
         rows = rows.filter(state=tab)
-    digits = digits_of(query)
-    if digits:
-        rows = rows.filter(Q(first_number__contains=digits) | Q(second_number__contains=digits))
-    elif query:
-        rows = rows.none()
+    query, people = search
+    if query:
+        rows = rows.filter(_means("first_number", query, people))
     if against:
         rows = rows.filter(weak__contains=f"|{against}|")
     is_down = sort.startswith("-")
@@ -218,14 +227,22 @@ def _owner(proposal: Proposal, state: str) -> Proposal | None:
     return proposal if state == PairState.REJECTED else None
 
 
-def _apart_rows(proposal: Proposal, state: str, query: str) -> QuerySet[ForbiddenPair]:
+def _apart_rows(
+    proposal: Proposal, state: str, query: str, people: frozenset[int]
+) -> QuerySet[ForbiddenPair]:
     rows = light(_kept_apart(proposal, state), "first", "second")
-    digits = digits_of(query)
-    if digits:
-        rows = rows.filter(Q(first__number__contains=digits) | Q(second__number__contains=digits))
-    elif query:
-        rows = rows.none()
-    return rows
+    return rows.filter(_means("first__number", query, people)) if query else rows
+
+
+def _means(first: str, query: str, people: frozenset[int]) -> Q:
+    """Return the condition that a search means one of two students, whose fields are alike."""
+    digits, wanted = digits_of(query), sorted(people)[:MAX_PEOPLE]
+    condition = Q(pk__in=[])
+    for field_name in (first, first.replace("first", "second")):
+        condition |= Q(**{f"{field_name}__in": wanted})
+        if digits:
+            condition |= Q(**{f"{field_name}__contains": digits})
+    return condition
 
 
 def _conflicted_pairs(proposal: Proposal, conflicts: list[Conflict]) -> dict[int, str]:

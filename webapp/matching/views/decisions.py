@@ -54,7 +54,7 @@ def _answer(request: SignedInRequest, proposal: Proposal) -> HttpResponse:
         address = reverse("matching:proposal", args=[proposal.pk])
         return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)
     proposal = with_questions().get(pk=proposal.pk)
-    context = proposal_context(proposal, parameters)
+    context = proposal_context(proposal, parameters, request.user)
     context["with_drawer"] = True
     return render(request, "matching/_proposal_body.html", context)
 
@@ -171,7 +171,7 @@ def pair(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse:
     if not request.htmx:
         address = reverse("matching:proposal", args=[proposal.pk])
         return redirect(f"{address}?{urlencode(parameters)}")
-    context = drawer_context(proposal, parameters)
+    context = drawer_context(proposal, parameters, request.user)
     response = render(request, "matching/_drawer.html", context)
     address = reverse("matching:proposal", args=[proposal.pk])
     response["HX-Push-Url"] = f"{address}?{urlencode(parameters)}"

@@ -106,7 +106,7 @@ def _suggested_name(cohort: Cohort) -> str:
 def proposal(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the pairs of a proposal under the URL's tab, order, filter and page."""
     found = find_proposal(request, uuid)
-    context = proposal_context(found, request.GET)
+    context = proposal_context(found, request.GET, request.user)
     is_part = request.htmx and request.htmx.target == "proposal"
     if not is_part:
         return render(request, "matching/proposal.html", context)
