@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli import segment_classes
+from engine.cli import segment_classes, segment_objects
 from engine.cli.failures import Failures, name_skipped
 from engine.cli.label_sources import has_outlines_only
 from engine.cli.option_types import number, seconds, whole_number_from
@@ -63,11 +63,14 @@ def _side(text: str) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare train, predict and evaluate."""
+    """Declare train, predict, evaluate and objects."""
     verbs = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _add_train(verbs.add_parser("train", help="learn a model from images with masks"))
     _add_predict(verbs.add_parser("predict", help="write the mask and the marginals of each image"))
     _add_evaluate(verbs.add_parser("evaluate", help="compare predictions with known masks"))
+    segment_objects.add_arguments(
+        verbs.add_parser("objects", help="count, separate and measure the objects of predictions")
+    )
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +178,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         files = list_images(args.images, args.masks)
         has_classes = segment_classes.wants_classes(args) or has_outlines_only(files)
         return segment_classes.train(args) if has_classes else _train(args)
+    if args.action == "objects":
+        return segment_objects.run(args)
     if args.action == "predict" and args.threshold is not None and args.readout != "marginal":
         raise InvalidProblemError("--threshold belongs to --readout marginal; leave one out.")
     if is_class_model(args.model):

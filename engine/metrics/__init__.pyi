@@ -3,6 +3,8 @@
 from .calibration import ReliabilityBin, fit_platt_slope, reliability_bins, wilson_range
 from .classes import ClassFigures, Confusion, class_figures, confusion
 from .matching_error import hamming_error
+from .object_scores import ObjectMatches, match_objects
+from .object_separation import separate_objects
 from .objects import ObjectTable, measure_objects
 from .roc import RocCurve, compute_roc
 from .segmentation import binary_entropy, intersection_over_union, log_loss
@@ -10,6 +12,7 @@ from .segmentation import binary_entropy, intersection_over_union, log_loss
 __all__ = [
     "ClassFigures",
     "Confusion",
+    "ObjectMatches",
     "ObjectTable",
     "ReliabilityBin",
     "RocCurve",
@@ -21,7 +24,9 @@ __all__ = [
     "hamming_error",
     "intersection_over_union",
     "log_loss",
+    "match_objects",
     "measure_objects",
     "reliability_bins",
+    "separate_objects",
     "wilson_range",
 ]

@@ -13,10 +13,11 @@ from engine.cli.main import VERBS, main
 WRONG_NUMBERS = ("nan", "-inf", "-1", "nonsense", "", "1_0")
 FREE_TEXT = {"--cohort", "--classes", "--class-weights", "--same", "--degrees", "--evidence"}
 # Options that accept -1.
-SIGNED = {"--strength"}
+SIGNED = {"--strength", "--splits"}
 # Options that refuse 0.
 ABOVE_ZERO = {
     "--lambda", "--gap", "--max-work", "--scale", "--students", "--cohorts", "--max-iterations",
+    "--typical-area", "--pixel-size",
 }  # fmt: skip
 ABSENT = "no/such/file"
 

@@ -1,0 +1,273 @@
+"""Separation of touching objects: a watershed of the probabilities, merged by shape and size."""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import BoolArray, FloatArray
+from engine.core.errors import InvalidProblemError
+from engine.core.options import check_number
+
+Numbers = NDArray[np.int32]
+Moments = tuple[float, float, float, float, float, float]
+"""Pixels of a region, and sums over them of x, y, x squared, y squared and x times y."""
+
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Probabilities at which distances to the border are measured; their mean has the seeds."""
+SMOOTHING = 1.0
+"""Standard deviation of the Gaussian that smooths the mean distance, pixels."""
+SEED_WINDOW = 5
+"""Side of the window, pixels, within which a seed has the largest mean distance."""
+ROUNDNESS, SIZE, NECK, BIAS = -5.4, -0.9, 4.3, 0.15
+"""Weights of the log-odds that two regions are one object, fitted on pictures of nuclei.
+
+They multiply the share of the ellipse of equal moments that both fill together, the log of their
+area over the typical area, and the width of the neck over that of the narrower region.
+"""
+SPLITS_SCALE = 2.0
+"""Log-odds that a merge needs at ``splits`` of one half; they grow without bound towards one."""
+MIN_ROUND = 0.95
+"""Share of its ellipse that a component fills if it is taken for a single object."""
+MIN_SINGLES, MIN_SINGLE_PIXELS = 5, 20
+"""Number and pixels of single objects from which the typical area is estimated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Contacts:
+    """Pairs of regions that touch, (n, 2), and the largest distance along each contact, (n,)."""
+
+    pairs: NDArray[np.int64]
+    saddles: FloatArray
+
+
+def separate_objects(
+    mask: BoolArray,
+    probability: NDArray[np.floating] | None = None,
+    *,
+    splits: float = 0.0,
+    typical_area: float | None = None,
+) -> Numbers:
+    """Number the objects of a mask, separating those that touch.
+
+    A watershed of the mean distance to the border over several probabilities gives regions; the
+    most probable pair of neighbours is merged until no pair is more likely one object than two.
+    One object fills the ellipse of its moments, is not much larger than the typical object, and
+    has no neck.
+
+    Parameters
+    ----------
+    mask : ndarray, shape (height, width), bool
+    probability : ndarray, shape (height, width), of the pixel being inside; by default the mask.
+    splits : float, from -1 (none: pixels that touch are one object) to 1 (every region by itself).
+    typical_area : float, pixels of a usual object; by default estimated from round objects.
+
+    Returns
+    -------
+    ndarray, shape (height, width), int32: numbers from 1; 0 outside the mask.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the shapes differ or a number is out of range.
+
+    Notes
+    -----
+    Time about 1.5 seconds and memory about 60 bytes a pixel; pixels joined by corners touch.
+
+    References
+    ----------
+    Meyer, F. (1994), Topographic distance and watershed lines: the flooding from seeds.
+
+    Examples
+    --------
+    >>> mask = np.zeros((20, 40), dtype=bool)
+    >>> rows, columns = np.mgrid[:20, :40]
+    >>> for centre in (12, 27):
+    ...     mask |= (rows - 10) ** 2 + (columns - centre) ** 2 < 70
+    >>> int(separate_objects(mask).max())
+    2
+    """
+    check_number("splits", splits, at_least=-1.0, at_most=1.0)
+    if typical_area is not None:
+        check_number("typical_area", typical_area, above=0.0)
+    mask = np.asarray(mask, dtype=bool)
+    if mask.ndim != 2:
+        raise InvalidProblemError(f"mask: expected rows and columns, received {mask.shape}.")
+    if probability is not None and probability.shape != mask.shape:
+        raise InvalidProblemError(
+            f"probability: expected the shape of the mask, {mask.shape}, "
+            f"received {probability.shape}."
+        )
+    if not mask.any():
+        return np.zeros(mask.shape, dtype=np.int32)
+    distance = _mean_distance(mask, probability)
+    regions = _flooded(mask, distance)
+    contacts = _contacts(regions, distance)
+    moments = _moments(regions)
+    typical = typical_area or _estimated_area(moments, contacts)
+    numbers = _merged(moments, _peaks(regions, distance), contacts, typical, _least_odds(splits))
+    return numbers[regions]
+
+
+def typical_area_of(areas: FloatArray) -> float | None:
+    """Return the typical area of known objects, their median; None if there are too few.
+
+    Examples
+    --------
+    >>> typical_area_of(np.array([50.0, 60.0, 40.0, 55.0, 70.0]))
+    55.0
+    """
+    usable = np.asarray(areas, dtype=np.float64)
+    return float(np.median(usable)) if len(usable) >= MIN_SINGLES else None
+
+
+def _least_odds(splits: float) -> float:
+    """Return the log-odds of one object over two from which regions are merged."""
+    if abs(splits) == 1.0:
+        return float(np.copysign(np.inf, splits))
+    return SPLITS_SCALE * splits / (1.0 - abs(splits))
+
+
+def _mean_distance(mask: BoolArray, probability: NDArray[np.floating] | None) -> FloatArray:
+    """Return the distance to the border, averaged over the borders at several probabilities."""
+    from scipy.ndimage import distance_transform_edt, gaussian_filter
+
+    total = np.asarray(distance_transform_edt(mask), dtype=np.float64)
+    if probability is None:
+        return np.asarray(gaussian_filter(total, SMOOTHING))
+    for level in LEVELS[1:]:
+        total += distance_transform_edt(mask & (probability > level))
+    return np.asarray(gaussian_filter(total / len(LEVELS), SMOOTHING))
+
+
+def _flooded(mask: BoolArray, distance: FloatArray) -> Numbers:
+    """Return the regions of a watershed from the local maxima of the distance."""
+    from scipy.ndimage import maximum_filter
+    from skimage.measure import label
+    from skimage.segmentation import watershed
+
+    is_seed = mask & (distance == maximum_filter(distance, SEED_WINDOW))
+    seeds = label(is_seed, connectivity=2)  # type: ignore[no-untyped-call]
+    regions = watershed(-distance, seeds, connectivity=2, mask=mask)  # type: ignore[no-untyped-call]
+    unseeded = mask & (regions == 0)
+    if unseeded.any():
+        rest = label(unseeded, connectivity=2)  # type: ignore[no-untyped-call]
+        regions[unseeded] = rest[unseeded] + regions.max()
+    return np.asarray(regions, dtype=np.int32)
+
+
+def _contacts(regions: Numbers, distance: FloatArray) -> _Contacts:
+    """Return neighbouring regions, joined by sides or corners, and the saddle between them."""
+    height, width = regions.shape
+    keys, heights = [], []
+    n = int(regions.max()) + 1
+    for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+        one = slice(0, height - down), slice(max(0, -right), width - max(0, right))
+        two = slice(down, height), slice(max(0, right), width - max(0, -right))
+        first, second = regions[one], regions[two]
+        touch = (first != second) & (first > 0) & (second > 0)
+        low = np.minimum(first[touch], second[touch]).astype(np.int64)
+        keys.append(low * n + np.maximum(first[touch], second[touch]))
+        heights.append(np.minimum(distance[one][touch], distance[two][touch]))
+    pairs, places = np.unique(np.concatenate(keys), return_inverse=True)
+    saddles = np.zeros(len(pairs))
+    np.maximum.at(saddles, places, np.concatenate(heights))
+    return _Contacts(np.stack([pairs // n, pairs % n], axis=1), saddles)
+
+
+def _moments(regions: Numbers) -> FloatArray:
+    """Return the `Moments` of every region, shape (n_regions + 1, 6)."""
+    rows, columns = np.nonzero(regions)
+    number = regions[rows, columns]
+    x, y = columns.astype(np.float64), rows.astype(np.float64)
+    sums = [np.bincount(number, weights=each) for each in (np.ones(len(x)), x, y, x * x, y * y)]
+    return np.stack([*sums, np.bincount(number, weights=x * y)], axis=1)
+
+
+def _peaks(regions: Numbers, distance: FloatArray) -> FloatArray:
+    """Return the largest distance within every region."""
+    peaks = np.zeros(int(regions.max()) + 1)
+    np.maximum.at(peaks, regions.ravel(), distance.ravel())
+    return peaks
+
+
+def _roundness(moments: Moments) -> float:
+    """Return the share of the ellipse with the same second moments that a region fills."""
+    pixels, x, y, xx, yy, xy = moments
+    across = xx / pixels - (x / pixels) ** 2 + 1 / 12
+    down = yy / pixels - (y / pixels) ** 2 + 1 / 12
+    both = xy / pixels - x * y / pixels**2
+    spread = float(max(across * down - both * both, 1e-9))
+    return float(pixels / (4 * np.pi * spread**0.5))
+
+
+def _estimated_area(moments: FloatArray, contacts: _Contacts) -> float:
+    """Return the median area of round regions without neighbours, else of all regions."""
+    is_alone = np.ones(len(moments), dtype=bool)
+    is_alone[contacts.pairs.ravel()] = False
+    is_alone &= moments[:, 0] >= MIN_SINGLE_PIXELS
+    singles = [row[0] for row in moments[is_alone] if _roundness(tuple(row)) > MIN_ROUND]
+    return typical_area_of(np.array(singles)) or float(np.median(moments[1:, 0]))
+
+
+def _merged(
+    moments: FloatArray, peaks: FloatArray, contacts: _Contacts, typical: float, least: float
+) -> Numbers:
+    """Merge regions, most probable pair first; return the object of each region.
+
+    ``least`` are the log-odds of one object over two from which a pair is merged. Merged regions
+    get numbers of their own; ``parents`` leads from a region to the one that it became part of.
+    """
+    sums: list[Moments] = [tuple(row) for row in moments.tolist()]
+    tops: list[float] = peaks.tolist()
+    parents = list(range(len(sums)))
+    beside: list[dict[int, float]] = [{} for _ in sums]
+
+    def union_of(one: int, two: int) -> Moments:
+        a, b = sums[one], sums[two]
+        return (a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5])
+
+    def odds(one: int, two: int, saddle: float) -> float:
+        union = union_of(one, two)
+        neck = saddle / max(min(tops[one], tops[two]), 1e-9)
+        size = float(np.log(union[0] / typical))
+        return ROUNDNESS * _roundness(union) + SIZE * size + NECK * neck + BIAS
+
+    queue = []
+    for (one, two), saddle in zip(contacts.pairs.tolist(), contacts.saddles.tolist(), strict=True):
+        beside[one][two] = beside[two][one] = saddle
+        queue.append((-odds(one, two, saddle), one, two))
+    heapq.heapify(queue)
+    while queue and -queue[0][0] >= least:
+        _, one, two = heapq.heappop(queue)
+        if parents[one] != one or parents[two] != two:
+            continue
+        new = len(sums)
+        sums.append(union_of(one, two))
+        tops.append(max(tops[one], tops[two]))
+        parents[one] = parents[two] = new
+        parents.append(new)
+        around: dict[int, float] = {}
+        for old in (one, two):
+            for other, saddle in beside[old].items():
+                del beside[other][old]
+                if other not in (one, two):
+                    around[other] = max(saddle, around.get(other, 0.0))
+            beside[old] = {}
+        beside.append(around)
+        for other, saddle in around.items():
+            beside[other][new] = saddle
+            heapq.heappush(queue, (-odds(other, new, saddle), other, new))
+    return _objects_of(parents, len(moments))
+
+
+def _objects_of(parents: list[int], count: int) -> Numbers:
+    """Return the number of the object that each of the first ``count`` regions ended in."""
+    for place in range(len(parents) - 1, -1, -1):  # parents come after their children
+        parents[place] = parents[parents[place]]
+    roots = np.array(parents[:count])
+    numbers = np.zeros(count, dtype=np.int32)
+    numbers[1:] = np.unique(roots[1:], return_inverse=True)[1] + 1
+    return numbers

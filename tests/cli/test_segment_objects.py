@@ -1,0 +1,101 @@
+"""``segment objects``: from predictions to counts, tables and files of other programs."""
+
+import csv
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+from skimage.draw import disk
+
+from engine.cli.main import main
+
+
+def write_predictions(folder: Path) -> None:
+    """Two images: one of two touching discs, a speck and a disc at the border; one empty."""
+    (folder / "images").mkdir()
+    (folder / "predicted").mkdir()
+    for name in ("a", "b"):
+        picture = np.random.default_rng(0).integers(0, 255, (60, 90, 3)).astype(np.uint8)
+        Image.fromarray(picture).save(folder / "images" / f"{name}.png")
+        mask = np.zeros((60, 90), dtype=bool)
+        if name == "a":
+            for centre in ((30, 30), (30, 49), (0, 80)):
+                mask[disk(centre, 10, shape=mask.shape)] = True
+            mask[55, 5] = True
+        Image.fromarray(255 * mask.astype(np.uint8)).save(folder / "predicted" / f"{name}.mask.png")
+        np.save(folder / "predicted" / f"{name}.marginals.npy", mask.astype(np.float32))
+
+
+def answer(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
+    words = ["segment", "objects", "--images", str(folder / "images"), "--json"]
+    words += ["--predictions", str(folder / "predicted"), "--out", str(folder / "out"), *options]
+    assert main(words) == 0
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_objects_are_separated_counted_and_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_predictions(tmp_path)
+    formats = [
+        word for kind in ("imagej", "geojson", "cellpose", "coco") for word in ("--format", kind)
+    ]
+    found = answer(tmp_path, capsys, *formats)
+    assert [row["objects"] for row in found["images"]] == [3, 0]
+    numbers = tifffile.imread(tmp_path / "out" / "a.objects.tif")
+    assert numbers.dtype == np.uint16
+    assert set(np.unique(numbers)) == {0, 1, 2, 3}
+    assert numbers[30, 30] != numbers[30, 49]
+    table = list(csv.DictReader((tmp_path / "out" / "objects.csv").open()))
+    assert [int(row["number"]) for row in table] == [1, 2, 3]
+    assert float(table[0]["area"]) == (numbers == 1).sum()
+    assert 0 < float(table[0]["solidity"]) <= 1
+    coco = json.loads((tmp_path / "out" / "objects.coco.json").read_text())
+    assert [one["area"] for one in coco["annotations"]] == [float(row["area"]) for row in table]
+    assert "info" in coco
+    assert len(zipfile.ZipFile(tmp_path / "out" / "a.rois.zip").namelist()) == 3
+    assert len(json.loads((tmp_path / "out" / "a.geojson").read_text())["features"]) == 3
+    assert (tmp_path / "out" / "a_seg.npy").exists()
+
+
+def test_options_change_what_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_predictions(tmp_path)
+    assert answer(tmp_path, capsys, "--splits", "-1")["n_objects"] == 2
+    assert answer(tmp_path, capsys, "--drop-border")["n_objects"] == 2
+    assert answer(tmp_path, capsys, "--min-pixels", "1")["n_objects"] == 4
+    assert answer(tmp_path, capsys, "--max-pixels", "200")["n_objects"] == 1
+    (tmp_path / "known").mkdir()
+    known = np.kron(np.arange(9).reshape(3, 3), np.ones((20, 20))).astype(np.uint16)
+    tifffile.imwrite(tmp_path / "known" / "k.tif", known)
+    assert answer(tmp_path, capsys, "--known", str(tmp_path / "known"))["n_objects"] == 3
+
+
+def test_the_background_of_a_label_map_is_no_object(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every class was counted, the background too."""
+    write_predictions(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / "predicted" / f"{name}.mask.png").unlink()
+        labels = np.full((60, 90), 2, dtype=np.uint8)
+        labels[5:15, 5:15], labels[30:40, 30:40] = 1, 3
+        Image.fromarray(labels).save(tmp_path / "predicted" / f"{name}.labels.png")
+    assert answer(tmp_path, capsys, "--background", "2")["n_objects"] == 4
+    assert answer(tmp_path, capsys, "--background", "1", "--splits", "-1")["n_objects"] == 4
+
+
+def test_bad_input_gets_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_predictions(tmp_path)
+    for path in (tmp_path / "predicted").iterdir():
+        path.unlink()
+    words = ["segment", "objects", "--images", str(tmp_path / "images")]
+    words += ["--predictions", str(tmp_path / "predicted"), "--out", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert "Predict it first" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main([*words, "--known", str(tmp_path / "empty")]) == 2
+    assert "at least 5 numbered objects" in capsys.readouterr().err
