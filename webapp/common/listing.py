@@ -10,7 +10,7 @@ The cost of a list depends on its page, not on the number of objects or their si
   alone. A count that is joined would group by every column of every joined row instead.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -123,20 +123,24 @@ def list_page(
     parameters: Mapping[str, str],
     *tallies: Tally,
     search: Sequence[str] = ("name",),
+    found: Callable[[models.QuerySet[M], str], models.QuerySet[M]] | None = None,
     sorts: Sequence[str] = (),
     size: int = PAGE_SIZE,
 ) -> Listing[M]:
     """Return the page of a list that an address requests by ``q``, ``sort`` and ``page``.
 
-    The page is that of :func:`page_at`. ``sorts`` are the fields that people may sort by; the
-    first is the order, descending, of an address that requests none of them.
+    The page is that of :func:`page_at`. ``search`` names the fields in which a search looks;
+    ``found`` limits the rows to a search instead. ``sorts`` are the fields that people may sort by;
+    the first is the order, descending, of an address that requests none of them.
     """
     sort = parameters.get("sort", "")
     if sorts:
         sort = sort if sort.removeprefix("-") in sorts else f"-{sorts[0]}"
         queryset = queryset.order_by(sort, "-pk")
     query = parameters.get("q", "").strip()[:MAX_QUERY] if search else ""
-    if query:
+    if query and found is not None:
+        queryset = found(queryset, query)
+    elif query:
         fits = models.Q()
         for field in search:
             fits |= models.Q(**{f"{field}__icontains": query})

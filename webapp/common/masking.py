@@ -10,6 +10,7 @@ from typing import Any
 
 LINK = "[link]"
 HIDDEN = "[hidden]"
+ADDRESS = "[address]"
 
 # A personal link, or one that stops mails: the whole part of a path after /q/ or /q/stop/, even of
 # a broken link, since a wrong copy may lack only its last letter; and the token of a link
@@ -17,6 +18,7 @@ HIDDEN = "[hidden]"
 _STUDENT_PATH = re.compile(r"(/q/(?:stop/)?)(?!code/|mine/|stop/|\[)[^/\s?&#\"'<>]+")
 _TILDE = "(?:~|%7[Ee])"
 _TOKEN = re.compile(rf"(?<!\d)\d+(?:\.|%2[Ee])[\w-]{{6,16}}{_TILDE}\w{{1,8}}{_TILDE}[\w-]+")
+_ADDRESS = re.compile(r"[^\s<>()\[\]\"',;:@]+@[^\s<>()\[\]\"',;:@]+")
 _API_TOKEN = re.compile(r"\bbh_[\w-]{12,}")
 _PASSWORD_OF_ADDRESS = re.compile(r"(\w://[^\s:/@]*):[^\s@/]+@")
 _AUTHORIZATION = re.compile(r"(\b(?:Bearer|Basic)\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
@@ -35,6 +37,11 @@ def mask(text: str) -> str:
     text = _AUTHORIZATION.sub(rf"\1{HIDDEN}", text)
     text = _API_TOKEN.sub(f"bh_{HIDDEN}", text)
     return _PARAMETER.sub(rf"\1{HIDDEN}", text)
+
+
+def mask_addresses(text: str) -> str:
+    """Return the text without e-mail addresses, such as a mail server's answer that repeats one."""
+    return _ADDRESS.sub(ADDRESS, text)
 
 
 def mask_all(value: Any) -> Any:

@@ -17,6 +17,8 @@ from django.db import models
 from django.db.models import F
 from django.utils import timezone
 
+from webapp.common.masking import mask_addresses
+
 log = structlog.get_logger(__name__)
 
 BUDGET_SECONDS = 4.0  # of one sweep, which also handles jobs
@@ -125,14 +127,15 @@ def _find_lost(rows: models.QuerySet[Any], lost: str) -> None:
 
 
 def _keep_failure(rows: models.QuerySet[Any], row: Outgoing, error: Exception) -> None:
+    words = mask_addresses(sentence_of(error))  # servers repeat the address of the person
     is_last = isinstance(error, RefusedError) or row.attempts >= row.MAX_ATTEMPTS
     rows.filter(pk=row.pk, state=Outgoing.SENDING).update(
         state=Outgoing.FAILED if is_last else Outgoing.WAITING,
-        error=sentence_of(error)[:200],
+        error=words[:200],
         due_at=timezone.now() + timedelta(minutes=2**row.attempts),
     )
     kind = row._meta.verbose_name
-    log.warning("not sent", kind=kind, row=row.pk, attempt=row.attempts, error=sentence_of(error))
+    log.warning("not sent", kind=kind, row=row.pk, attempt=row.attempts, error=words)
 
 
 def sentence_of(error: Exception) -> str:

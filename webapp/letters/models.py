@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from webapp.common.encryption import SealedTextField
 from webapp.common.models import OrganisationOwned
 from webapp.common.outgoing import OutgoingMail
 
@@ -48,7 +49,7 @@ class LetterTemplate(OrganisationOwned):
 
 
 class Letter(OutgoingMail):
-    """One letter to one student, as it was written, with the address at that time.
+    """One letter to one student, as it was written, with the address at that time; encrypted.
 
     ``place`` is the reported place: [key of the room, bed, numbers of the roommates]. A student
     gets another letter of the same template only if that changed; ``number`` counts them.
@@ -62,7 +63,9 @@ class Letter(OutgoingMail):
     )
     student = models.ForeignKey("cohorts.Student", on_delete=models.CASCADE, related_name="letters")
     number = models.PositiveIntegerField(default=1)
-    address = models.EmailField()
+    address = SealedTextField(max_length=254)
+    subject = SealedTextField(max_length=200)
+    text = SealedTextField()
     place: Any = models.JSONField()
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -92,7 +95,9 @@ class RequestQuestion(OutgoingMail):
     request = models.OneToOneField(
         "housing.RoommateRequest", on_delete=models.CASCADE, related_name="question"
     )
-    address = models.EmailField()
+    address = SealedTextField(max_length=254)
+    subject = SealedTextField(max_length=200)
+    text = SealedTextField()
     reply_to = models.EmailField(blank=True)
     times = models.PositiveSmallIntegerField(default=1)
     created_by = models.ForeignKey(

@@ -1,12 +1,15 @@
 """Context of the page of a placement's letters."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, LateArrivals
+from webapp.cohorts.naming import numbers_meant
 from webapp.common.listing import list_page
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
@@ -68,11 +71,24 @@ def letters_context(
             "listing": list_page(
                 letters.select_related("student").defer("text", "student__answers"),
                 parameters,
-                search=("address",),
+                found=partial(_letters_found, user, placement.cohort),
             ),
         }
         | _preview(template, recipients, parameters.get("student", ""))
     )
+
+
+def _letters_found(
+    user: User, cohort: Cohort, letters: QuerySet[Letter], query: str
+) -> QuerySet[Letter]:
+    """Return the letters of the students whom a search means, and to addresses that hold it."""
+    people, digits = numbers_meant(user, cohort, query), digits_of(query)
+    if digits:
+        people |= {int(digits[:9])}
+    words = query.casefold()
+    known = letters.order_by().values_list("pk", "address")  # encrypted: searched here
+    keys = [key for key, address in known if words in address.casefold()]
+    return letters.filter(Q(student__number__in=sorted(people)) | Q(pk__in=keys))
 
 
 def _preview(template: LetterTemplate, recipients: Any, wanted: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.db import models
 from django.utils import timezone
 
 from webapp.cohorts.models import Cohort
-from webapp.common.encryption import SealedJSONField
+from webapp.common.encryption import SealedJSONField, SealedKeyField, SealedTextField
 from webapp.common.models import OrganisationOwned
 from webapp.common.outgoing import OutgoingMail
 from webapp.surveys.content import ContentField
@@ -88,7 +88,8 @@ class Participant(models.Model):
     ``nonce`` is part of the personal link: a new nonce makes the old link invalid. ``code`` is the
     participant's code for roommate requests. ``cohort`` received their answers. ``subject`` is
     their identity at a provider; ``bounced_at`` and ``bounce`` record that a mail server does not
-    know their address. ``unsubscribed_at`` is when they stopped the mails.
+    know their address. ``unsubscribed_at`` is when they stopped the mails. Texts about
+    the person are encrypted where a key is set.
     """
 
     questionnaire = models.ForeignKey(
@@ -96,10 +97,10 @@ class Participant(models.Model):
     )
     nonce = models.CharField(max_length=16, default=new_nonce)
     code = models.CharField(max_length=12, default=new_code)
-    email = models.EmailField(blank=True)
-    name = models.CharField(max_length=200, blank=True)
-    identifier = models.CharField(max_length=200, blank=True)
-    subject = models.CharField(max_length=255, blank=True)
+    email = SealedKeyField(max_length=254, blank=True)
+    name = SealedTextField(max_length=200, blank=True)
+    identifier = SealedKeyField(max_length=200, blank=True)
+    subject = SealedKeyField(max_length=255, blank=True)
     answers: Any = SealedJSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
     opened_at = models.DateTimeField(null=True)
@@ -107,7 +108,7 @@ class Participant(models.Model):
     finished_at = models.DateTimeField(null=True)
     language = models.CharField(max_length=8, blank=True)
     bounced_at = models.DateTimeField(null=True)
-    bounce = models.CharField(max_length=200, blank=True)
+    bounce = SealedTextField(max_length=200, blank=True)
     unsubscribed_at = models.DateTimeField(null=True)
     cohort = models.ForeignKey(Cohort, null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -229,7 +230,7 @@ class Mail(OutgoingMail):
 
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="mails")
     is_reminder = models.BooleanField(default=False)
-    address = models.EmailField(blank=True)
+    address = SealedKeyField(max_length=254, blank=True)
     base = models.CharField(max_length=200, blank=True)
     language = models.CharField(max_length=8, blank=True)
 

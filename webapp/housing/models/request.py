@@ -2,12 +2,15 @@
 
 from django.db import models
 
+from webapp.common.encryption import SealedTextField
+
 
 class RoommateRequest(models.Model):
     """One student's wish to live with another, as it was written.
 
     ``written`` is the text of the student or the file, kept only until it is matched; ``target`` is
-    the student that it means. A request is never shown to students.
+    the student that it means. It is encrypted where a key is
+    set. A request is never shown to students.
     """
 
     cohort = models.ForeignKey("cohorts.Cohort", on_delete=models.CASCADE, related_name="requests")
@@ -17,7 +20,7 @@ class RoommateRequest(models.Model):
     target = models.ForeignKey(
         "cohorts.Student", null=True, on_delete=models.CASCADE, related_name="requests_received"
     )
-    written = models.CharField(max_length=120, blank=True)
+    written = SealedTextField(max_length=120, blank=True)
     source = models.CharField(max_length=120)
     is_ignored = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)

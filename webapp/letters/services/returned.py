@@ -14,6 +14,7 @@ from django.db import transaction
 
 from webapp.accounts.models import Organisation
 from webapp.audit.services import audit
+from webapp.common.masking import mask_addresses
 from webapp.letters.models import Letter
 
 HEADER = "X-Letter"
@@ -44,7 +45,7 @@ def letters_returned(
             if organisation is not None and owner != organisation:
                 continue
             sent = Letter.objects.filter(pk=found.pk, state=Letter.SENT)
-            if sent.update(state=Letter.BOUNCED, error=f"Came back: {why}"[:200]):
+            if sent.update(state=Letter.BOUNCED, error=f"Came back: {mask_addresses(why)}"[:200]):
                 count += 1
                 name = found.template.name
                 audit(None, "noted bounces", found.placement or name, organisation=owner,

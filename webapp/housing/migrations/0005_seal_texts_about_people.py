@@ -1,0 +1,24 @@
+from django.db import migrations
+
+import webapp.common.encryption
+from webapp.common.sealed_rows import sealing
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('housing', '0004_versions_and_drafts'),
+    ]
+
+    operations = [
+        migrations.AlterField(
+            model_name='roommaterequest',
+            name='written',
+            field=webapp.common.encryption.SealedTextField(blank=True, max_length=120),
+        ),
+        migrations.RunPython(
+            sealing("housing", {"RoommateRequest": ("written",)}),
+            migrations.RunPython.noop,
+            elidable=True,
+        ),
+    ]
