@@ -254,6 +254,7 @@ def _assign(args: argparse.Namespace) -> dict[str, Any]:
         "calibrated": proposal.is_calibrated,
         "probability_error": float(proposal.probability_error.max(initial=0.0)),
         "n_students": survey.n_students,
+        "method": ", ".join(proposal.methods),
     }
 
 

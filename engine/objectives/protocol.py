@@ -159,6 +159,7 @@ class InnerSolution:
     state : the structure's own class, from which the next call starts warm; None without one.
     proved : tuple (phi (K,), entropy in nats) of a nearby point that was proved to lie in the
         polytope, if tau was not; None without such a point.
+    methods : tuple of str, names of the methods that computed it, if there is a choice.
 
     Examples
     --------
@@ -174,6 +175,7 @@ class InnerSolution:
     is_feasible: bool
     state: WarmStart = None
     proved: tuple[FloatArray, float] | None = None
+    methods: tuple[str, ...] = ()
 
     @staticmethod
     def total(parts: "Sequence[InnerSolution]") -> "InnerSolution":

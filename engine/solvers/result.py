@@ -59,6 +59,8 @@ class LearningResult:
     seconds : float, wall clock, earlier parts of a resumed run included.
     status : Status
     trajectory : tuple of TrajectoryPoint
+    solver : str, name of the solver that answered, empty if the caller had no choice.
+    inner_methods : tuple of str, methods that computed the pseudomarginals at theta, if named.
 
     Examples
     --------
@@ -78,6 +80,13 @@ class LearningResult:
     seconds: float
     status: Status
     trajectory: tuple[TrajectoryPoint, ...]
+    solver: str = ""
+    inner_methods: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """Return the solver with the methods of its inner problems, as people read it."""
+        return ": ".join(part for part in (self.solver, ", ".join(self.inner_methods)) if part)
 
     @property
     def duality_gap(self) -> float:
@@ -112,7 +121,7 @@ class LearningResult:
             "oracle_calls": self.oracle_calls,
             "seconds": self.seconds,
             "status": self.status.value,
-        }
+        } | ({"method": self.method} if self.method else {})
 
 
 def unsolved(theta: FloatArray) -> LearningResult:
@@ -145,6 +154,7 @@ def result_state(result: LearningResult) -> State:
         "theta": np.asarray(result.theta),
         "numbers": np.array(numbers, dtype=np.float64),
         "status": np.array(result.status.value),
+        "methods": np.array([result.solver, *result.inner_methods]),
         # An unknown bound is stored as nan.
         "trajectory": np.array([astuple(p) for p in result.trajectory], dtype=np.float64),
     }
@@ -152,6 +162,7 @@ def result_state(result: LearningResult) -> State:
 
 def result_from_state(state: State) -> LearningResult:
     """Return the result that `result_state` was given."""
+    methods = state["methods"].tolist() if "methods" in state else [""]  # absent in older states
     objective, lower_bound, is_certified, iterations, oracle_calls, seconds = state[
         "numbers"
     ].tolist()
@@ -170,4 +181,6 @@ def result_from_state(state: State) -> LearningResult:
             )
             for row in state["trajectory"].reshape(-1, 5).tolist()
         ),
+        solver=methods[0],
+        inner_methods=tuple(methods[1:]),
     )

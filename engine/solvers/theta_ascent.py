@@ -130,7 +130,12 @@ class ThetaAscent:
             theta = np.zeros(len(dual.observed)) if start is None else np.array(start, dtype=float)
             now = self._evaluate(dual, run, theta, cold)
             return Ascent(
-                now, theta, now.bounds.lower, self._metric(now), certified=now.bounds.is_certified
+                now,
+                theta,
+                now.bounds.lower,
+                self._metric(now),
+                certified=now.bounds.is_certified,
+                best_methods=now.methods,
             )
         self._sweeps = int(saved["sweeps"])
         run.upper, run.lower = (float(x) for x in saved["run_bounds"])
@@ -148,6 +153,7 @@ class ThetaAscent:
             self._metric(now),
             iteration=int(saved["iteration"]),
             certified=bool(saved["certified"]),
+            best_methods=now.methods,
         )
 
     def _iterate(self, dual: LearningDual, run: Run, ascent: Ascent) -> LearningResult:
@@ -169,8 +175,7 @@ class ThetaAscent:
             if ascent.iteration == 0 or change > self.refresh_ratio:
                 ascent.metric, ascent.history = self._metric(following), []
             ascent.now, ascent.iteration = following, ascent.iteration + 1
-            if following.bounds.lower >= ascent.best_lower:
-                ascent.best_theta, ascent.best_lower = following.theta, following.bounds.lower
+            ascent.note_best(following)
             ascent.certified = self._record(run, following, ascent.iteration, ascent.certified)
             if self._is_kinked:
                 self._close_in(dual, run, ascent)
@@ -196,8 +201,7 @@ class ThetaAscent:
             ascent.certified = self._record(run, tried, ascent.iteration, ascent.certified)
             if tried.bounds.lower > ascent.now.bounds.lower:
                 ascent.now = tried
-            if tried.bounds.lower >= ascent.best_lower:
-                ascent.best_theta, ascent.best_lower = tried.theta, tried.bounds.lower
+            ascent.note_best(tried)
             before, gap = gap, run.upper - run.lower
             futile = futile + 1 if gap > 0.95 * before else 0
         if run.verdict(ascent.iteration) is None:
@@ -333,6 +337,7 @@ class ThetaAscent:
             seconds=run.seconds,
             status=status,
             trajectory=tuple(run.trajectory),
+            inner_methods=ascent.best_methods,
         )
 
 

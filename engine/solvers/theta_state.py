@@ -27,6 +27,11 @@ class DualEvaluation:
         parts = [s.log_partition - float(self.theta @ s.statistics) - s.entropy for s in self.inner]
         return max(sum(parts), 0.0)
 
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods that computed the inner solutions, each once."""
+        return tuple(dict.fromkeys(name for s in self.inner for name in s.methods))
+
 
 @dataclass(slots=True)
 class Ascent:
@@ -40,6 +45,7 @@ class Ascent:
     history : list of (step, fall of the gradient), the pairs of L-BFGS.
     iteration : int
     certified : bool, whether the best upper bound was proved.
+    best_methods : tuple of str, methods of the inner solutions at the best theta.
     """
 
     now: DualEvaluation
@@ -49,6 +55,13 @@ class Ascent:
     history: list[tuple[FloatArray, FloatArray]] = field(default_factory=list)
     iteration: int = 0
     certified: bool = True
+    best_methods: tuple[str, ...] = ()
+
+    def note_best(self, tried: DualEvaluation) -> None:
+        """Keep theta if its lower bound is at least the best one."""
+        if tried.bounds.lower >= self.best_lower:
+            self.best_theta, self.best_lower = tried.theta, tried.bounds.lower
+            self.best_methods = tried.methods
 
 
 def sum_statistics(inner: Sequence[InnerSolution]) -> FloatArray:

@@ -1,10 +1,9 @@
 """Cohort with its observed pairs; the solve in theta keeps the scores factored.
 
-While every marginal is below 1/2, the maximum over pseudomarginals comes from one potential per
-student (``inference.matching.potentials``); otherwise from Newton's method and multipliers of odd
-sets (``inference.matching.polytope``). Both bound log Z from above, so the lower bound of the
-optimum always holds. The upper bound L(tau) needs a tau inside the matching polytope: one that is
-not proved to be inside is mixed with the uniform one until it is.
+The maximum over pseudomarginals comes from the methods of ``inference.matching.cascade``. All of
+them bound log Z from above, so the lower bound of the optimum always holds. The upper bound L(tau)
+needs a tau inside the matching polytope: one that is not proved to be inside is mixed with the
+uniform one until it is.
 """
 
 from dataclasses import dataclass, field
@@ -19,19 +18,22 @@ from engine.crf.roster import as_rooms, roommate_shares
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
 from engine.entropies.matching import MatchingEntropy, complete_layout, make_matching_entropy
+from engine.inference.matching.cascade import (
+    Aim,
+    BarrierPoint,
+    MatchingProblem,
+    Potentials,
+    Start,
+    State,
+    solve,
+)
 from engine.inference.matching.newton import newton_rates
 from engine.inference.matching.newton_path import as_semidefinite, inverse_curvature
-from engine.inference.matching.newton_point import ActiveSetState, NewtonPoint, uniform_point
 from engine.inference.matching.odd_sets import (
     EARLY_EXACT_MAX_NODES,
     EXACT_UP_TO,
     OddSetProof,
-    examine_cheaply,
-    examine_odd_sets,
 )
-from engine.inference.matching.polytope import solve_inside_polytope, solve_over_polytope
-from engine.inference.matching.polytope_bound import ROUNDING
-from engine.inference.matching.potentials import PotentialSolution, solve_potentials
 from engine.kernels.sparse_rows import add_outer_products
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.perfect_matching import CompleteGraphMatcher
@@ -61,23 +63,11 @@ class FactoredScores:
         """Write W[first:last]."""
         np.matmul(self.left[first:last], self.one_hot.T, out=out)
 
-
-@dataclass(frozen=True, slots=True)
-class Potentials:
-    """Solution that one potential for each student determines: ``values`` (n,), nats."""
-
-    values: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class BarrierPoint:
-    """Solution of the barrier method, near an ``active`` set that is no start for continuation.
-
-    ``marginals`` (n, n) lie inside the matching polytope.
-    """
-
-    active: ActiveSetState
-    marginals: FloatArray
+    def dense(self) -> FloatArray:
+        """Return W (n, n), symmetric to the last bit."""
+        values = np.empty((self.n_nodes, self.n_nodes))
+        self.write_rows(0, self.n_nodes, values)
+        return np.asarray((values + values.T) / 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +76,7 @@ class SurveyState:
 
     theta: FloatArray
     expected: FloatArray
-    solution: Potentials | ActiveSetState | BarrierPoint
+    solution: State
 
 
 @dataclass(slots=True)
@@ -180,123 +170,39 @@ class SurveyStructure:
     def maximise(
         self, theta: FloatArray, state: SurveyState | None, accuracy: float
     ) -> InnerSolution:
-        """Maximise by potentials; see ``engine.objectives.protocol.InnerProblem``."""
+        """Maximise by the cascade of methods; see ``engine.objectives.protocol.InnerProblem``."""
         n = self.n_students
         if self._buffer is None:
             self._buffer = np.empty((n, n))
         is_far = accuracy > FAR * n
-        looked_at = EARLY_EXACT_MAX_NODES if is_far else EXACT_UP_TO
-        known = None if state is None else state.solution
-        if known is None or isinstance(known, Potentials):
-            tolerance = max(accuracy / (4.0 * n * max(np.log(n), 1.0)), MIN_TOLERANCE)
-            start = None if known is None else known.values
-            solution = solve_potentials(
-                self._scores(theta),
-                np.full(n, self.rho),
-                start,
-                tolerance,
-                self._buffer,
-                should_stop=self.should_stop,
-            )
-            if solution.is_on_branch:
-                answer, is_outside = self._summarise(theta, solution, looked_at)
-                if not is_outside:
-                    return answer
-                state = answer.state
-        return self._solve_by_newton(theta, state, looked_at, holds_new=not is_far)
+        problem = MatchingProblem(
+            self._scores(theta),
+            self.rho,
+            Aim.FREE_ENERGY,
+            tolerance=max(accuracy / (4.0 * n * max(np.log(n), 1.0)), MIN_TOLERANCE),
+            columns=self._one_hot,
+            exact_up_to=EARLY_EXACT_MAX_NODES if is_far else EXACT_UP_TO,
+            holds_new=not is_far,
+            buffer=self._buffer,
+            should_stop=self.should_stop,
+        )
+        start = None if state is None else Start(self._scores(state.theta), state.solution)
+        found = solve(problem, start)
+        statistics = self.features.statistics(self._one_hot.T @ found.tau)
+        entropy = found.value - float(theta @ statistics)
+        return InnerSolution(
+            log_partition=found.upper_bound,
+            statistics=statistics,
+            entropy=entropy,
+            sweeps=found.steps,
+            is_feasible=found.proof.holds,
+            state=SurveyState(theta, found.tau, found.continuation()),
+            proved=self._mixture(found.proof, statistics, entropy),
+            methods=found.methods,
+        )
 
     def _scores(self, theta: FloatArray) -> FactoredScores:
         return FactoredScores(self._one_hot @ self.features.block_matrix(theta), self._one_hot)
-
-    def _dense_scores(self, theta: FloatArray) -> FloatArray:
-        """Return W (n, n), symmetric to the last bit."""
-        values = np.empty((self.n_students, self.n_students))
-        self._scores(theta).write_rows(0, self.n_students, values)
-        return np.asarray((values + values.T) / 2.0)
-
-    def _summarise(
-        self, theta: FloatArray, solution: PotentialSolution, exact_up_to: int
-    ) -> tuple[InnerSolution, bool]:
-        """Compute the statistics, the entropy and the proof of the odd sets from the marginals.
-
-        If nothing else proves them, all odd cuts are checked for at most ``exact_up_to`` students.
-        Also return whether an odd set is violated.
-        """
-        expected = np.empty_like(self._one_hot)
-
-        def take(first: int, last: int, panel: FloatArray) -> None:
-            np.matmul(panel, self._one_hot, out=expected[first:last])
-
-        logs, squares, top = solution.summarise(take)
-        statistics = self.features.statistics(self._one_hot.T @ expected)
-        u, sums = solution.potentials, solution.row_sums
-        slack = 2.0 * float(np.abs(u - self.rho) @ np.abs(1.0 - sums))
-        value = logs + float(u @ sums)
-        slack += ROUNDING * (3.0 * float(np.abs(u) @ sums) + 2.0 * abs(logs))
-        proof = examine_cheaply(len(u), squares, top)
-        if not proof.holds:
-            proof = examine_odd_sets(
-                solution.marginals(), exact_up_to=exact_up_to, should_stop=self.should_stop
-            )
-        entropy = value - float(theta @ statistics) - slack
-        answer = InnerSolution(
-            log_partition=value + slack,
-            statistics=statistics,
-            entropy=entropy,
-            sweeps=solution.sweeps,
-            is_feasible=proof.holds,
-            state=SurveyState(theta, expected, Potentials(u)),
-            proved=self._mixture(proof, statistics, entropy),
-        )
-        return answer, bool(proof.violated)
-
-    def _solve_by_newton(
-        self, theta: FloatArray, state: SurveyState | None, exact_up_to: int, *, holds_new: bool
-    ) -> InnerSolution:
-        """Solve by Newton's method if a marginal exceeds 1/2 or an odd set binds."""
-        rho, values = np.full(self.n_students, self.rho), self._dense_scores(theta)
-        if state is not None and isinstance(state.solution, BarrierPoint):
-            # the continuation from there had stalled
-            solution = solve_inside_polytope(
-                values,
-                rho,
-                state.solution.active.sets,
-                exact_up_to=exact_up_to,
-                should_stop=self.should_stop,
-            )
-        else:
-            solution = solve_over_polytope(
-                self._start_of_path(rho, state),
-                values,
-                rho,
-                exact_up_to=exact_up_to,
-                holds_new=holds_new,
-                should_stop=self.should_stop,
-            )
-        expected = solution.tau @ self._one_hot
-        statistics = self.features.statistics(self._one_hot.T @ expected)
-        entropy = solution.value - float(theta @ statistics)
-        active = solution.point.state()
-        following = BarrierPoint(active, solution.tau) if solution.is_from_inside else active
-        return InnerSolution(
-            log_partition=solution.upper_bound,
-            statistics=statistics,
-            entropy=entropy,
-            sweeps=solution.steps,
-            is_feasible=solution.proof.holds,
-            state=SurveyState(theta, expected, following),
-            proved=self._mixture(solution.proof, statistics, entropy),
-        )
-
-    def _start_of_path(self, rho: FloatArray, state: SurveyState | None) -> NewtonPoint:
-        """Return the saved solution of a state; without one, that of equal scores."""
-        if state is None:
-            return uniform_point(self.n_students, rho)
-        scores, solution = self._dense_scores(state.theta), state.solution
-        if isinstance(solution, Potentials):
-            return NewtonPoint(scores, solution.values)
-        active = solution.active if isinstance(solution, BarrierPoint) else solution
-        return active.at(scores)
 
     def _mixture(
         self, proof: OddSetProof, statistics: FloatArray, entropy: float
@@ -347,8 +253,8 @@ class SurveyStructure:
 
     def information(self, theta: FloatArray, state: SurveyState) -> FloatArray:
         """Return the Hessian of log Z, (K, K), exact at a solution: O(n^2 Q^2 / 4 + n^3)."""
-        rho = np.full(self.n_students, self.rho)
-        point, solution = self._start_of_path(rho, state), state.solution
+        rho, solution = np.full(self.n_students, self.rho), state.solution
+        point = Start(self._scores(state.theta), solution).point()
         if isinstance(solution, BarrierPoint):  # its potentials are only close
             tau = solution.marginals
             rates = inverse_curvature(tau, 1.0 - tau, np.array(2.0 * self.rho - 1.0))

@@ -57,6 +57,7 @@ def test_training_prints_the_promised_fields(folder, capsys, tmp_path):
         "seconds",
     }
     assert promised <= set(result)
+    assert result["method"] == "theta: potentials"
 
 
 def test_assigning_puts_every_student_in_exactly_one_pair(folder, capsys, tmp_path):
@@ -71,6 +72,7 @@ def test_assigning_puts_every_student_in_exactly_one_pair(folder, capsys, tmp_pa
     assert sorted(students) == sorted(row["id"] for row in read(folder / "survey_3.csv"))
     assert np.load(tmp_path / "m.npy").shape == (60, 60)
     assert result["gap"] < 1e-6
+    assert result["method"] == "potentials, Markov chain"
 
 
 def test_constraints_are_followed(folder, capsys, tmp_path):

@@ -238,6 +238,7 @@ def propose(context: JobContext) -> Save:
         "gap": result.gap,
         "is_calibrated": result.is_calibrated,
         "probability_error": _error_of(result),
+        "method": ", ".join(result.methods),
         "n_pairs": len(result.pairs),
         "n_single": survey.n_students - 2 * len(result.pairs),
         "seconds": context.seconds,
@@ -295,6 +296,7 @@ def _propose(
         marginals=free.marginals,
         is_exact=free.is_exact,
         probability_error=free.probability_error,
+        methods=free.methods,
     )
 
 

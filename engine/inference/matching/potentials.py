@@ -50,6 +50,9 @@ class PairScores(Protocol):
     def write_rows(self, first: int, last: int, out: FloatArray) -> None:
         """Write W[first:last] into ``out`` (last - first, n); -inf excludes a pair."""
 
+    def dense(self) -> FloatArray:
+        """Return W, shape (n, n), symmetric to the last bit."""
+
 
 @dataclass(frozen=True, slots=True)
 class DenseScores:
@@ -65,6 +68,10 @@ class DenseScores:
     def write_rows(self, first: int, last: int, out: FloatArray) -> None:
         """Copy W[first:last] into ``out``."""
         out[:] = self.values[first:last]
+
+    def dense(self) -> FloatArray:
+        """Return W itself."""
+        return self.values
 
 
 @dataclass(slots=True)

@@ -30,6 +30,7 @@ class RoommateModel:
     calibration : float or None
         Factor on the scores with which pair probabilities matched held-out pairs (1 means no
         change); None if it was not checked, and then a probability is the model's confidence only.
+    method : str, solver and inner methods that computed theta, empty if unknown.
 
     Examples
     --------
@@ -44,6 +45,7 @@ class RoommateModel:
     ridge: float
     rho: float
     calibration: float | None = None
+    method: str = ""
 
     @property
     def questionnaire(self) -> Questionnaire:
@@ -92,15 +94,17 @@ class RoommateModel:
             "ridge": np.array(self.ridge),
             "rho": np.array(self.rho),
             "calibration": np.array(np.nan if self.calibration is None else self.calibration),
+            "method": np.array(self.method),
         }
         write_npz(path, arrays)
 
 
 def make_roommate_model(
-    theta: FloatArray, features: SurveyFeatures, ridge: float, rho: float
+    theta: FloatArray, features: SurveyFeatures, ridge: float, rho: float, method: str = ""
 ) -> RoommateModel:
     """Build a roommate model that owns a read-only copy of theta."""
-    return RoommateModel(read_only(np.array(theta, dtype=np.float64)), features, ridge, rho)
+    own = read_only(np.array(theta, dtype=np.float64))
+    return RoommateModel(own, features, ridge, rho, method=method)
 
 
 def load_roommate_model(path: Path | str) -> RoommateModel:
@@ -127,7 +131,7 @@ def load_roommate_model(path: Path | str) -> RoommateModel:
     engine.core.errors.InvalidProblemError: absent.npz: there is no such file.
     """
     name = Path(path).name
-    parts = read_model_parts(path, _PARTS, max_bytes=MAX_FILE_BYTES)
+    parts = read_model_parts(path, (*_PARTS, _LATER_PART), max_bytes=MAX_FILE_BYTES)
     missing = [key for key in _PARTS if key not in parts]
     if missing or str(parts["format"]) != FORMAT:
         raise InvalidProblemError(f"{name} is not a roommate model of this version.")
@@ -147,6 +151,8 @@ _PARTS = (
     "rho",
     "calibration",
 )
+_LATER_PART = "method"
+"""Part that files of earlier versions lack."""
 
 
 def _assemble(parts: dict[str, FloatArray]) -> RoommateModel:
@@ -171,5 +177,6 @@ def _assemble(parts: dict[str, FloatArray]) -> RoommateModel:
         raise InvalidProblemError("its settings are out of range.")
     if not all(min(part) >= 0 and abs(sum(part) - 1) <= SHARES_SUM for part in frequencies):
         raise InvalidProblemError("its shares of answers do not sum to 1.")
-    model = make_roommate_model(theta, features, ridge, rho)
+    method = str(parts[_LATER_PART]) if _LATER_PART in parts else ""
+    model = make_roommate_model(theta, features, ridge, rho, method)
     return model.with_calibration(calibration) if is_checked else model

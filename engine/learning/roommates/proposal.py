@@ -17,6 +17,7 @@ from engine.core.progress import (
 )
 from engine.crf.rules import Rules, StudentGroup, split_groups
 from engine.crf.survey import Survey
+from engine.inference.matching.cascade import in_order
 from engine.inference.matching.group_marginals import compute_group_marginals, exclude_pairs
 from engine.inference.matching.impossible_pairs import check_rules
 from engine.inference.matching.sampling import LONGEST, sample_marginals
@@ -25,6 +26,7 @@ from engine.learning.roommates.model import RoommateModel
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 
 NEXT_BEST = 3
+MARKOV_CHAIN = "Markov chain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Proposal:
         no chain was run or the chains did not agree: the approximation's error is then unknown.
     is_calibrated : bool
         True if probabilities were checked on held-out pairs; otherwise they are model confidence.
+    methods : tuple of str, methods that computed the probabilities, over all groups.
     """
 
     pairs: IntArray
@@ -81,6 +84,7 @@ class Proposal:
     is_exact: BoolArray
     probability_error: FloatArray
     is_calibrated: bool
+    methods: tuple[str, ...]
 
     @property
     def gap(self) -> float:
@@ -180,6 +184,7 @@ class _Draft:
         self.pairs: list[tuple[int, int, float, float]] = []
         self.weight = 0.0
         self.upper_bound = 0.0
+        self.methods: set[str] = set()
 
     def lock(self, i: int, j: int, score: float) -> None:
         """Add a locked pair, with probability 1 and no alternatives."""
@@ -209,6 +214,7 @@ class _Draft:
             is_exact=read_only(self.is_exact),
             probability_error=read_only(self.probability_error),
             is_calibrated=is_calibrated,
+            methods=(*in_order(self.methods), *sorted(self.methods & {MARKOV_CHAIN})),
         )
 
 
@@ -234,7 +240,7 @@ def _solve_group(
     allowed[group.forbidden[:, 1], group.forbidden[:, 0]] = False
     matching = CompleteGraphMatcher().solve(np.where(allowed, scores, -np.inf))
     partner = matching.partner
-    tau, is_exact, error = _estimate_marginals(
+    tau, is_exact, error, methods = _estimate_marginals(
         scores * (1.0 if model.calibration is None else model.calibration),
         model.rho,
         group.forbidden,
@@ -242,6 +248,7 @@ def _solve_group(
         should_stop,
     )
     who = group.students
+    draft.methods.update(methods)
     draft.weight += matching.weight
     draft.upper_bound += matching.upper_bound
     draft.marginals[np.ix_(who, who)] = tau
@@ -263,8 +270,8 @@ def _estimate_marginals(
     forbidden: IntArray,
     sampling_seconds: float,
     should_stop: StopCallback,
-) -> tuple[FloatArray, BoolArray, float]:
-    """Return a group's marginals (m, m), a mask of exact rows, and the standard error."""
+) -> tuple[FloatArray, BoolArray, float, tuple[str, ...]]:
+    """Return a group's marginals (m, m), a mask of exact rows, the standard error, and methods."""
     is_sampled = sampling_seconds > 0.0
     found = compute_group_marginals(
         scores, rho, forbidden, is_guide=is_sampled, should_stop=should_stop
@@ -279,9 +286,9 @@ def _estimate_marginals(
         )
         if sampled.has_mixed:  # otherwise its frequencies depend on the starting point
             tau = np.where(found.is_exact[:, None], found.tau, sampled.tau)
-            return tau, found.is_exact, sampled.error
+            return tau, found.is_exact, sampled.error, (*found.methods, MARKOV_CHAIN)
         found = compute_group_marginals(scores, rho, forbidden, should_stop=should_stop)
-    return found.tau, found.is_exact, np.nan
+    return found.tau, found.is_exact, np.nan, found.methods
 
 
 def partner_perplexity(tau: FloatArray) -> FloatArray:

@@ -54,24 +54,24 @@ def solve_roommates(
     dual = make_learning_dual([structure.observed for structure in structures], ridge)
 
     def solve_in_theta(callbacks: Callbacks) -> LearningResult:
-        return ThetaAscent(structures, ridge, limits, callbacks).solve()
+        return replace(ThetaAscent(structures, ridge, limits, callbacks).solve(), solver="theta")
 
-    def step_in_polytopes(order: BlockOrder, callbacks: Callbacks) -> LearningResult:
-        return FrankWolfe(
-            structures, dual, order, rng=rng, limits=limits, callbacks=callbacks
-        ).solve()
+    def step_in_polytopes(order: BlockOrder, callbacks: Callbacks, name: str) -> LearningResult:
+        steps = FrankWolfe(structures, dual, order, rng=rng, limits=limits, callbacks=callbacks)
+        return replace(steps.solve(), solver=name)
 
     def solve_by_blocks(callbacks: Callbacks) -> LearningResult:
-        return step_in_polytopes(ShuffledOrder(), callbacks)
+        return step_in_polytopes(ShuffledOrder(), callbacks, "block-coordinate")
 
     if solver == "theta":
         return solve_in_theta(callbacks)
     if solver == "block-coordinate":
         return solve_by_blocks(callbacks)
     if solver == "frank-wolfe":
-        return step_in_polytopes(AllTogether(), callbacks)
+        return step_in_polytopes(AllTogether(), callbacks, "frank-wolfe")
     if solver == "fully-corrective":
-        return FullyCorrectiveFrankWolfe(structures, ridge, limits, callbacks).solve()
+        corrected = FullyCorrectiveFrankWolfe(structures, ridge, limits, callbacks).solve()
+        return replace(corrected, solver=solver)
     return _solve_in_theta_first(solve_in_theta, solve_by_blocks, callbacks)
 
 
@@ -143,4 +143,5 @@ def _solution_beside(saved: SavedState) -> LearningResult | None:
         seconds=0.0,  # the seconds of Frank-Wolfe include these
         status=Status.STALLED,
         trajectory=(),
+        solver="theta",
     )

@@ -123,7 +123,7 @@ def train_roommates(
             ),
             rng=rng or np.random.default_rng(0),
         )
-        model = make_roommate_model(result.theta, features, ridge, rho)
+        model = make_roommate_model(result.theta, features, ridge, rho, result.method)
         if result.status is Status.CONVERGED:
             on_progress(Progress("Comparing pair probabilities with choices left out of learning"))
             left = np.inf if max_seconds is None else max_seconds - result.seconds

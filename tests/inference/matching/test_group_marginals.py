@@ -132,7 +132,7 @@ def test_large_groups_are_proved_as_well():
 
 
 def test_no_pair_is_looked_for_among_those_that_all_are_usable(monkeypatch):
-    monkeypatch.setattr("engine.inference.matching.group_marginals._interior_point", None)
+    monkeypatch.setattr("engine.inference.matching.cascade._interior_point", None)
     found = compute_group_marginals(random_scores(130, 5.0, 0), 1.0, np.array([(0, 1), (2, 3)]))
     assert found.accuracy == "bethe"
     assert found.tau[0, 1] == found.tau[3, 2] == 0.0

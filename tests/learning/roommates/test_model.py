@@ -1,5 +1,7 @@
 """Model files whose numbers could not have been learned are refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,3 +42,13 @@ def test_shares_of_answers_that_are_none_are_refused(tmp_path, model, factor):
     np.savez(tmp_path / "bad.npz", **parts)
     with pytest.raises(InvalidProblemError, match="its shares of answers"):
         load_roommate_model(tmp_path / "bad.npz")
+
+
+def test_files_of_earlier_versions_name_no_method(tmp_path, model):
+    named = replace(model, method="theta: potentials")
+    named.save(tmp_path / "new.npz")
+    assert load_roommate_model(tmp_path / "new.npz").method == "theta: potentials"
+    with np.load(tmp_path / "new.npz") as archive:
+        parts = {name: part for name, part in archive.items() if name != "method"}
+    np.savez(tmp_path / "old.npz", **parts)
+    assert load_roommate_model(tmp_path / "old.npz").method == ""

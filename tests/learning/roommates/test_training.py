@@ -9,6 +9,7 @@ from engine.core.status import Status
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.rules import Rules
 from engine.crf.survey import Survey
+from engine.inference.matching import cascade
 from engine.inference.matching.odd_sets import OddSetProof
 from engine.learning.roommates.evaluation import evaluate_roommates
 from engine.learning.roommates.explanation import (
@@ -334,7 +335,7 @@ def test_model_files_that_do_not_fit_together_are_refused(tmp_path, small_model)
 def leave_odd_sets_open(monkeypatch):
     """As if nothing could be proved of any tau, nor of a mixture."""
     for name in ("examine_cheaply", "examine_odd_sets"):
-        monkeypatch.setattr(survey_structure, name, lambda *_, **__: OddSetProof(np.zeros(2)))
+        monkeypatch.setattr(cascade, name, lambda *_, **__: OddSetProof(np.zeros(2)))
     monkeypatch.setattr(survey_structure.SurveyStructure, "_mixture", lambda *_: None)
 
 
