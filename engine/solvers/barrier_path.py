@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from engine.core.arguments import FloatArray
+from engine.core.tolerances import TOLERANCES
 
 FIRST_BARRIER = 0.3
 """First mu: a share of the scores' deviation over the number of entries of a row."""
@@ -27,23 +28,8 @@ FALL, SLOW_FALL = 0.2, 0.5
 NEAR = 2.0
 """Largest promised rise of a step after which mu falls, in units of mu for each entry."""
 
-TO_THE_BOUNDARY = 0.99
-"""Largest share of the way to the boundary that one step takes."""
-
-ARMIJO = 1e-4
-"""Share of the promised rise that a step must deliver."""
-
-MAX_HALVINGS = 40
-"""Maximum number of halvings of one step; the step that remains is below rounding."""
-
-NOISE = 1e-13
-"""Relative fall of the objective that a step may cause by rounding."""
-
 REFINEMENTS = 2
 """Refinements of the change of theta in one step."""
-
-BOOSTS = (0.0, 1e-15, 1e-12, 1e-9, 1e-6)
-"""Shares of the largest diagonal entry, added to the diagonal in turn until a factor exists."""
 
 
 class Move(Protocol):
@@ -134,7 +120,9 @@ class BarrierPath:
         change, ends = solved
         self.aim = theta + change
         slope = sum(end[0] for end in ends) + self.ridge * float(change @ change)
-        taken = self._search(sound, slope, min(1.0, *(TO_THE_BOUNDARY * end[1] for end in ends)))
+        taken = self._search(
+            sound, slope, min(1.0, *(TOLERANCES.to_the_boundary * end[1] for end in ends))
+        )
         if taken is None:
             return False
         if taken > 0.9 or slope <= NEAR * self.barrier * self.n_entries:
@@ -164,9 +152,9 @@ class BarrierPath:
     def _search(self, moves: Sequence[Move], slope: float, step: float) -> float | None:
         """Halve the step until the objective rises; return it, None if rounding allows no rise."""
         before = self._objective(moves, 0.0)
-        noise = NOISE * max(abs(before), 1.0)
-        for _ in range(MAX_HALVINGS):
-            if self._objective(moves, step) >= before + ARMIJO * step * slope - noise:
+        noise = TOLERANCES.noise * max(abs(before), 1.0)
+        for _ in range(TOLERANCES.max_halvings):
+            if self._objective(moves, step) >= before + TOLERANCES.armijo * step * slope - noise:
                 for move in moves:
                     move.take(step)
                 return step
@@ -187,7 +175,7 @@ def _factor(matrix: FloatArray) -> tuple[FloatArray, bool] | None:
     if not np.isfinite(matrix).all():
         return None
     size = float(np.abs(np.diag(matrix)).max())
-    for boost in BOOSTS:
+    for boost in TOLERANCES.boosts:
         try:
             factor, lower = cho_factor(matrix + boost * size * np.eye(len(matrix)))
         except np.linalg.LinAlgError:

@@ -27,6 +27,7 @@ import numpy as np
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.options import check_number
 from engine.core.status import Status
+from engine.core.tolerances import TOLERANCES
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import make_learning_dual
 from engine.objectives.protocol import CurvedEntropy, Point, Structure, check_parts
@@ -39,7 +40,6 @@ from engine.solvers.result import LearningResult
 NEWTON_STEPS = 20  # corrections after each oracle call; two or three suffice near the optimum
 ENOUGH = 0.1  # share of the oracle's gap that the correction may leave among known vertices
 CONTRACTION = 0.25  # first least weight of the starts; it shrinks with the gap
-ARMIJO = 1e-4  # share of the promised fall that a step must deliver
 LEAST_START = 1e-12  # weight of a start, so that no entry of the point rounds to 0 or 1
 JOIN = 0.1  # a weight on its floor moves only if it gains at least this share of the best slope
 DAMPING = 1e-12  # added to the scaled Hessian's diagonal: vertices may be linearly dependent
@@ -218,7 +218,7 @@ class FullyCorrectiveFrankWolfe:
             shares = [share / share.sum() for share in shares]
             for m, (atoms, share) in enumerate(zip(self._atoms, shares, strict=True)):
                 iterate.put(m, atoms.combine(share), share @ atoms.statistics)
-            if iterate.value <= before - ARMIJO * step * slope:
+            if iterate.value <= before - TOLERANCES.armijo * step * slope:
                 for atoms, share in zip(self._atoms, shares, strict=True):
                     atoms.keep(share)
                 return True
@@ -233,7 +233,7 @@ def _left_to_gain(
 ) -> float:
     """Return the gain promised by moving each owner's weight above its floor to its best atom."""
     movable = np.where(weights > floor, weights, 0.0)
-    sums = np.maximum(np.bincount(owners, movable), 1e-300)
+    sums = np.maximum(np.bincount(owners, movable), TOLERANCES.tiny)
     means = np.bincount(owners, movable * slopes) / sums
     tops = slopes[_largest_of_each(slopes, owners)]
     return float((tops - means).sum())
@@ -298,7 +298,7 @@ def _free_move(
         - hessian[np.ix_(other, own)]
         + hessian[np.ix_(other, other)]
     )
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(traded), 1e-300))
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(traded), TOLERANCES.tiny))
     scaled = traded * scale[:, None] * scale + DAMPING * np.eye(len(own))
     trade = scale * np.linalg.solve(scaled, scale * (pull[own] - pull[other]))
     move[own] = trade

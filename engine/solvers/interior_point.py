@@ -7,10 +7,10 @@ import numpy as np
 import scipy  # submodules load when first used: a command that solves no programme starts faster
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.tolerances import TOLERANCES
 from engine.solvers.core_factors import Factors, factorise
 from engine.solvers.saddle_factors import SaddleFactors, plan_saddle
 
-KEPT = 0.01  # share of the distance to the nearest bound that remains after a step
 FIRST_BARRIER = 0.1  # share of the largest slope at the start, times the mean entry
 LEAST_CUT = 0.02  # smallest factor of the barrier in one step
 # While slopes are further below 0 than this, the barrier is at most halved: where entries fall
@@ -182,7 +182,10 @@ class InteriorPoint:
             wanted = cut * barrier - (dx * ds if length > SHORTFALL else 0.0)
             dx, dm = system.solve(wanted / x - slopes, missing)
             ds = wanted / x - slack - slack / x * dx
-            length = min(1.0, (1.0 - KEPT) * min(_longest(x, dx), _longest(slack, ds)))
+            length = min(
+                1.0,
+                TOLERANCES.to_the_boundary_corrected * min(_longest(x, dx), _longest(slack, ds)),
+            )
             moved = x + length * dx, slack + length * ds, self.multipliers + length * dm
             if not all(np.isfinite(part).all() for part in moved) or moved[0].min() <= 0.0:
                 return False

@@ -19,6 +19,7 @@ from engine.core.errors import StoppedError
 from engine.core.options import check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
+from engine.core.tolerances import TOLERANCES
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import LearningDual, make_learning_dual
 from engine.objectives.protocol import HasVertices, InnerProblem, Interruptible, WarmStart
@@ -27,7 +28,6 @@ from engine.solvers.dual_bundle import DualBundle
 from engine.solvers.result import LearningResult
 from engine.solvers.theta_state import Ascent, DualEvaluation, Factor, sum_statistics
 
-ARMIJO = 1e-4  # share of the promised rise that a step must deliver
 INNER_SHARE = 0.02  # part of the target gap that inexact inner solutions may use up
 ROUNDING = 1e-12  # differences below this share of the objective are rounding errors
 FURTHEST = 2.0  # largest promised rise of a step, in sizes of the likelihood
@@ -169,7 +169,7 @@ class ThetaAscent:
                 return self._finish(run, ascent, status or Status.CANCELLED)
             if following is None:
                 return self._finish(run, ascent, Status.STALLED)
-            change = _norm(following.gradient) / max(_norm(now.gradient), 1e-300)
+            change = _norm(following.gradient) / max(_norm(now.gradient), TOLERANCES.tiny)
             ascent.history.append((following.theta - now.theta, now.gradient - following.gradient))
             del ascent.history[: -self.memory]
             if ascent.iteration == 0 or change > self.refresh_ratio:
@@ -271,7 +271,7 @@ class ThetaAscent:
             slope = float(direction @ now.gradient)
         states = [solution.state for solution in now.inner]
         # A likelihood cannot rise by more than its own size: a larger promise shows a bad metric.
-        step = min(1.0, FURTHEST * max(abs(now.bounds.lower), 1.0) / max(slope, 1e-300))
+        step = min(1.0, FURTHEST * max(abs(now.bounds.lower), 1.0) / max(slope, TOLERANCES.tiny))
         for _ in range(30):
             theta = now.theta + step * direction
             if step * slope > LONG * max(abs(now.bounds.lower), 1.0):
@@ -284,7 +284,7 @@ class ThetaAscent:
             following = self._evaluate(dual, run, theta, states, allowed)
             rise = following.bounds.lower - now.bounds.lower
             noise = now.slack + following.slack + 0.1 * ROUNDING * abs(now.bounds.lower)
-            if rise >= ARMIJO * step * slope - noise:
+            if rise >= TOLERANCES.armijo * step * slope - noise:
                 if following.bounds.gap < now.bounds.gap or rise > 0.0:
                     return following
                 if noise <= ROUNDING * abs(now.bounds.lower):

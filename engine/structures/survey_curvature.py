@@ -14,6 +14,7 @@ from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
 from scipy.sparse import csr_array
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.tolerances import TOLERANCES
 from engine.crf.pair_features import question_features
 from engine.crf.survey_features import SurveyFeatures, upper_triangle
 from engine.kernels.answer_cells import count_cells
@@ -55,7 +56,7 @@ def _solve(system: FloatArray, right: FloatArray) -> FloatArray:
 
     The diagonal is scaled to 1 and slightly raised, which changes only the part outside the range.
     """
-    scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(system)), 1e-300))
+    scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(system)), TOLERANCES.tiny))
     scaled = system * scale[:, None] * scale
     scaled[np.diag_indices(len(scaled))] += CLOSE
     with warnings.catch_warnings():

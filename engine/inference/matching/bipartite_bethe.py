@@ -8,12 +8,12 @@ from engine.core.arguments import FloatArray, as_finite_array, read_only
 from engine.core.options import check_callables, check_number
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.bipartite_newton import (
     BipartiteSolution,
     compute_bipartite_pseudomarginals,
 )
 from engine.inference.matching.bipartite_points import (
-    ROUNDING,
     bracket_value,
     round_to_doubly_stochastic,
 )
@@ -104,7 +104,7 @@ def certify_beliefs(
     rows = (scores + beliefs.from_columns.T - beliefs.from_rows) / 2
     columns = np.ascontiguousarray((scores - rows).T)
     size = np.abs(rows).max(axis=1).sum() + np.abs(columns).max(axis=1).sum() + 2.0 * len(rows)
-    upper_bound = sum_of_maxima(rows) + sum_of_maxima(columns) + ROUNDING * float(size)
+    upper_bound = sum_of_maxima(rows) + sum_of_maxima(columns) + TOLERANCES.rounding * float(size)
     status = Status.CONVERGED if upper_bound - value <= tolerance else Status.ITERATION_LIMIT
     return BipartiteSolution(read_only(tau), value, upper_bound, beliefs.sweeps, status)
 

@@ -15,9 +15,9 @@ from engine.core.arguments import FloatArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.bipartite_margins import Margins, inner_product
 from engine.inference.matching.bipartite_points import (
-    ROUNDING,
     bound_from_point,
     bracket_value,
     complement,
@@ -117,7 +117,7 @@ class AssignmentInterior:
         scores = np.ascontiguousarray(self.scores_at(theta) - self.columns)
         size = float(np.abs(self.columns).sum() + np.abs(scores).max(axis=1).sum())
         best = 2.0 * sum_of_maxima(scores / 2.0)
-        return float(self.columns.sum()) + best + ROUNDING * (size + len(scores))
+        return float(self.columns.sum()) + best + TOLERANCES.rounding * (size + len(scores))
 
 
 @dataclass(slots=True)
@@ -194,7 +194,7 @@ class AssignmentMove:
         part, (slack, of_slack) = self.part, self._slack_step
         part.tau = part.tau + step * self._direction
         central = self.barrier / part.tau
-        slack = slack + min(1.0, 0.99 * _room(slack, of_slack)) * of_slack
+        slack = slack + min(1.0, TOLERANCES.to_the_boundary * _room(slack, of_slack)) * of_slack
         part.slack = np.clip(slack, central / CENTRALITY, central * CENTRALITY)
 
 
@@ -245,4 +245,4 @@ def maximise_inside(
 
 def _room(at: FloatArray, direction: FloatArray) -> float:
     """Return the largest step that keeps every entry above 0."""
-    return 1.0 / max(float((-direction / at).max()), 1e-300)
+    return 1.0 / max(float((-direction / at).max()), TOLERANCES.tiny)

@@ -15,13 +15,11 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.bipartite_points import excess
 
 LIKELY = 0.5
 """Marginal above which a pair is treated as likely: at most one in a row and in a column."""
-
-BOOSTS = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-6)
-"""Numbers added to the scaled diagonal in turn until a factor exists; refinement corrects them."""
 
 Sums = tuple[FloatArray, FloatArray]  # rows, then differences or negated columns; (n, k) each
 
@@ -67,7 +65,7 @@ class Margins:
         with np.errstate(all="ignore"):  # a matrix that is not finite has no factor
             matrix -= (self._cross / self._rows[:, None]).T @ self._cross
             matrix = matrix[:-1, :-1]  # a constant may move from all rows to all columns
-            self._scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+            self._scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), TOLERANCES.tiny))
             matrix *= self._scale[:, None] * self._scale
         self._factor = _factor(matrix)
 
@@ -128,7 +126,7 @@ def inner_product(first: Sums, second: Sums) -> FloatArray:
 
 
 def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:
-    for boost in BOOSTS:
+    for boost in TOLERANCES.boosts:
         try:
             factor, lower = cho_factor(matrix + boost * np.eye(len(matrix)))
         except ValueError as error:  # not finite

@@ -21,11 +21,10 @@ from engine.core.errors import InvalidProblemError
 from engine.core.options import check_callables, check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.bipartite_interior import maximise_inside
 from engine.inference.matching.bipartite_margins import Margins
 from engine.inference.matching.bipartite_points import (
-    ROUNDING,
-    TINY,
     bracket_value,
     complement,
     counting_numbers,
@@ -44,9 +43,6 @@ MAX_STEPS = 30
 
 MARGIN_ERROR = 1e-9
 """Largest error of a row or column sum in a Newton step; more indicates a singular system."""
-
-PULL = 1e-3
-"""Share of the centre that is mixed into a warm start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +152,7 @@ def _better(first: Ascent, second: Ascent) -> Ascent:
 def _inside(start: FloatArray, n: int) -> FloatArray:
     """Return ``start`` moved a little towards the centre so that no entry is zero."""
     check_shape("start", start, (n, n))
-    return np.asarray((1.0 - PULL) * start + PULL / n)
+    return np.asarray((1.0 - TOLERANCES.pull) * start + TOLERANCES.pull / n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +195,7 @@ class _Problem:
         if newton.slope > wanted:
             return np.inf
         direction, slope = self.fallback(tau, newton)
-        return max(slope, 0.0) + ROUNDING * self._size(tau, direction)
+        return max(slope, 0.0) + TOLERANCES.rounding * self._size(tau, direction)
 
     def _size(self, tau: FloatArray, direction: FloatArray) -> float:
         """Return the sum of the absolute terms of value and slope."""
@@ -225,4 +221,4 @@ class _Problem:
 
     def move(self, tau: FloatArray, step: FloatArray) -> FloatArray:
         """Return the moved point with every entry clipped so that its logarithm is finite."""
-        return np.maximum(tau + step, TINY)
+        return np.maximum(tau + step, TOLERANCES.smallest_entry)

@@ -7,13 +7,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import xlogy
 
 from engine.core.arguments import FloatArray
+from engine.core.tolerances import TOLERANCES
 from engine.entropies.matching import node_weights
-
-TINY = 1e-300
-"""Smallest entry, so that every logarithm is finite."""
-
-ROUNDING = 4e-16
-"""Rounding error, as a share of the sum of all terms of a value or a bound."""
 
 
 def counting_numbers(rho: Any, n: int) -> FloatArray:
@@ -43,7 +38,7 @@ def bracket_value(scores: FloatArray, counts: FloatArray, tau: FloatArray) -> tu
     """Return <W, tau> + H(tau), nats, minus and plus its possible rounding error."""
     rest = complement(tau)
     parts = np.stack([scores * tau, counts * xlogy(rest, rest), -xlogy(tau, tau)])
-    value, allowed = float(parts.sum()), ROUNDING * float(np.abs(parts).sum())
+    value, allowed = float(parts.sum()), TOLERANCES.rounding * float(np.abs(parts).sum())
     return value - allowed, value + allowed
 
 
@@ -78,8 +73,8 @@ def bound_from_point(scores: FloatArray, counts: FloatArray, tau: FloatArray) ->
 
     The objective is concave, so that any doubly stochastic tau gives a bound, by one assignment.
     """
-    tau = np.maximum(tau, TINY)
-    rest = np.maximum(complement(tau), TINY)
+    tau = np.maximum(tau, TOLERANCES.smallest_entry)
+    rest = np.maximum(complement(tau), TOLERANCES.smallest_entry)
     slopes = scores - counts * (1.0 + np.log(rest)) - np.log(tau)
     rows, columns = linear_sum_assignment(slopes, maximize=True)
     change = -tau
@@ -91,4 +86,6 @@ def bound_from_point(scores: FloatArray, counts: FloatArray, tau: FloatArray) ->
     sizes = np.abs(scores) + np.abs(counts) * (1.0 - np.log(rest)) - np.log(tau)
     _, value = bracket_value(scores, counts, tau)
     rise = float((slopes * change).sum())
-    return value + max(rise, 0.0) + ROUNDING * float((sizes * (np.abs(change) + tau)).sum())
+    return (
+        value + max(rise, 0.0) + TOLERANCES.rounding * float((sizes * (np.abs(change) + tau)).sum())
+    )

@@ -17,6 +17,7 @@ import numpy as np
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import CertificateError, StoppedError
 from engine.core.progress import StopCallback, never_stop
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.frank_wolfe import compute_frank_wolfe_marginals
 from engine.inference.matching.frontier_sums import connected_parts, sum_perfect_matchings
 from engine.inference.matching.messages import solve_messages
@@ -29,7 +30,6 @@ from engine.inference.matching.odd_sets import (
     examine_odd_sets,
 )
 from engine.inference.matching.polytope import solve_inside_polytope, solve_over_polytope
-from engine.inference.matching.polytope_bound import ROUNDING
 from engine.inference.matching.potentials import DenseScores, PairScores, solve_potentials
 from engine.objectives.interior_start import find_interior_start
 from engine.oracles.perfect_matching import CompleteGraphMatcher
@@ -326,7 +326,7 @@ def _by_potentials(problem: MatchingProblem, start: Start | None) -> MatchingSol
     u, sums = solution.potentials, solution.row_sums
     slack = 2.0 * float(np.abs(u - problem.rho) @ np.abs(1.0 - sums))
     value = logs + float(u @ sums)
-    slack += ROUNDING * (3.0 * float(np.abs(u) @ sums) + 2.0 * abs(logs))
+    slack += TOLERANCES.rounding * (3.0 * float(np.abs(u) @ sums) + 2.0 * abs(logs))
     found = MatchingSolution(
         (Method.POTENTIALS,),
         np.inf,

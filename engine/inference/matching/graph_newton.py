@@ -24,12 +24,12 @@ from engine.core.arguments import (
 from engine.core.errors import InvalidProblemError
 from engine.core.options import check_flag, check_number
 from engine.core.status import Status
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.graph_problem import GraphProblem, free_parts
 from engine.inference.matching.newton_path import maximise
 from engine.kernels.threads import one_blas_thread
 
 MAX_STEPS = 200
-PULL = 1e-3  # share of the interior start that is mixed into a warm start
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def compute_graph_pseudomarginals(
             problem = GraphProblem.build(scores[own], edges[own], rho, is_perfect)
             centre = problem.complete(interior[own])
             x = centre if start is None else problem.complete(start[own])
-            inside = (1.0 - PULL) * x + PULL * centre
+            inside = (1.0 - TOLERANCES.pull) * x + TOLERANCES.pull * centre
             found = maximise(problem, inside, centre, own_tolerance, MAX_STEPS)
             marginals[own] = found.point[: len(own)]
             singles[problem.nodes] = found.point[len(own) :] if not is_perfect else 0.0

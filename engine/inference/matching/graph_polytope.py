@@ -29,10 +29,10 @@ import numpy as np
 from engine.core.arguments import BoolArray, FloatArray, IntArray, read_only
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
-from engine.inference.matching.graph_newton import PULL
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.graph_problem import GraphProblem, free_parts, solve_scaled
 from engine.inference.matching.graph_sets import IDLE, HeldSets, bordered_matrix
-from engine.inference.matching.newton_path import ARMIJO, NOISE, TO_THE_BOUNDARY, maximise
+from engine.inference.matching.newton_path import maximise
 from engine.inference.matching.odd_cuts import find_odd_cuts
 from engine.inference.matching.odd_sets import MOST_FOUND, TOLERANCE, examine_odd_sets
 from engine.kernels.threads import one_blas_thread
@@ -44,7 +44,6 @@ STEPS_A_ROUND = 200  # maximum number of steps a round: 15 to 60 are usual
 FIRST_MU = 0.1  # share of the largest score in size, at least this many nats
 JOINING_MU = 1e-3  # largest mu, nats, at which sets are added to a nearly solved problem
 VERTEX_MU = 1e-6  # nats: below, a best matching may prove more than multipliers
-LAST_MU = 1e-14  # nats: below, the room of a set is a rounding error
 SHRINK = 0.1  # factor of mu once its problem is solved
 LOOSE = 1e-4  # nats a node: gap at which odd sets are first examined
 AWAY = 0.1  # share of the room at the centre that an added set gets
@@ -244,7 +243,7 @@ class _Search:
 
     def solve_by_degrees(self, x: FloatArray) -> tuple[FloatArray, float]:
         """Return the optimum under the degree constraints, and its value."""
-        x = (1.0 - PULL) * x + PULL * self.centre
+        x = (1.0 - TOLERANCES.pull) * x + TOLERANCES.pull * self.centre
         found = maximise(
             self.problem, x, self.centre, self.tolerance, STEPS_INSIDE, should_stop=self.should_stop
         )
@@ -275,7 +274,7 @@ class _Search:
         here, most = self.loose_rooms(x), self.loose_rooms(self.centre)
         wanted = AWAY * most
         short = here < wanted
-        share = ((wanted - here)[short] / (most - here)[short]).max(initial=PULL)
+        share = ((wanted - here)[short] / (most - here)[short]).max(initial=TOLERANCES.pull)
         return np.asarray((1.0 - share) * x + share * self.centre)
 
     def leaves_no_choice(self, member: BoolArray) -> bool:
@@ -312,9 +311,9 @@ class _Search:
                 value = self.problem.value(x)
                 if mu <= VERTEX_MU and self.bound - value > wanted:
                     self.note_vertex(x, eased)
-                if self.bound - value <= wanted or mu <= LAST_MU:
+                if self.bound - value <= wanted or mu <= TOLERANCES.last_barrier:
                     break
-                mu = max(SHRINK * mu, LAST_MU)
+                mu = max(SHRINK * mu, TOLERANCES.last_barrier)
         return x, mu
 
     def step(self, eased: GraphProblem, x: FloatArray, mu: float) -> tuple[FloatArray | None, bool]:
@@ -358,15 +357,15 @@ class _Search:
         fall = self.inside @ direction[: self.inside.shape[1]]
         is_loose = ~self.is_tight & (fall > 0.0)
         of_rooms = float((self.loose_rooms(x)[is_loose] / fall[is_loose]).min(initial=np.inf))
-        step = min(1.0, TO_THE_BOUNDARY * min(eased.room(x, direction), of_rooms))
+        step = min(1.0, TOLERANCES.to_the_boundary * min(eased.room(x, direction), of_rooms))
         before = eased.value(x) + mu * float(np.log(self.loose_rooms(x)).sum())
-        noise = NOISE * max(abs(before), 1.0)
-        for _ in range(40):
+        noise = TOLERANCES.noise * max(abs(before), 1.0)
+        for _ in range(TOLERANCES.max_halvings):
             following = eased.move(x, step * direction)
             room = self.loose_rooms(following)
             if room.min(initial=1.0) > 0.0:
                 value = eased.value(following) + mu * float(np.log(room).sum())
-                if value >= before + ARMIJO * step * slope - noise:
+                if value >= before + TOLERANCES.armijo * step * slope - noise:
                     return following
             step *= 0.5
         return None

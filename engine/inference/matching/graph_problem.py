@@ -13,15 +13,14 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.newton_path import NewtonStep, inverse_curvature
 
-TINY = 1e-40  # smallest entry, far below the rounding of any sum
 LIKELY = 0.6  # at most one at a node, even while sums are inexact
 FAR_OFF = 1e-3  # error of a node's sum beyond which nothing is proved
 UNSEEN = 1e-10  # entries near the rounding of the sums
 SMALL = 1e-14  # entries below the rounding of the sums: steps change their logarithms
 LONGEST_FALL = 40.0  # largest fall of a logarithm in one step
-ROUNDING = 2e-16  # share of a bound's terms: multipliers of a singular system may be huge
 SINGULAR = 1e-13  # share of the largest entry that a scaled system cannot tell from 0
 
 
@@ -64,7 +63,9 @@ class GraphProblem:
     def complete(self, tau: FloatArray) -> FloatArray:
         """Return the edges' marginals followed by those of the singles, which complete the sums."""
         missing = 1.0 - self.sums(np.concatenate([tau, np.zeros(len(self.rho))]))
-        return np.concatenate([tau, np.maximum(missing, TINY)[: len(self.rho)]])
+        return np.concatenate(
+            [tau, np.maximum(missing, TOLERANCES.smallest_entry)[: len(self.rho)]]
+        )
 
     def value(self, x: FloatArray) -> float:
         """Return <W, tau> + H, nats."""
@@ -104,7 +105,7 @@ class GraphProblem:
         if not is_small.any() or not np.isfinite(first):
             return first
         wanted = np.exp(np.clip(self.tangent(x)[1] - paid, -LONGEST_FALL, LONGEST_FALL))
-        moved = np.where(is_small, np.clip(x * wanted, TINY, 10.0 * UNSEEN), x)
+        moved = np.where(is_small, np.clip(x * wanted, TOLERANCES.smallest_entry, 10.0 * UNSEEN), x)
         return min(first, self._bound_at(moved, multipliers, paid))
 
     def _bound_at(self, x: FloatArray, multipliers: FloatArray, paid: FloatArray) -> float:
@@ -118,7 +119,7 @@ class GraphProblem:
         if len(self.rho):
             tops = np.maximum(tops, rewards[len(self.edges) :])
         summed = np.abs(multipliers).sum() + np.abs(rewards).sum() + abs(constant)
-        return constant + float(multipliers.sum() + tops.sum() + ROUNDING * summed)
+        return constant + float(multipliers.sum() + tops.sum() + TOLERANCES.rounding * summed)
 
     def tangent(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return a constant c and rewards r (of x's shape) such that value(s) <= c + <s, r>.
@@ -136,7 +137,9 @@ class GraphProblem:
             constant = np.inf
         for node in self.edges.T:
             own, count = tau / sums[node], self.node_counts[node]
-            rest = np.where(likely, np.maximum(others[node], TINY) / sums[node], 1.0 - own)
+            rest = np.where(
+                likely, np.maximum(others[node], TOLERANCES.smallest_entry) / sums[node], 1.0 - own
+            )
             rewards -= 0.5 * (count * (1.0 + np.log(rest)) + 1.0 + np.log(own))
             constant += 0.5 * float((count * np.log(rest) + (count + 1.0) * own).sum())
         own = singles / sums if len(self.rho) else singles
@@ -152,7 +155,9 @@ class GraphProblem:
         Otherwise the many falling small entries would shorten the step of a larger one.
         """
         rest = np.concatenate([self._rest(x), np.full(len(self.rho), np.inf)])
-        room = np.where(direction < 0.0, x, rest) / np.maximum(np.abs(direction), TINY)
+        room = np.where(direction < 0.0, x, rest) / np.maximum(
+            np.abs(direction), TOLERANCES.smallest_entry
+        )
         room[x <= SMALL] = np.inf
         return float(room.min())
 
@@ -162,8 +167,10 @@ class GraphProblem:
         Every likely edge gets the remainder of its node, so that no rounding accumulates in it.
         """
         factor = np.exp(np.clip(step / x, -LONGEST_FALL, LONGEST_FALL))
-        x = np.where(x <= SMALL, np.clip(x * factor, TINY, 2.0 * SMALL), x + step)
-        x = np.maximum(x, TINY)
+        x = np.where(
+            x <= SMALL, np.clip(x * factor, TOLERANCES.smallest_entry, 2.0 * SMALL), x + step
+        )
+        x = np.maximum(x, TOLERANCES.smallest_entry)
         likely, others = self._others(x)
         x[: len(self.edges)][likely] = 1.0 - others[self.edges[likely, 0]]
         return x
@@ -205,7 +212,7 @@ class GraphProblem:
     def _rest(self, x: FloatArray) -> FloatArray:
         """Return 1 - tau, computed as the sum of the first node's others where tau is near 1."""
         likely, others = self._others(x)
-        rest = np.maximum(others[self.edges[:, 0]], TINY)
+        rest = np.maximum(others[self.edges[:, 0]], TOLERANCES.smallest_entry)
         return np.where(likely, rest, 1.0 - x[: len(self.edges)])
 
     def excess(self, x: FloatArray) -> FloatArray:
@@ -246,7 +253,9 @@ def solve_scaled(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
     A bipartite component makes the system singular; it is then solved by least squares.
     """
-    scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1, initial=0.0), TINY))
+    scale = 1.0 / np.sqrt(
+        np.maximum(np.abs(matrix).max(axis=1, initial=0.0), TOLERANCES.smallest_entry)
+    )
     scaled = matrix * scale[:, None] * scale
     solution = np.linalg.lstsq(scaled, right * scale[:, None], rcond=SINGULAR)[0]
     return np.asarray(solution * scale[:, None])

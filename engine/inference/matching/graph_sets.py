@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.inference.matching.graph_problem import TINY, GraphProblem, free_parts, solve_scaled
+from engine.core.tolerances import TOLERANCES
+from engine.inference.matching.graph_problem import GraphProblem, free_parts, solve_scaled
 from engine.inference.matching.newton_path import as_semidefinite
 
 IDLE = 1e-9  # nats: sets of smaller multipliers are not stored
@@ -58,7 +59,9 @@ class GraphCurvature:
             inside = np.array(member[:, self.edges[own]].all(axis=2), dtype=np.float64)
             kept = inside.sum(axis=1) > 0.0
             inside = inside[kept]
-            inverse = problem.inverse_curvature(np.maximum(problem.complete(tau[own]), TINY))
+            inverse = problem.inverse_curvature(
+                np.maximum(problem.complete(tau[own]), TOLERANCES.smallest_entry)
+            )
             weighted = inverse[: len(own), None] * features[own]
             sums = np.zeros((len(problem.nodes), features.shape[1]))
             for end in (0, 1):

@@ -23,24 +23,21 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.messages import scale_to_rows
 from engine.inference.matching.newton_point import NewtonPoint
 from engine.inference.matching.odd_sets import EXACT_SOON, OddSetProof, examine_odd_sets
 from engine.inference.matching.polytope_bound import bound_value
+from engine.kernels.matching_newton import SURE
 
 MAX_STEPS = 400  # linear systems: 30 to 120 where continuation stalled
-TO_THE_BOUNDARY = 0.9  # largest share of the distance that a step takes
-FLATTEST = 1e-9  # |curvature| of a pair is kept above this; only steps are affected
 SHRINK = 0.2  # factor of mu after a nearly full step
-LAST_MU = 1e-14  # nats: below, rooms of sets are rounding errors
 PATIENCE = 15  # steps without gain at the last mu
 LOOK_EVERY = 5.0  # factor of mu after which odd sets are examined again
 ROOM = 0.05  # room given to an added set that has none
 RARE = 1e-3  # entries below are raised before a point is evaluated
 MOST_RAISED = 2.3  # nats by which an entry is raised at most: tenfold
-TINY = 1e-40
 NEARLY = 10.0  # times the target gap: below, all odd cuts are examined
-SURE = 0.75  # of pairs whose 1 - tau is summed: at most one at a node, even during the search
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +121,9 @@ def solve_from_inside(
         if following is None:
             break
         point, length = following
-        if length > 0.5 and (mu * LOOK_EVERY <= looked_at or mu <= LAST_MU):
+        if length > 0.5 and (mu * LOOK_EVERY <= looked_at or mu <= TOLERANCES.last_barrier):
             looked_at = mu
-            wanted = accuracy if mu > LAST_MU else np.inf
+            wanted = accuracy if mu > TOLERANCES.last_barrier else np.inf
             found = problem.judge(point, step, exact_up_to, should_stop, wanted)
             before = np.inf if best is None else best.gap
             best = found if best is None else _better(best, found)
@@ -140,10 +137,10 @@ def solve_from_inside(
                 looked_at, improved_at = mu, step
                 continue
             trail.append((point, mu))
-        if mu <= LAST_MU and step - improved_at > PATIENCE:
+        if mu <= TOLERANCES.last_barrier and step - improved_at > PATIENCE:
             break
         if length > 0.8:
-            mu = max(SHRINK * mu, LAST_MU)
+            mu = max(SHRINK * mu, TOLERANCES.last_barrier)
     return problem.judge(point, step, exact_up_to, should_stop) if best is None else best
 
 
@@ -170,7 +167,7 @@ class _Interior:
         tau, _ = scale_to_rows(np.where(self.allowed, 1.0 / (n - 1), 0.0))
         tau = np.where(self.allowed, np.maximum(tau, 1e-6), 0.0)
         mu = max(float(np.abs(self.scores).max()), 1.0) / n
-        z = np.where(self.allowed, mu / np.maximum(tau, TINY), 0.0)
+        z = np.where(self.allowed, mu / np.maximum(tau, TOLERANCES.smallest_entry), 0.0)
         none = np.empty(0)
         return _Point(tau, z, np.zeros(n), np.empty((0, n)), none, none), mu
 
@@ -240,7 +237,9 @@ class _Interior:
         safe = np.where(self.allowed, tau, 1.0)
         rest = self._rest(tau)
         curvature = 1.0 / safe - self.counts / rest + point.z / safe
-        curvature = np.where(curvature < 0, -1.0, 1.0) * np.maximum(np.abs(curvature), FLATTEST)
+        curvature = np.where(curvature < 0, -1.0, 1.0) * np.maximum(
+            np.abs(curvature), TOLERANCES.smallest_curvature
+        )
         rate = np.where(self.allowed, 1.0 / curvature, 0.0)
         pull = self._gradient(safe, rest) + mu / safe
         pulled = rate * pull
@@ -271,7 +270,7 @@ class _Interior:
         of_multipliers = multipliers - point.multipliers
         length = min(
             1.0,
-            TO_THE_BOUNDARY
+            TOLERANCES.to_the_boundary
             * min(
                 _largest_step(safe, np.where(self.allowed, move, 0.0)),
                 _largest_step(rest, -move),
@@ -315,7 +314,7 @@ class _Interior:
         """Return 1 - tau, for pairs near 1 as the sum of their first node's other entries."""
         spare = np.where(tau > SURE, 0.0, tau).sum(axis=1)
         first = np.minimum(np.arange(len(tau))[:, None], np.arange(len(tau)))
-        return np.where(tau > SURE, np.maximum(spare[first], TINY), 1.0 - tau)
+        return np.where(tau > SURE, np.maximum(spare[first], TOLERANCES.smallest_entry), 1.0 - tau)
 
     def _missing(self, tau: FloatArray) -> FloatArray:
         """Return 1 less the row sums, from the small entries alone beside a pair near 1."""
@@ -329,7 +328,9 @@ class _Interior:
 
     def _settle(self, tau: FloatArray) -> FloatArray:
         """Set every pair near 1 to the remainder of its first node's sum."""
-        tau = np.where(self.allowed, np.maximum((tau + tau.T) / 2.0, TINY), 0.0)
+        tau = np.where(
+            self.allowed, np.maximum((tau + tau.T) / 2.0, TOLERANCES.smallest_entry), 0.0
+        )
         spare = np.where(tau > SURE, 0.0, tau).sum(axis=1)
         first, second = np.nonzero(np.triu(tau > SURE))
         tau[first, second] = tau[second, first] = 1.0 - spare[first]
@@ -363,7 +364,7 @@ def _largest_step(value: FloatArray, move: FloatArray) -> float:
 
 def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
     """Solve a symmetric system, scaled first; use least squares if it is singular."""
-    scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1), TINY))
+    scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1), TOLERANCES.smallest_entry))
     scaled = matrix * scale[:, None] * scale
     wanted = right * scale
     if not np.isfinite(scaled).all() or not np.isfinite(wanted).all():

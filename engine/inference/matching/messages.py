@@ -15,6 +15,7 @@ import numpy as np
 from engine.core.arguments import FloatArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.potentials import DenseScores, solve_potentials
 from engine.kernels.matching_messages import read_marginals, update_messages
 from engine.kernels.threads import for_row_ranges
@@ -113,7 +114,7 @@ def scale_to_rows(
         sums = scaled.sum(axis=1)
         if float(np.abs(sums - 1.0).max()) < 1e-14:
             break
-        factor = 1.0 / np.sqrt(np.maximum(sums, 1e-300))
+        factor = 1.0 / np.sqrt(np.maximum(sums, TOLERANCES.tiny))
         scaled *= factor[:, None]
         scaled *= factor
     return scaled, float(np.abs(scaled.sum(axis=1) - 1.0).max())

@@ -18,21 +18,7 @@ from engine.core.arguments import FloatArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
-
-TO_THE_BOUNDARY = 0.95
-"""Largest share of the distance to the boundary that one step takes: iterates stay interior."""
-
-ARMIJO = 1e-4
-"""Share of the promised rise that a step must deliver."""
-
-MAX_HALVINGS = 40
-"""Maximum number of halvings of one step; the step that remains is below rounding."""
-
-NOISE = 1e-14
-"""Relative fall of the value that a step may cause by rounding."""
-
-SMALLEST_CURVATURE = 1e-8
-"""Smallest |1 - (1 + c) tau|, which affects only the step, never the certificate."""
+from engine.core.tolerances import TOLERANCES
 
 FEW_FEATURES = 300
 """Maximum number of features for which the eigenvalues of a Hessian take negligible time."""
@@ -175,12 +161,12 @@ def _advance(
     """Return the next interior point and its value, None if rounding allows no rise."""
     if not slope > 0.0:
         return None
-    step = min(1.0, TO_THE_BOUNDARY * problem.room(x, direction))
-    noise = NOISE * max(abs(before), 1.0)
-    for _ in range(MAX_HALVINGS):
+    step = min(1.0, TOLERANCES.to_the_boundary * problem.room(x, direction))
+    noise = TOLERANCES.noise * max(abs(before), 1.0)
+    for _ in range(TOLERANCES.max_halvings):
         following = problem.move(x, step * direction)
         value = problem.value(following)
-        if value >= before + ARMIJO * step * slope - noise:
+        if value >= before + TOLERANCES.armijo * step * slope - noise:
             return following, value
         step *= 0.5
     return None
@@ -221,7 +207,7 @@ def inverse_curvature(tau: FloatArray, rest: FloatArray, counts: FloatArray) -> 
     """
     slack = rest - counts * tau
     sign = np.where(slack < 0.0, -1.0, 1.0)
-    return np.asarray(tau * rest * sign / np.maximum(np.abs(slack), SMALLEST_CURVATURE))
+    return np.asarray(tau * rest * sign / np.maximum(np.abs(slack), TOLERANCES.smallest_curvature))
 
 
 def as_semidefinite(hessian: FloatArray) -> FloatArray:

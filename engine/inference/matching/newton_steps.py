@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.newton_point import NewtonPoint
 from engine.kernels.matching_newton import fill_rows
 from engine.kernels.threads import for_row_ranges
@@ -22,7 +23,6 @@ from engine.kernels.threads import for_row_ranges
 LIKELY = 0.2  # pairs above get their own log-odds, at most four a node
 UNLIKELY = 0.1  # pairs below lose their own log-odds
 CAP = 0.45  # largest marginal without its own log-odds, in the sweep in which the pair gets them
-FLATTEST = 1e-7  # |1 - (1 + c) tau| is kept above this; only steps are affected
 LONGEST_STEP = 30.0  # nats of a potential: a longer step leaves the neighbourhood
 SOFTENED = 1e-9  # added to a singular diagonal, as of two sets that only each other's pairs leave
 LONGEST_TURN = 4.0  # nats of a pair's log-odds in one step
@@ -166,7 +166,7 @@ class NewtonSteps:
         sums = self.tau.sum(axis=1)
         for end, is_top in zip((first, second), tops, strict=True):
             sums += np.bincount(end[~is_top], t[~is_top], n)
-        sums = np.maximum(sums, 1e-300)
+        sums = np.maximum(sums, TOLERANCES.tiny)
         balance = np.log(sums)
         size = n + len(point.sets)
         matrix = np.zeros((size, size))
@@ -244,7 +244,7 @@ class NewtonSteps:
         room = (len(nodes) - 1) / 2.0 - int(top.sum())
         large = room + float(_sigmoid(-point.logits[own][top]).sum())
         cut = float(np.delete(rows, nodes, axis=1).sum()) + float(t[out].sum())
-        return _Excess(*(max(part, 1e-300) for part in (small, large, cut)))
+        return _Excess(*(max(part, TOLERANCES.tiny) for part in (small, large, cut)))
 
     def _step(self, point: NewtonPoint, system: _System) -> NewtonPoint | None:
         """Return the next point, None if the system is singular or the step too long."""
@@ -281,8 +281,10 @@ def _solve(system: _System, n_nodes: int) -> FloatArray | None:
 
 
 def _steepen(slope: FloatArray) -> FloatArray:
-    """Return 1 - (1 + c) tau with its size raised to ``FLATTEST`` at least."""
-    return np.asarray(np.where(slope < 0.0, -1.0, 1.0) * np.maximum(np.abs(slope), FLATTEST))
+    """Return 1 - (1 + c) tau with its size raised to ``TOLERANCES.smallest_curvature`` at least."""
+    return np.asarray(
+        np.where(slope < 0.0, -1.0, 1.0) * np.maximum(np.abs(slope), TOLERANCES.smallest_curvature)
+    )
 
 
 def _members(sets: tuple[IntArray, ...], n_nodes: int) -> BoolArray:

@@ -5,12 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.newton_point import NewtonPoint
 from engine.kernels.matching_newton import SURE, bound_rows
 from engine.kernels.threads import for_row_ranges
-
-TINY = 1e-290  # marginals below this are zero for the certificate's logarithms
-ROUNDING = 4e-16  # rounding error, as a share of the sum of all terms
 
 
 def bound_value(
@@ -30,7 +28,7 @@ def bound_value(
     spare = np.where(tau > SURE, 0.0, tau).sum(axis=1)
 
     def work(first: int, last: int) -> None:
-        bound_rows(reduced, tau, nu, rho, spare, TINY, first, last, rows)
+        bound_rows(reduced, tau, nu, rho, spare, TOLERANCES.smallest_entry, first, last, rows)
 
     for_row_ranges(len(tau), work)
     value, top, mean, size = rows.sum(axis=0) / 2.0
@@ -39,6 +37,6 @@ def bound_value(
     room = most - inside
     value += float(kept @ inside)
     slack = len(tau) * residual * (1.0 + float(np.abs(nu).max(initial=0.0)))
-    slack += ROUNDING * (size + 4.0 * float(kept @ most))
+    slack += TOLERANCES.rounding * (size + 4.0 * float(kept @ most))
     upper_bound = value + max(top - mean, 0.0) + float(kept @ np.maximum(room, 0.0)) + slack
     return value - slack - 2.0 * float(kept @ np.maximum(-room, 0.0)), upper_bound

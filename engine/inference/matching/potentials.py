@@ -25,6 +25,7 @@ import numpy as np
 from engine.core.arguments import FloatArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
+from engine.core.tolerances import TOLERANCES
 from engine.kernels.matching_potentials import (
     sum_rows_bethe,
     sum_rows_general,
@@ -187,7 +188,7 @@ def solve_potentials(
         is_lost = not np.isfinite(residual)
         if residual <= tolerance or sweeps >= MAX_SWEEPS or is_off_branch or is_lost:
             break
-        shift = mixer.step(shift, np.log(np.maximum(sums, 1e-300)))
+        shift = mixer.step(shift, np.log(np.maximum(sums, TOLERANCES.tiny)))
     on_branch = residual <= tolerance and float(tops.max()) < limit
     return PotentialSolution(u + shift, sums, residual, sweeps, on_branch, x, scale, rho)
 

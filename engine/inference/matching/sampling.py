@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
+from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.messages import scale_to_rows
 from engine.kernels.matching_worms import CellArray, fill_cells, walk_worms
 from engine.kernels.threads import count_threads, for_row_ranges
@@ -276,7 +277,7 @@ def _combine(chains: _Chains, tau: FloatArray) -> _Estimate:
         first, second = chains.followed.first, chains.followed.second
         place = first * n - first * (first + 1) // 2 + second - first - 1
         # differences of chains beyond their batches are correlation over longer times
-        longer = between[place].sum() / max(float(by_batches.sum()), 1e-300)
+        longer = between[place].sum() / max(float(by_batches.sum()), TOLERANCES.tiny)
         variance[place] = np.maximum(by_batches * max(float(longer), 1.0), single[place])
     variance = np.maximum(variance, between * _share_of_own(between, variance))
     edges = np.quantile(like, np.linspace(0.0, 1.0, BINS + 1)[1:-1])
