@@ -27,11 +27,13 @@ _PREFERRED = re.compile(
 )
 _FAMILY = re.compile(
     r"\blast\b|family|\bsur ?name|nachname|apellido|cognome|achternaam|efternamn|etternavn|"
-    r"nazwisko|sobrenome|de famille",
+    r"nazwisko|sobrenome|de famille|фамилия|прізвище|επώνυμο|soyad|příjmení|prezime|sukunimi|"
+    r"vezetéknév|^姓$",
     re.I,
 )
 _GIVEN = re.compile(
-    r"\bfirst\b|\bgiven\b|\bfore ?name|vorname|de pila|prénom|prenom|voornaam|förnamn|fornavn|imię",
+    r"\bfirst\b|\bgiven\b|\bfore ?name|vorname|de pila|prénom|prenom|voornaam|förnamn|fornavn|imię|"
+    r"^имя|όνομα$|jméno|etunimi|keresztnév|^名$",
     re.I,
 )
 # Columns that Qualtrics adds for people of a contact list.
@@ -52,7 +54,8 @@ def identity_roles(table: Table, kinds: Mapping[int, Personal | None]) -> dict[i
     titles = {k: title_of(table, k) for k in kinds if not _is_of_another(table, k)}
     names = [k for k in titles if kinds[k] == NAMES]
     preferred = [k for k in names if _PREFERRED.search(titles[k])]
-    roles = dict.fromkeys(_name_parts(titles, [k for k in names if k not in preferred]), Role.NAME)
+    parts = _name_parts(table, titles, [k for k in names if k not in preferred])
+    roles = dict.fromkeys(parts, Role.NAME)
     for role, columns in (
         (Role.PREFERRED, preferred),
         (Role.PRONOUNS, [k for k in titles if kinds[k] == PRONOUNS]),
@@ -69,21 +72,42 @@ def identity_roles(table: Table, kinds: Mapping[int, Personal | None]) -> dict[i
 
 def name_order(table: Table, columns: list[int]) -> list[int]:
     """Return columns of parts of a name in the order of a name, the family name last."""
-    return sorted(columns, key=lambda k: _FAMILY.search(_words(title_of(table, k))) is not None)
+
+    def place(column: int) -> int:
+        title = _words(title_of(table, column))
+        return 2 if _FAMILY.search(title) else 0 if _GIVEN.search(title) else 1
+
+    return sorted(columns, key=place)
 
 
 def _is_of_another(table: Table, index: int) -> bool:
     return _OF_ANOTHER.search(title_of(table, index)) is not None
 
 
-def _name_parts(titles: Mapping[int, str], names: list[int]) -> list[int]:
-    """Return the column of full names, or the first columns of given and family names."""
+def _name_parts(table: Table, titles: Mapping[int, str], names: list[int]) -> list[int]:
+    """Return the column of full names, or the first columns of given and family names.
+
+    "Nom" beside "Prénom" and "Name" beside "Vorname" hold the family name, unless they hold the
+    given name as well.
+    """
     family = [k for k in names if _FAMILY.search(titles[k]) and not _GIVEN.search(titles[k])]
     given = [k for k in names if _GIVEN.search(titles[k]) and not _FAMILY.search(titles[k])]
     full = [k for k in names if k not in family and k not in given]
     if family and (given or full):
         return [(given or full)[0], family[0]]
+    if given and full and not _holds(table, full[0], given[0]):
+        return [given[0], full[0]]
     return (full or given or family)[:1]
+
+
+def _holds(table: Table, whole: int, part: int) -> bool:
+    """Return True if most cells of a column contain the cell of another one in the same row."""
+    pairs = [
+        (a.casefold(), b.casefold())
+        for a, b in zip(table.column(whole), table.column(part), strict=True)
+        if a and b
+    ]
+    return 2 * sum(b in a for a, b in pairs) >= len(pairs)
 
 
 def _words(title: str) -> str:

@@ -14,13 +14,20 @@ _TITLE = re.compile(
     r"applicant|resident)| 1| 2)?"
     r"|(?:(?:ihr|dein)e? )?(?:vor|nach|familien|ruf|spitz)name[n]?|vor- und (?:nach|zu)name|"
     r"name, vorname"
-    r"|(?:tu |su )?nombres?(?: completo| y apellidos?| de pila)?|(?:primer |"
+    r"|(?:tu |su )?nombres?(?: completo| y apellidos?| de pila| preferido| social| legal)?"
+    r"(?: ?\(.*\))?|(?:primer |"
     r"segundo )?apellidos?(?: y nombres?)?"
-    r"|(?:votre )?(?:nom|prénoms?|prenom)(?: complet| de famille| et prénom| d'usage)?|"
+    r"|(?:votre )?(?:nom|prénoms?|prenom)(?: complet| de famille| et prénom| d'usage| préféré)?"
+    r"(?: ?\(.*\))?|"
     r"prénom et nom"
     r"|nome(?: completo| e cognome)?|cognome|sobrenome|imię|nazwisko|imię i nazwisko|naam|"
     r"achternaam|voornaam|"
-    r"namn|förnamn|efternamn|navn|fornavn|etternavn|initials"
+    r"namn|förnamn|efternamn|navn|fornavn|etternavn|nimi|etunimi|sukunimi|nume|prenume|név|"
+    r"vezetéknév|keresztnév|jméno|příjmení|ime|prezime|ad|adı|soyad|soyadı|ad soyad|isim|"
+    r"имя|фамилия|отчество|фио|ім'я|прізвище|όνομα|επώνυμο|ονοματεπώνυμο|שם|שם מלא|الاسم|اسم|"
+    r"姓名|名字|姓|名|氏名|お?名前|이름|성명|성함|initials"
+    r"|goes by|(?:how|what) (?:should|may|can) we call you|wie (?:heißt|heisst) (?:du|ihr|sie)|"
+    r"¿?c[oó]mo te llamas|comment t'appelles-tu|comment vous appelez-vous|come ti chiami"
     r"|(?:what )?(?:first |nick)?names? (?:do |that |would )?you (?:like to |want to )?"
     r"(?:go by|be called|use|prefer|like|want)(?: to be called)?(?: ?\(.*\))?"
     r"|what should we call you|preferred name.{0,40}|emergency contact(?: name)?",
@@ -62,7 +69,10 @@ _PRIVATE_TITLE = re.compile(
     rf"(?:what is )?{_OWNER}(?:date of birth|birth ?date|birth ?day|dob|geburtsdatum|"
     r"(?:(?:mailing|permanent|street|postal|billing) )*address|anschrift|dirección|"
     r"post ?code|zip(?: ?code)?|home ?town|social security(?: number)?|ssn|passport(?: number)?|"
-    r"instagram|snapchat|tiktok|linkedin)(?: ?\(.*\))?",
+    r"adresse|wohnadresse|domicilio|indirizzo|endereço|morada|adres|postleitzahl|plz|"
+    r"fecha de nacimiento|date de naissance|data di nascita|"
+    r"(?:(?:im|social media|twitter|instagram|discord) )?handle|discord tag|"
+    r"instagram|snapchat|tiktok|linkedin|discord|whats ?app|telegram|wechat)(?: ?\(.*\))?",
     re.IGNORECASE,
 )
 # Words beside a name that mean no person: a place of living, a subject, an origin.
@@ -143,7 +153,7 @@ def personal_kind(
 def _kind_by_title(titles: Iterable[str], answers: Mapping[str, int]) -> Personal | None:
     """Return the reason that the titles alone give, or with a glance at the cells; else None."""
     for title in titles:
-        if _TITLE.fullmatch(title):
+        if _is_name_title(title):
             return NAMES
         if _PRONOUN_TITLE.fullmatch(title):
             return PRONOUNS
@@ -156,6 +166,12 @@ def _kind_by_title(titles: Iterable[str], answers: Mapping[str, int]) -> Persona
         if _NAME_TITLE_OF_WORDS.fullmatch(title) and _are_capitalised(answers):
             return NAMES
     return None
+
+
+def _is_name_title(title: str) -> bool:
+    """Return True if a title, or each of its parts such as "Family name / surname", is of names."""
+    parts = [part.strip(" .:?*¿") for part in re.split(r"[/|]", title.replace("’", "'"))]
+    return all(_TITLE.fullmatch(part) for part in parts)
 
 
 def _are_phones(title: str, answers: Mapping[str, int]) -> bool:

@@ -30,6 +30,8 @@ from engine.tabular.words import counted, listed
 
 # Reasons of recipes that were made before names and e-mails had a use.
 _LEFT_OUT_EARLIER = frozenset({NAMES.reason, E_MAILS.reason})
+_SCORED = (Role.QUESTION, Role.CONSTRAINT, Role.NEED)
+_NEVER_SCORED = (Role.NAME, Role.PREFERRED, Role.EMAIL)
 _SAME_SHARE = 0.6  # share of the columns that must match for a form to count as the same
 
 
@@ -108,6 +110,8 @@ def _with_column(table: Table, choices: Choices, index: int, column: Mapping[str
     columns = list(choices.columns)
     if told.role is Role.IGNORE and told.reason in _LEFT_OUT_EARLIER:
         told = replace(columns[index], name=told.name)
+    if told.role in _SCORED and columns[index].role in _NEVER_SCORED:
+        told = replace(columns[index], name=told.name)  # an earlier version took it for a question
     columns[index] = replace(told, part=None)
     meanings = {**choices.meanings, index: dict(column.get("meanings", {}))}
     choices = replace(choices, columns=tuple(columns), meanings=meanings)

@@ -7,6 +7,7 @@ from engine.tabular.choices import Role
 from engine.tabular.guesses import guess_choices
 from engine.tabular.preview import build_preview
 from engine.tabular.reading import read_table
+from engine.tabular.recipes import apply_recipe, recipe_of
 from engine.tabular.table import Table
 from tests.tabular.file_writers import as_csv
 
@@ -110,3 +111,86 @@ def test_a_column_of_full_names_wins_over_its_parts() -> None:
     )
     roles = [c.role for c in guess_choices(table).columns]
     assert roles == [Role.ID, Role.IGNORE, Role.NAME, Role.QUESTION]
+
+
+FULL = ("Anna Lee", "Bodo Ray", "Chloé Dupont")
+GIVEN, FAMILY = ("Anna", "Bodo", "Chloé"), ("Lee", "Ray", "Dupont")
+ELSEWHERE = {
+    "Name (as in passport)": FULL, "Who are you?": FULL, "Wer bist du?": FULL,
+    "¿Quién eres?": FULL, "Qui êtes-vous ?": FULL, "Vollständiger Name": FULL,
+    "Name auf dem Ausweis": FULL, "Nombre (como en el pasaporte)": GIVEN,
+    "Nom (comme sur le passeport)": FAMILY, "Rufname": GIVEN, "Nachname": FAMILY,
+    "Nombre preferido": GIVEN, "Apellidos": FAMILY, "Primer apellido": FAMILY,
+    "Nombre y apellidos": FULL, "Nom d’usage": FAMILY, "Nom de famille": FAMILY,
+    "Prénom": GIVEN, "Family name / surname": FAMILY, "Vor-/Nachname": FULL,
+    "How should we call you?": GIVEN, "Goes by": GIVEN, "¿Cómo te llamas?": GIVEN,
+    "Wie heißt du?": GIVEN, "Фамилия": FAMILY, "Имя": GIVEN, "姓名": ("李小龙", "王芳", "张伟"),
+    "氏名": ("山田太郎", "佐藤花子", "鈴木一郎"), "이름": ("김철수", "이영희", "박민수"),
+    "Column 3": FULL, "x": ("Lee, Anna", "Ray, Bodo", "Dupont, Chloé"),
+    "Adresse": ("Hauptstr. 1", "Ring 2", "Weg 3"), "Discord": ("ann#1", "bob#2", "cd#3"),
+    "WhatsApp": ("+49171", "+49172", "+49173"), "IM handle": ("annx", "bodoy", "cz"),
+    "Fecha de nacimiento": ("2001-01-02", "2002-02-03", "2003-03-04"),
+    "Date de naissance": ("02/01/2001", "03/02/2002", "04/03/2003"),
+    "Courriel": ("a@x.fr", "b@x.fr", "c@x.fr"), "Handynummer": ("0171 4", "0172 5", "0173 6"),
+}  # fmt: skip
+ANSWERS = {
+    "Hausname": ("Baker", "Elm", "Baker"), "Nombre de cafés par jour": ("1", "2", "3"),
+    "Nom du bâtiment": ("A", "B", "A"), "Wann gehst du ins Bett?": ("früh", "spät", "früh"),
+    "¿Fumas?": ("sí", "no", "no"), "Nombre de tu residencia": ("Baker", "Elm", "Baker"),
+    "Who are you as a sleeper?": ("early bird", "night owl", "early bird"),
+    "Tag / Nacht": ("Tag", "Nacht", "Tag"), "Yes / no": ("yes", "no", "yes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+@pytest.mark.parametrize(("title", "cells"), ELSEWHERE.items())
+def test_names_under_titles_of_other_languages_are_no_question(
+    title: str, cells: tuple[str, ...], rows: int
+) -> None:
+    """Files of two or three students used to score most of these."""
+    for head in (["id", title, "Smokes"], [title, "Smokes"], ["Smokes", title]):
+        values = {"id": [f"X{k}" for k in range(rows)], title: cells, "Smokes": ("yes", "no", "no")}
+        lines = [head, *([values[name][k] for name in head] for k in range(rows))]
+        column = guess_choices(read_table(as_csv(lines))).columns[head.index(title)]
+        assert column.role not in (Role.QUESTION, Role.CONSTRAINT, Role.NEED), head
+
+
+@pytest.mark.parametrize("rows", [3, 30])
+@pytest.mark.parametrize(("title", "cells"), ANSWERS.items())
+def test_questions_of_other_languages_stay_questions(
+    title: str, cells: tuple[str, ...], rows: int
+) -> None:
+    lines = [["id", title, "Smokes"]]
+    lines += [[f"X{k}", cells[k % 3], ("yes", "no")[k % 2]] for k in range(rows)]
+    role = guess_choices(read_table(as_csv(lines))).columns[1].role
+    assert role in (Role.QUESTION, Role.CONSTRAINT)
+
+
+@pytest.mark.parametrize(
+    ("family", "given"), [("Nom", "Prénom"), ("Name", "Vorname"), ("Фамилия", "Имя")]
+)
+def test_a_family_name_called_name_is_joined_with_the_given_name(family: str, given: str) -> None:
+    lines = [["id", family, given, "Smokes"]]
+    lines += [[f"X{k}", FAMILY[k], GIVEN[k], ("yes", "no")[k % 2]] for k in range(3)]
+    table = read_table(as_csv(lines))
+    answers = read_answers(build_preview(table, guess_choices(table)))
+    assert answers.names == FULL
+
+
+def test_a_full_name_beside_a_given_name_stays_as_it_is() -> None:
+    lines = [["id", "First name", "Name", "Smokes"]]
+    lines += [[f"X{k}", GIVEN[k], FULL[k], ("yes", "no")[k % 2]] for k in range(3)]
+    table = read_table(as_csv(lines))
+    answers = read_answers(build_preview(table, guess_choices(table)))
+    assert answers.names == FULL
+
+
+def test_a_recipe_of_an_earlier_version_makes_no_question_of_a_name() -> None:
+    lines = [["id", "Nombre preferido", "Smokes"]]
+    lines += [[f"X{k}", GIVEN[k], ("yes", "no")[k % 2]] for k in range(3)]
+    table = read_table(as_csv(lines))
+    choices = guess_choices(table)
+    earlier = choices.with_column(1, role=Role.QUESTION)
+    content = recipe_of(table, earlier)
+    again = apply_recipe(table, content)
+    assert again.columns[1].role is choices.columns[1].role
