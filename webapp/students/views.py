@@ -16,8 +16,9 @@ from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.sessions import NAMES_HIDDEN
 from webapp.common.toasts import toast
+from webapp.students.audit_lines import audit_of
 from webapp.students.models import MAX_NOTE, StudentNote
-from webapp.students.selectors import student_context
+from webapp.students.selectors import other_years, student_context
 from webapp.students.services import NoteError, note_add, note_delete, note_edit
 
 
@@ -38,6 +39,8 @@ def student(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
     if request.user.is_staff_member:
         audit(request.user, "looked at a student", found.cohort, student=found.label)
     context = student_context(request.user, found, names)
+    if request.user.is_administrator and request.GET.get("log"):
+        context["audit"] = audit_of([found, *other_years(request.user, found)])
     return render(request, "students/student.html", context | {"max_note": MAX_NOTE})
 
 

@@ -14,6 +14,7 @@ from django.urls import reverse
 from tests.webapp.students.conftest import NAMES, PEOPLE, imported
 from webapp.accounts.models import NamesFor, User
 from webapp.audit.models import AuditLine
+from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.naming import NamesRefusedError, Search, directory_of, shown_names
 from webapp.cohorts.services.cohorts import cohort_purge, cohort_split
@@ -21,8 +22,9 @@ from webapp.cohorts.services.latecomers import latecomers_add
 from webapp.housing.exports import roster_export
 from webapp.housing.models import Placement
 from webapp.letters.services.addresses import addresses_import
+from webapp.students.audit_lines import audit_of
 from webapp.students.models import StudentNote
-from webapp.students.search import find_students
+from webapp.students.search import find_students, search
 from webapp.students.services import note_add
 
 
@@ -383,3 +385,58 @@ def test_rosters_carry_names_for_those_who_see_them(bob: User, placement: Placem
         exact=False,
     )
     assert "N02,Zoë Müller,Zo,she/her,zoe@northfield.example,12" in data.decode("utf-8-sig")
+
+
+# -- the audit lines of a student ----------------------------------------------------------------
+
+
+def test_administrators_read_who_looked_at_a_student_and_who_changed_what(
+    bob: User, carol: User, client_of: Callable, placement: Placement
+) -> None:
+    cohort = placement.cohort
+    page_of(client_of(bob), cohort, 1001)
+    note_add(user=bob, student=cohort.students.get(number=1001), text="Calls daily")
+    client_of(bob).get(reverse("housing:placement", args=[placement.pk]))
+    list(search(bob, "zoë"))
+    address = reverse("students:student", args=[cohort.pk, 1001])
+    first = " ".join(client_of(carol).get(address).content.decode().split())
+    assert "Show who looked" in first
+    assert "noted" not in first
+    shown = " ".join(client_of(carol).get(f"{address}?log=1").content.decode().split())
+    for words in (
+        "<b>bob</b> looked at a student", "<b>bob</b> noted", "<b>bob</b> looked at names",
+        "1 time, last today",
+    ):  # fmt: skip
+        assert words in shown, words
+    assert "searched for students" not in shown  # that was another person
+    assert "Calls daily" in shown  # the note itself, and no line about it
+    lines = audit_of([cohort.students.get(number=1001)]).lines
+    assert {line.verb for line in lines} == {"looked at a student", "noted"}
+
+
+def test_staff_viewers_and_strangers_read_no_audit_lines_of_a_student(
+    alice: User, bob: User, mallory: User, client_of: Callable, placement: Placement
+) -> None:
+    address = reverse("students:student", args=[placement.cohort_id, 1001]) + "?log=1"
+    for person in (alice, bob):
+        shown = client_of(person).get(address).content.decode()
+        assert "Audit lines" not in shown
+        assert "looked at a student" not in shown
+    assert client_of(mallory).get(address).status_code == 404
+
+
+def test_audit_lines_of_s_1001_are_not_those_of_s_10010_nor_of_another_cohort(
+    bob: User, mallory: User, cohort: Cohort
+) -> None:
+    theirs = imported(mallory, "Elsewhere")
+    audit(mallory, "noted", theirs, student="S-1001")
+    audit(bob, "noted", cohort, student="S-10010")
+    audit(bob, "swapped", cohort, pairs=["S-1002 + S-1001"])
+    audit(bob, "noted", "other students", student="S-1001")
+    later = imported(bob, "Second-years")
+    audit(bob, "noted", later, student="S-1005")
+    years = [cohort.students.get(number=1001), later.students.get(number=1005)]
+    found = [(line.verb, line.target_name) for line in audit_of(years).lines]
+    assert found == [
+        ("noted", "Second-years"), ("noted", "other students"), ("swapped", "First-years"),
+    ]  # fmt: skip
