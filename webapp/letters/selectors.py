@@ -74,7 +74,7 @@ def letters_context(
                 found=partial(_letters_found, user, placement.cohort),
             ),
         }
-        | _preview(template, recipients, parameters.get("student", ""))
+        | _preview(template, recipients, parameters.get("student", "").strip()[:100], user)
     )
 
 
@@ -91,12 +91,15 @@ def _letters_found(
     return letters.filter(Q(student__number__in=sorted(people)) | Q(pk__in=keys))
 
 
-def _preview(template: LetterTemplate, recipients: Any, wanted: str) -> dict[str, Any]:
-    """Return the letter of the student in the address, or of the first student."""
+def _preview(template: LetterTemplate, recipients: Any, wanted: str, user: User) -> dict[str, Any]:
+    """Return the letter of the student whom the address means, or of the first student."""
     if not recipients:
         return {}
     number = whole_number(digits_of(wanted))
     places = {recipient.number: k for k, recipient in enumerate(recipients)}
+    if number not in places and wanted:
+        people = numbers_meant(user, recipients[0].student.cohort, wanted)
+        number = next((one for one in places if one in people), number)
     index = places.get(number, 0) if number is not None else 0
     chosen = recipients[index]
     return {

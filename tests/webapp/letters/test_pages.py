@@ -122,4 +122,25 @@ def test_a_student_who_is_none_is_said(
     client_of: ClientOf, bob: User, placement: Placement, template: LetterTemplate, number: str
 ) -> None:
     page = client_of(bob).get(at(placement), {"student": number}).content.decode()
-    assert "No student of that id has a room here" in page
+    assert "No student of that id or name has a room here" in page
+
+
+def test_a_letter_is_found_by_name_and_hidden_names_stay_hidden(
+    client_of: ClientOf, bob: User, carol: User, placement: Placement
+) -> None:
+    client = client_of(bob)
+    fields = {"name": "Rooms", "subject": "Hello [name]", "text": "You live in [hall] [room]."}
+    client.post(reverse("letters:template-new"), fields)
+    page = client.get(at(placement), {"student": "birch BEN"})
+    assert page.context["chosen"].student.label == "S-1002"
+    assert not page.context["not_found"]
+    assert client.get(at(placement), {"student": "nobody"}).context["not_found"]
+    sent = {"letter": str(LetterTemplate.objects.get().pk), "version": str(placement.version)}
+    client_of(carol).post(at(placement, "placement-send"), sent)
+    letters_send()
+    assert "anna@uni.example" in client.get(at(placement)).content.decode()
+    client.post(reverse("students:hide-names"), {"hide": "1"})
+    shown = client.get(at(placement), {"student": "S-1002"}).content.decode()
+    for words in ("@uni.example", "Birch", "Hello Ben"):
+        assert words not in shown, words
+    assert "Hello [name]" in shown
