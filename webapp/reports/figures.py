@@ -12,7 +12,6 @@ from engine import InvalidProblemError, Status
 from engine.learning.roommates.model import RoommateModel
 from engine.learning.roommates.uncertainty import estimate_by_year
 from engine.rooms.chain import share_probabilities
-from engine.rooms.explanation import doubt_of_scores
 from engine.rooms.parity import placement_parity
 from engine.rooms.placement import Placement
 from engine.rooms.veto import VetoCurve, veto_curve
@@ -25,9 +24,11 @@ from webapp.cohorts.selectors.surveys import (
     questionnaire_of,
 )
 from webapp.housing.problem import PlacementProblem
+from webapp.housing.uncertainty import uncertainty_shares
 from webapp.matching.models import LearnedModel
 
 STANDARD_ERROR = 0.02  # of a probability, from the simulation
+RARE = 2 * STANDARD_ERROR  # probabilities below it cannot be told from each other
 DOUBT_SECONDS = 25.0
 DRIFT_SECONDS = 60.0
 MOST_GROUPS = 12  # of a column; with more, its values identify people rather than groups
@@ -56,22 +57,24 @@ def uncertainty_figures(
         should_stop=stop,
     )
     number = [student.number for student in problem.students]
-    order = np.argsort(found.probabilities, kind="stable")[:KEPT_PAIRS]
+    probabilities = found.probabilities
+    order = np.argsort(probabilities, kind="stable")
+    order = order[probabilities[order] >= RARE][:KEPT_PAIRS]
     rows = [
         [
             number[found.pairs[k, 0]],
             number[found.pairs[k, 1]],
             problem.room_keys[room[found.pairs[k, 0]]],
-            float(found.probabilities[k]),
+            float(probabilities[k]),
             _known(found.standard_errors[k]),
         ]
         for k in order
     ]
-    probabilities = found.probabilities
     bins = np.histogram(np.clip(probabilities, 0.0, 1.0), bins=10, range=(0.0, 1.0))[0]
     return {
         "pairs": rows,
         "n_pairs": len(found.pairs),
+        "n_rare": int((probabilities < RARE).sum()),
         "median": float(np.median(probabilities)),
         "bins": bins.tolist(),
         "has_mixed": bool(found.has_mixed),
@@ -156,17 +159,21 @@ def parity_figures(
     """Return the results of groups of every rule column; a student alone has no score."""
     room = problem.previous
     placement = _placement(problem, scores)
-    doubt = doubt_of_scores(scores, room)
+    shares = uncertainty_shares(problem)
+    own = [shares[student.pk] for student in problem.students]
+    uncertainty = np.array([np.nan if share is None else share for share in own])
+    uncertainty[room < 0] = np.nan
     found = []
     for column in columns:
         groups = [student.attributes.get(column, "") for student in problem.students]
         if not 2 <= len(set(groups)) <= MOST_GROUPS:
             continue
-        rows = placement_parity(placement, groups, problem.rules, doubt=doubt)
+        rows = placement_parity(placement, groups, problem.rules, doubt=uncertainty)
         found += [
             {
                 "column": column,
-                "measure": row.measure,
+                # Checks of earlier versions hold "doubt", a number of roommates.
+                "measure": "uncertainty" if row.measure == "doubt" else row.measure,
                 "group": row.group,
                 "count": row.count,
                 "mean": _known(row.mean),

@@ -1,25 +1,35 @@
 """Contexts of the pages of checks and of the report by hall."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from engine import InvalidProblemError
 from webapp.common.formats import number, per_cent
 from webapp.housing.models import Placement, Room
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
-from webapp.reports.figures import read_curve
+from webapp.reports.figures import RARE, read_curve
 from webapp.reports.models import PlacementCheck
 
 RATES = (0.01, 0.02, 0.05, 0.10)  # shares of past roommates that a veto may have forbidden
 SHOWN = 40
 WIDTH = 1.96  # standard errors of a 95 % interval
 TABS = (("doubt", "Uncertainty"), ("veto", "Veto"), ("parity", "Groups"), ("drift", "Drift"))
-MEASURES = {
-    "score": ("Score", "mean of the pairs with the roommates, nats", 2),
-    "doubt": ("Uncertainty", "roommates about as likely", 1),
-    "requests": ("Requests honoured", "share of the requests made by the group", 2),
+MEASURES: dict[str, tuple[str, str, Callable[[Any], str]]] = {
+    "score": ("Score", "mean of the pairs with the roommates, nats", partial(number, digits=2)),
+    "uncertainty": (
+        "Uncertainty",
+        "possible roommates who are about as likely, in per cent of all possible ones",
+        partial(per_cent, digits=0),
+    ),
+    "doubt": ("Uncertainty", "roommates about as likely", partial(number, digits=1)),
+    "requests": (
+        "Requests honoured",
+        "in per cent of the requests made by the group",
+        partial(per_cent, digits=0),
+    ),
 }
 
 
@@ -61,7 +71,8 @@ def checks_context(placement: Placement, parameters: Mapping[str, str]) -> dict[
 
 def _doubt(figures: dict[str, Any], rooms: Mapping[int, Room]) -> dict[str, Any]:
     rows = []
-    for a, b, room, p, error in figures["pairs"][:SHOWN]:
+    told_apart = [row for row in figures["pairs"] if row[3] >= RARE]
+    for a, b, room, p, error in told_apart[:SHOWN]:
         half = None if error is None else WIDTH * error
         low = None if half is None else max(0.0, p - half)
         high = None if half is None else min(1.0, p + half)
@@ -71,6 +82,7 @@ def _doubt(figures: dict[str, Any], rooms: Mapping[int, Room]) -> dict[str, Any]
     return {
         "rows": rows,
         "doubt": figures,
+        "n_rare": figures.get("n_rare", len(figures["pairs"]) - len(told_apart)),
         "bars": [
             {"from": 10 * k, "to": 10 * k + 10, "count": count, "most": tallest}
             for k, count in enumerate(bins)
@@ -113,10 +125,8 @@ def _parity(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row["measure"] in MEASURES:
-            digits = MEASURES[row["measure"]][2]
-            shown = {
-                name: number(row[name], digits) for name in ("mean", "low", "high", "difference")
-            }
+            in_words = MEASURES[row["measure"]][2]
+            shown = {name: in_words(row[name]) for name in ("mean", "low", "high", "difference")}
             found[row["column"]][row["measure"]].append({**row, **shown})
     return [
         {

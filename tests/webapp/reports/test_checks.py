@@ -40,9 +40,10 @@ def test_checks_are_worked_out_and_read(
     found = check.figures
     together = placement.places.filter(room__isnull=False)
     assert found["doubt"]["n_pairs"] == len(found["pairs"]) > 5
+    assert found["doubt"]["n_rare"] + len(found["doubt"]["pairs"]) == len(found["pairs"])
     likely = [row[3] for row in found["doubt"]["pairs"]]
     assert likely == sorted(likely)
-    assert all(0.0 <= p <= 1.0 for p in likely)
+    assert all(figures.RARE <= p <= 1.0 for p in likely)
     assert sum(found["doubt"]["bins"]) == found["doubt"]["n_pairs"]
     numbers = set(together.values_list("number", flat=True))
     assert {row[0] for row in found["pairs"]} <= numbers
@@ -50,7 +51,9 @@ def test_checks_are_worked_out_and_read(
     first, _, room, score = found["pairs"][0]
     if together.filter(room=room).count() == 2:
         assert score == pytest.approx(together.get(number=first).score, abs=1e-9)
-    assert {row["measure"] for row in found["parity"]} >= {"score", "doubt"}
+    assert {row["measure"] for row in found["parity"]} >= {"score", "uncertainty"}
+    shares = [row["mean"] for row in found["parity"] if row["measure"] == "uncertainty"]
+    assert all(share is None or 0.0 < share <= 1.0 for share in shares)
     for tab, words in {
         "doubt": "It is not how likely they get on.",
         "veto": "did not learn from",
@@ -60,6 +63,34 @@ def test_checks_are_worked_out_and_read(
         page = client_of(alice).get(at(placement), {"tab": tab}).content.decode()
         assert words in page, tab
     assert "Check these rooms" not in client_of(alice).get(at(placement)).content.decode()
+
+
+@pytest.mark.parametrize("has_others", [False, True])
+def test_pairs_that_the_simulation_cannot_tell_apart_are_one_sentence(
+    client_of: ClientOf, alice: User, placement: Placement, has_others: bool
+) -> None:
+    """A large cohort had 40 lines of 0.0 %; checks of earlier versions stored them."""
+    room = placement.places.filter(room__isnull=False).first().room_id
+    rows = [[1, 2, room, 0.0, 0.002]] * 60 + [[3, 4, room, 0.25, 0.02]] * has_others
+    PlacementCheck.objects.create(
+        placement=placement,
+        version=placement.version,
+        figures={
+            "doubt": {"pairs": rows, "n_pairs": len(rows), "median": 0.0, "has_mixed": True},
+            "parity": [
+                {"column": "Gender", "measure": "doubt", "group": "F", "count": 30, "mean": 12.25,
+                 "low": 11.0, "high": 13.0, "difference": 1.0, "is_outside": False},
+            ],
+        },
+    )  # fmt: skip
+    page = client_of(alice).get(at(placement)).content.decode()
+    assert f"60 of {len(rows)} pairs would share a room in fewer than 4 of 100 draws." in page
+    assert "0.0 %" not in page.split("fewer than 4 of 100")[1]
+    assert ("The next pairs follow." in page) is has_others
+    assert page.count("25.0 %") == has_others
+    groups = client_of(alice).get(at(placement), {"tab": "parity"}).content.decode()
+    assert "roommates about as likely" in groups
+    assert "12.2" in groups
 
 
 def test_a_check_of_older_rooms_says_so(bob: User, placement: Placement) -> None:
