@@ -274,9 +274,8 @@ def roster(walk: Walk) -> None:
 def write_letter(walk: Walk) -> None:
     """Keep the letter that is proposed, and open it with the students of the placement."""
     page = walk.page
-    walk.click(page.locator(".page-header summary[aria-label='More actions']"))
     write = page.get_by_role("link", name="Write a letter")
-    walk.click(page.get_by_role("link", name="Letters", exact=True).last, write)
+    walk.click(page.locator(".tabs").get_by_role("link", name="Letters"), write)
     walk.click(write, page.locator("#text"))
     walk.click(walk.button("Keep the letter"), page.locator(".toast", has_text="is kept"))
     walk.click(page.get_by_role("link", name="Open the letters of").first, page.locator(".letter"))
