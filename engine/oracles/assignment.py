@@ -127,6 +127,28 @@ def assign(scores: FloatArray) -> Assignment:
     return _as_assignment(near, tall=tall, started=started)
 
 
+def assignment_prices(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return dual prices of rows and columns that prove a best assignment up to rounding.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, n), float64
+        -inf forbids a pair.
+
+    Returns
+    -------
+    row_price, column_price : ndarray, shape (n,), float64
+        row_price_i + column_price_j >= scores_ij, with equality for the assigned pairs.
+
+    Raises
+    ------
+    InvalidProblemError, InfeasibleError, CertificateError
+        As `assign`.
+    """
+    near = _solve_near(as_bipartite_scores(scores))
+    return near.row_price, near.column_price
+
+
 @dataclass(frozen=True, slots=True)
 class _Solution:
     """Assignment of the rows of ``scores``, at most as many as its columns, with its prices."""

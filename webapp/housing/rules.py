@@ -12,6 +12,10 @@ from webapp.housing.models import Room
 MUST, WISH, NO = "must", "wish", "no"
 COUNTS = (MUST, WISH, NO)
 DEFAULT_WISH = 0.2
+# How hard to try for wishes: the value of an honoured one (score) and its words.
+WISH_STRENGTHS = ((0.2, "A little"), (1.0, "More"), (3.0, "Hard"), (10.0, "Very hard"))
+# The same for the first choice of a hall or kind of room.
+CHOICE_STRENGTHS = ((0.0, "Do not count them"), (0.1, "A little"), (0.5, "More"), (2.0, "Hard"))
 DEFAULT_PRICE = 0.5
 PRICES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # prices of a move at which the curve is drawn
 
@@ -54,6 +58,11 @@ class PlacementRules:
     def to_json(self) -> dict[str, Any]:
         """Return the rules as data that :meth:`from_json` reads."""
         return asdict(self)
+
+
+def strength_in_words(value: float, strengths: Sequence[tuple[float, str]]) -> str:
+    """Return "a little" for a strength that has a name, and the number for another."""
+    return dict(strengths).get(value, f"worth {value:g}").lower()
 
 
 def needs_of_student(student: Student, columns: Sequence[str]) -> tuple[str, ...]:
@@ -157,13 +166,15 @@ def _apart(
 
 def difference_in_words(rules: PlacementRules) -> dict[str, str]:
     """Return every rule in a few words, for pages that compare placements."""
-    words = {MUST: "Must", NO: "Not counted", WISH: f"Wish, {rules.wish:.2f} each"}
+    wish = f"Wish: {strength_in_words(rules.wish, WISH_STRENGTHS)}"
+    choice = strength_in_words(rules.preference, CHOICE_STRENGTHS)
+    words = {MUST: "Must", NO: "Not counted", WISH: wish}
     return {
         "Rooms are for": rules.designation or "anybody",
         "Roommates agree in": ", ".join(rules.same) or "nothing",
         "Needs": ", ".join(rules.needs) or "not counted",
         "Mutual requests": words[rules.mutual],
         "One-sided requests": words[rules.one_sided],
-        "First choice of hall": f"{rules.preference:.2f}" if rules.preference else "Not counted",
+        "First choice of hall": choice.capitalize() if rules.preference else "Not counted",
         "Price of a move": f"{rules.price:.2f}",
     }

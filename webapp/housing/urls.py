@@ -32,6 +32,7 @@ urlpatterns = [
     ),
     path("cohorts/<uuid:uuid>/requests/", requests.requests, name="requests"),
     path("cohorts/<uuid:uuid>/requests/change/", requests.change, name="requests-change"),
+    path("cohorts/<uuid:uuid>/wish-effects/", requests.wish_effects, name="wish-effects"),
     path("cohorts/<uuid:uuid>/scenarios/", placements.scenarios, name="scenarios"),
     path(
         "cohorts/<uuid:uuid>/scenarios.<table:file_format>",

@@ -10,8 +10,9 @@ from webapp.cohorts.models import Cohort
 from webapp.common.formats import number, signed
 from webapp.housing.models import Placement
 from webapp.housing.request_graph import RequestPairs
-from webapp.housing.rules import MUST, NO, PlacementRules
+from webapp.housing.rules import MUST, NO, WISH_STRENGTHS, PlacementRules, strength_in_words
 from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.selectors.wish_effects import strengths_context
 
 COMPARED = ("mutual", "one_sided", "wish")  # the rules that the panel sets
 MOST_COMPARED = 3
@@ -20,7 +21,7 @@ WORDS = {MUST: "a must", NO: "not counted"}
 
 @dataclass(frozen=True, slots=True)
 class CostAgainst:
-    """Cost of the reference's way of counting against another scenario, in learned score."""
+    """Cost of the reference's way of counting against another scenario, in score."""
 
     placement: Placement
     words: str
@@ -38,6 +39,7 @@ def counts_context(cohort: Cohort, placement: Placement, requests: RequestPairs)
     """Return how a placement counts requests: its rules, the honoured requests and the cost."""
     rules = PlacementRules.from_json(placement.rules)
     context: dict[str, Any] = {"reference": placement, "rules": rules}
+    context |= strengths_context(rules, f"placement={placement.pk}")
     if not placement.is_computed:
         return context
     rooms = PlacementRooms(placement)
@@ -57,7 +59,7 @@ def counts_context(cohort: Cohort, placement: Placement, requests: RequestPairs)
 
 
 def _total(placement: Placement) -> float:
-    """Return the learned score of all rooms: half the sum of every student's mean over pairs."""
+    """Return the score of all rooms: half the sum of every student's mean over pairs."""
     found = placement.places.filter(has_left=False).aggregate(sum=Sum("score"))
     return (found["sum"] or 0.0) / 2
 
@@ -90,7 +92,7 @@ def _difference(own: PlacementRules, theirs: PlacementRules) -> str:
         ("one-sided", own.one_sided, theirs.one_sided),
     )
     words = [
-        f"{title} {WORDS.get(how, f'a wish worth {theirs.wish:.2f}')}"
+        f"{title} {WORDS.get(how, f'a wish: {strength_in_words(theirs.wish, WISH_STRENGTHS)}')}"
         for title, ours, how in parts
         if ours != how or (how not in WORDS and own.wish != theirs.wish)
     ]

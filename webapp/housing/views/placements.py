@@ -31,6 +31,7 @@ from webapp.housing.selectors.pages import drawer_context, placement_context
 from webapp.housing.selectors.placements import placement_listing
 from webapp.housing.selectors.publication import withdrawal_notes
 from webapp.housing.selectors.scenarios import scenarios_context, scenarios_table
+from webapp.housing.selectors.wish_effects import strengths_context
 from webapp.housing.services.placements import (
     clashes_solve,
     placement_compute,
@@ -52,7 +53,7 @@ from webapp.matching.selectors.models import learned_models
 
 COUNT_WORDS = [
     ("must", "Must: they share a room"),
-    ("wish", "Request: worth the number below"),
+    ("wish", "Wish: counts as chosen below"),
     ("no", "Not counted"),
 ]
 
@@ -117,7 +118,7 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
         "seed": sent.get("seed", ""),
         "name": sent.get("name") or (_suggested_name(cohort) if cohort else ""),
         "error": error,
-    }
+    } | strengths_context(rules, "" if cohort else None)
     return render(request, "housing/placement_new.html", context, status=422 if error else 200)
 
 
@@ -171,7 +172,7 @@ def rules(request: SignedInRequest, uuid: str) -> HttpResponse:
         "seed": request.POST.get("seed", ""),
         "counts": COUNT_WORDS,
         "error": error,
-    }
+    } | strengths_context(now, f"placement={found.pk}")
     return render(request, "housing/rules.html", context, status=422 if error else 200)
 
 

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from engine import InvalidProblemError
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.views.student_files import checked_upload
@@ -29,6 +30,11 @@ from webapp.housing.selectors.requests import (
     requests_context,
     splits_of,
 )
+from webapp.housing.selectors.wish_effects import (
+    NO_ESTIMATE,
+    estimated_strengths,
+    wish_strengths,
+)
 from webapp.housing.services.placements import placement_copy, rules_change
 from webapp.housing.services.requests import (
     request_settle,
@@ -40,6 +46,7 @@ from webapp.housing.services.requests import (
     requests_leave_out,
     requests_match_close,
 )
+from webapp.matching.models import LearnedModel
 
 SHOWN = ("show", "sort", "page")  # parameters of the page's address
 IMPORTS = {"import": "requests", "preferences": "preferences", "needs": "needs"}
@@ -51,6 +58,27 @@ def requests(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the requests, those that need a decision first; only staff may see who asked whom."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     return render(request, "housing/requests.html", requests_context(cohort, request.GET))
+
+
+@require_safe
+@staff_required
+def wish_effects(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the strengths of wishes with their estimated effects, for a form that asks for them."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    if key := request.GET.get("placement"):
+        placement = get_owned_or_404(cohort.placements.all(), request.user, key)
+        model, rules = placement.model, PlacementRules.from_json(placement.rules)
+    else:
+        model = get_owned_or_404(LearnedModel, request.user, request.GET.get("model"))
+        rules = PlacementRules()
+    try:
+        asked = read_rules(request.GET, cohort, rules)
+        rules = replace(rules, wish=asked.wish) if key else asked
+        strengths, sentence = estimated_strengths(cohort, model, rules)
+    except (Refusal, InvalidProblemError):
+        strengths, sentence = wish_strengths(rules.wish), NO_ESTIMATE
+    context = {"strengths": strengths, "effects_sentence": sentence}
+    return render(request, "housing/_wish_options.html", context)
 
 
 @require_POST
