@@ -18,7 +18,10 @@ from webapp.housing.services.requests import requests_import
 from webapp.matching.models import LearnedModel
 
 ClientOf = Callable[[User], Client]
-OPTION = re.compile(r"(.+): about (\d+) of (\d+) honoured, costs (?:under )?([\d.]+) %")
+EFFECT = re.compile(r"about (\d+) of (\d+) honoured, costs (?:under )?([\d.]+) %")
+CHOICE = re.compile(
+    r'name="wish" value="([\d.]+)"( checked)?>\s*<span>([^<]+)(?:<span[^>]*>([^<]+)</span>)?'
+)
 
 
 @pytest.fixture
@@ -40,15 +43,15 @@ def test_each_strength_says_what_it_would_honour(
     asked: Cohort, learned: LearnedModel, bob: User, client_of: ClientOf
 ) -> None:
     page = client_of(bob).get(address(asked, model=learned.pk, same="Gender", wish="1.0"))
-    labels = re.findall(r"<option value=\"([\d.]+)\"( selected)?>([^<]+)</option>", page.text)
-    assert [value for value, _, _ in labels] == ["0.2", "1.0", "3.0", "10.0"]
-    assert [value for value, chosen, _ in labels if chosen] == ["1.0"]
-    found = [OPTION.fullmatch(label) for _, _, label in labels]
-    assert [match[1] for match in found] == ["A little", "More", "Hard", "Very hard"]
-    counts = [int(match[2]) for match in found]
+    choices = CHOICE.findall(page.text)
+    assert [value for value, *_ in choices] == ["0.2", "1.0", "3.0", "10.0"]
+    assert [value for value, chosen, *_ in choices if chosen] == ["1.0"]
+    assert [label for *_, label, _ in choices] == ["A little", "More", "Hard", "Very hard"]
+    found = [EFFECT.fullmatch(effect) for *_, effect in choices]
+    counts = [int(match[1]) for match in found]
     assert counts == sorted(counts)
     assert counts[-1] > 0
-    assert {int(match[3]) for match in found} == {8}
+    assert {int(match[2]) for match in found} == {8}
     assert "Estimated for rooms of two." in page.text
 
 
@@ -67,7 +70,7 @@ def test_without_requests_nothing_is_estimated(
 ) -> None:
     page = client_of(bob).get(address(first_years, model=learned.pk))
     assert "Nobody made a one-sided request." in page.text
-    assert "A little</option>" in page.text
+    assert CHOICE.findall(page.text)[0][2] == "A little"
 
 
 def test_a_large_cohort_is_estimated_from_a_part_with_everybody_who_asked(
@@ -75,7 +78,7 @@ def test_a_large_cohort_is_estimated_from_a_part_with_everybody_who_asked(
 ) -> None:
     monkeypatch.setattr(wish_effects, "MOST_STUDENTS", 20)
     strengths, _ = estimated_strengths(asked, learned, PlacementRules())
-    assert all(OPTION.fullmatch(strength.label)[3] == "8" for strength in strengths)
+    assert all(EFFECT.fullmatch(strength.effect)[2] == "8" for strength in strengths)
 
 
 @pytest.mark.parametrize("wish", ["-1", "many", "1e9", "nan"])
@@ -115,7 +118,7 @@ def test_pages_ask_for_the_effects_and_keep_the_choice(
         assert query in page
         assert "wish=" not in query
     answer = client.get(address(placement.cohort, placement=placement.pk, wish="3"))
-    assert 'value="3.0" selected' in answer.text
+    assert 'value="3.0" checked' in answer.text
     new = client.get(f"/placements/new/?cohort={placement.cohort_id}").text
     assert f'hx-get="/cohorts/{placement.cohort_id}/wish-effects/?"' in new
     client.post(

@@ -30,11 +30,12 @@ ESTIMATED = (
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """One choice: its value in the unit of the scores, and its words."""
+    """One choice: its value in the unit of the scores, its words, and its effect in words."""
 
     value: float
     label: str
     is_chosen: bool
+    effect: str = ""
 
 
 def strengths_context(rules: PlacementRules, effects_query: str | None) -> dict[str, Any]:
@@ -62,17 +63,17 @@ def wish_strengths(
     """Return the strengths to choose from, with their effects if these are known."""
     named = dict(WISH_STRENGTHS)
     values = sorted({*named, chosen})
-    known = {effect.value: effect for effect in effects}
-    found = []
-    for value in values:
-        label = named.get(value, f"As set: {value:g}")
-        if effect := known.get(value):
-            label += (
-                f": about {effect.n_honoured:,} of {n_requests:,} honoured, "
-                f"costs {per_cent(effect.cost_share)}"
-            )
-        found.append(Strength(value, label, value == chosen))
-    return found
+    effect_of = {
+        effect.value: f"about {effect.n_honoured:,} of {n_requests:,} honoured, costs "
+        f"{per_cent(effect.cost_share)}"
+        for effect in effects
+    }
+    return [
+        Strength(
+            value, named.get(value, f"As set: {value:g}"), value == chosen, effect_of.get(value, "")
+        )
+        for value in values
+    ]
 
 
 def estimated_strengths(
