@@ -32,8 +32,8 @@ RESULTS = {
     "DoubleLoopResult", "ExtremePoint", "FixedScores", "FrankWolfeMarginals", "FreeEnergy",
     "InnerSolution", "InteriorStart", "IsingMarginals", "Iterate", "LabelledImage", "LearningDual",
     "LearningResult", "Line", "MapEstimate", "Marginals", "Matching", "MatchingEntropy",
-    "MatchingLayout", "MatchingSample", "ObjectTable", "PartitionEstimate", "PracticePairs",
-    "PracticeWeights", "ProductMarginals", "Progress", "PropagatedExample", "ReliabilityBin",
+    "MatchingLayout", "MatchingSample", "ObjectMatches", "ObjectTable", "PartitionEstimate",
+    "PracticePairs", "PracticeWeights", "ProductMarginals", "Progress", "PropagatedExample", "ReliabilityBin",
     "RocCurve", "RoommateModel", "RosterSample", "RuleConflict", "SimulatedCohort",
     "SimulatedUniversity", "TJoin", "TrainedCompetitor", "TrajectoryPoint", "Vertex",
 }  # fmt: skip
