@@ -33,9 +33,10 @@ RESULTS = {
     "InnerSolution", "InteriorStart", "IsingMarginals", "Iterate", "LabelledImage", "LearningDual",
     "LearningResult", "Line", "MapEstimate", "Marginals", "Matching", "MatchingEntropy",
     "MatchingLayout", "MatchingSample", "ObjectMatches", "ObjectTable", "PartitionEstimate",
-    "PracticePairs", "PracticeWeights", "ProductMarginals", "Progress", "PropagatedExample", "ReliabilityBin",
-    "RocCurve", "RoommateModel", "RosterSample", "RuleConflict", "SimulatedCohort",
-    "SimulatedUniversity", "TJoin", "TrainedCompetitor", "TrajectoryPoint", "Vertex",
+    "PracticePairs", "PracticeWeights", "ProductMarginals", "Progress", "PropagatedExample",
+    "ReliabilityBin", "RocCurve", "RoommateModel", "RosterSample", "RuleConflict",
+    "SimulatedCohort", "SimulatedUniversity", "TJoin", "TrainedCompetitor", "TrajectoryPoint",
+    "Vertex",
 }  # fmt: skip
 
 # Estimators keep their options unread until they are fitted: tests/estimators checks theirs.
@@ -43,6 +44,7 @@ ESTIMATORS = {"ClassSegmenter", "Roommates", "Segmenter", "StructuredModel"}
 
 # Options that may be negative, and names that no registry lists.
 SIGNED = {
+    ("separate_objects", "splits"),
     ("simulate_university", "strength"), ("read_graph", "default"), ("decode", "loss_weight"),
     ("Request", "weight"), ("Preference", "weight"),
 }  # fmt: skip

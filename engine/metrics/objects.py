@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import BoolArray, FloatArray
-from engine.core.options import check_number, check_whole
+from engine.core.options import check_flag, check_number, check_whole
 
 COLUMNS = ("number", "area", "perimeter", "row", "column", "mean", "sureness")
 SHAPE = ("diameter", "eccentricity", "solidity", "feret")
@@ -123,6 +123,9 @@ def measure_objects(
     """
     check_number("pixel_size", pixel_size, above=0.0, or_array=True)
     check_whole("min_pixels", min_pixels, at_least=0)
+    check_whole("max_pixels", max_pixels, at_least=0, optional=True)
+    check_flag("drop_border", drop_border)
+    check_flag("with_shape", with_shape)
     from skimage.measure import label, regionprops  # slow to import
 
     is_mask = mask.dtype == np.bool_
