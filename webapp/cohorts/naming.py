@@ -236,7 +236,7 @@ class Search:
 
     @cached_property
     def words(self) -> list[str]:
-        """The folded words, each of which begins a word of a name."""
+        """The folded words; each begins a word of a name."""
         return fold_name(self.text).split()
 
     @cached_property

@@ -28,7 +28,7 @@ from webapp.housing.uncertainty import uncertainty_shares
 from webapp.matching.models import LearnedModel
 
 STANDARD_ERROR = 0.02  # of a probability, from the simulation
-RARE = 2 * STANDARD_ERROR  # probabilities below it cannot be told from each other
+RARE = 2 * STANDARD_ERROR  # the simulation does not separate probabilities below it
 DOUBT_SECONDS = 25.0
 DRIFT_SECONDS = 60.0
 MOST_GROUPS = 12  # of a column; with more, its values identify people rather than groups

@@ -60,7 +60,7 @@ class Method(StrEnum):
 
 
 class Aim(Enum):
-    """What the caller needs.
+    """Needs of the caller.
 
     ``FREE_ENERGY``: both bounds of its optimum, and a state from which to continue at nearby
     scores. ``PROBABILITIES``: the true marginals where they can be summed, else the optimum.

@@ -17,7 +17,7 @@ from webapp.housing.selectors.wishes import CohortWishes
 from webapp.matching.models import LearnedModel
 
 MOST_STUDENTS = 2_500  # of an estimate; a larger cohort is estimated from a random part
-BEFORE = "What each strength brings is estimated in a moment."
+BEFORE = "The effect of each strength is estimated in a moment."
 NO_REQUESTS = "Nobody made a one-sided request."
 NO_ESTIMATE = (
     "There is no estimate, since the rules pair nobody up or the answers cannot be scored."
