@@ -42,8 +42,8 @@ class StudentAudit:
 def audit_of(students: Sequence[Student]) -> StudentAudit:
     """Return the audit lines about one person, given as the student of each year.
 
-    Lines name students by the id on screen. An id of another cohort, in organisations of before
-    ids were unique, is told apart by the object of the line.
+    Lines name students by the id on screen. In organisations from before ids were unique, the
+    object of a line distinguishes an id of one cohort from the same id of another.
     """
     organisation = students[0].cohort.organisation_id
     about = AuditLine.objects.filter(organisation=organisation, is_of_installation=False)
