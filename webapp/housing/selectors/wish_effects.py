@@ -89,8 +89,8 @@ def estimated_strengths(
     survey = scores.survey.take(part)
     table = scores.model.scores(survey)
     for column in rules.same:
-        values = np.array(survey.attributes[column])
-        table[values[:, np.newaxis] != values] = -np.inf
+        answers = np.array(survey.attributes[column])
+        table[answers[:, np.newaxis] != answers] = -np.inf
     if rules.mutual == MUST:
         _bind(table, [tuple(place.get(scores.position[n], -1) for n in p) for p in requests.mutual])
     wishes = [[place[scores.position[n]] for n in pair] for pair in requests.one_sided]
