@@ -33,6 +33,7 @@ ROUNDING = 1e-12  # differences below this share of the objective are rounding e
 FURTHEST = 2.0  # largest promised rise of a step, in sizes of the likelihood
 LONG = 0.5  # times that size: a step that promises more is first checked at the best vertices
 KINKED = 1.0  # relative gap below which a rejected step counts as a sign of kinks
+CLOSED = 1e-7  # relative gap below which only rounding prevents a rise
 MANY_FEATURES = 400  # number from which the curvature takes longer than inner solves
 FUTILE = 15  # evaluations in a row that closed the gap by less than a twentieth
 SHORTEN = (0.1, 0.5)  # a rejected step shrinks to where the slope vanishes, within these shares
@@ -168,6 +169,10 @@ class ThetaAscent:
                 status = run.verdict(ascent.iteration)
                 return self._finish(run, ascent, status or Status.CANCELLED)
             if following is None:
+                if self._kinks_pay and CLOSED < run.relative_gap <= KINKED:
+                    self._close_in(dual, run, ascent)
+                    if self._kinks_pay or run.verdict(ascent.iteration) is not None:
+                        continue
                 return self._finish(run, ascent, Status.STALLED)
             change = _norm(following.gradient) / max(_norm(now.gradient), TOLERANCES.tiny)
             ascent.history.append((following.theta - now.theta, now.gradient - following.gradient))
@@ -187,7 +192,9 @@ class ThetaAscent:
 
         If nearly every pair is certain and lambda is small, l_rho is a parabola cut off by kinks: a
         Newton step overshoots, and the shortened step gains a tenth. The visited points contain the
-        kinks. Curvature, which takes longest with thousands of features, is not needed.
+        kinks. Curvature, which takes longest with thousands of features, is not needed. With few
+        features Newton steps turn at kinks by themselves, until none rises: an even cycle at
+        rho = 1 has such a kink, where its Bethe optimum jumps from one matching to the other.
         """
         self._is_kinked, futile = False, 0
         first = gap = run.upper - run.lower

@@ -2,15 +2,9 @@
 
     max <W, tau> + H_rho(tau)   with   d_i + f_i = 1   and   tau(E(U)) <= (|U| - 1) / 2, U odd
 
-The optimum under the degree constraints comes first (``graph_newton``). Odd sets that it violates
-are added round by round, and points stay in the interior of all added sets:
-
-    max <W, tau> + H_mu(tau) + mu sum_U log r_U    r_U = (|U| - 1) / 2 - tau(E(U)),   mu -> 0
-
-with H_mu >= H of counting numbers smaller by mu, whose optimum stays away from the vertices. A step
-is one linear system in a multiplier y_U per set and those of the nodes, and must raise the value.
-Some sets are tight: exactly one pair leaves them in every matching. One matching each identifies
-them, and they hold with equality. For every s of the polytope and any y >= 0
+The optimum under the degree constraints comes first, by Newton's method (``graph_problem``). If it
+violates odd sets, or stalls at the boundary, the barrier method solves the problem from the inside
+of its odd sets (``barrier``). For every s of the polytope and any y >= 0
 
     value(s) <= value(tau) + max_s <s - tau, R> + sum_U y_U r_U,
 
@@ -18,8 +12,7 @@ R the gradient less all multipliers, so that the bound holds wherever the search
 
 References
 ----------
-Edmonds 1965 (the polytope); Padberg and Rao 1982 (odd cuts, also with singles); Nocedal and Wright
-2006, chapter 19 (interior-point methods).
+Edmonds 1965 (the polytope); Padberg and Rao 1982 (odd cuts, also with singles).
 """
 
 from dataclasses import dataclass
@@ -27,29 +20,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray, read_only
-from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.tolerances import TOLERANCES
+from engine.inference.matching.barrier import (
+    BarrierSolution,
+    BarrierState,
+    largest_step,
+    solve_by_barrier,
+)
 from engine.inference.matching.graph_problem import GraphProblem, free_parts, solve_scaled
 from engine.inference.matching.graph_sets import IDLE, HeldSets, bordered_matrix
-from engine.inference.matching.newton_path import maximise
+from engine.inference.matching.newton_path import ascend
 from engine.inference.matching.odd_cuts import find_odd_cuts
-from engine.inference.matching.odd_sets import MOST_FOUND, TOLERANCE, examine_odd_sets
+from engine.inference.matching.odd_sets import MOST_FOUND, TOLERANCE, OddSetProof, examine_odd_sets
 from engine.kernels.threads import one_blas_thread
 from engine.oracles.sparse_matching import MatchingKind, max_weight_matching
 
-MAX_ROUNDS = 60  # maximum number of rounds of finding and adding odd sets
 STEPS_INSIDE = 40  # maximum number of steps without odd sets: ten are usual away from boundaries
-STEPS_A_ROUND = 200  # maximum number of steps a round: 15 to 60 are usual
-FIRST_MU = 0.1  # share of the largest score in size, at least this many nats
-JOINING_MU = 1e-3  # largest mu, nats, at which sets are added to a nearly solved problem
-VERTEX_MU = 1e-6  # nats: below, a best matching may prove more than multipliers
-SHRINK = 0.1  # factor of mu once its problem is solved
-LOOSE = 1e-4  # nats a node: gap at which odd sets are first examined
-AWAY = 0.1  # share of the room at the centre that an added set gets
 TIGHT = 1e-9  # room at the centre below which a set may be tight
-LARGEST_EASE = 0.5  # largest reduction of the counting numbers
-SPREAD = 1e6  # largest factor between a multiplier and mu / room
+SUM_ERROR = 1e-10  # largest error of a node's sum at a point whose value counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +112,15 @@ def solve_over_graph_polytope(
     with one_blas_thread():
         for own in parts:
             problem = GraphProblem.build(scores[own], edges[own], rho, is_perfect)
-            search = _Search(problem, interior[own], tolerance / len(parts), should_stop)
-            x = search.centre if start is None else problem.complete(start[own])
-            found = search.solve(x, search.renumber(held), has_odd_sets)
+            polytope = EdgePolytope(
+                problem, interior[own], tolerance / len(parts), has_odd_sets, should_stop
+            )
+            near = None if start is None else start[own]
+            found = _solve_part(polytope, near, _renumber(problem, held))
             marginals[own] = found.x[: len(own)]
             value, bound = value + found.value, bound + found.upper_bound
             steps, is_feasible = steps + found.steps, is_feasible and found.is_feasible
-            kept.append(search.held())
+            kept.append(_held(problem, found.state))
     sets = HeldSets(
         tuple(nodes for part in kept for nodes in part.nodes),
         np.concatenate([np.empty(0), *(part.multipliers for part in kept)]),
@@ -169,226 +160,191 @@ def find_violated_sets(
     return tuple(chosen), not chosen  # a set of one node only means that its sum falls short
 
 
+class EdgePolytope:
+    """Matchings of one part of a graph; see ``engine.inference.matching.barrier.Polytope``.
+
+    Points are the edges' marginals followed by those of singles.
+    """
+
+    def __init__(
+        self,
+        problem: GraphProblem,
+        interior: FloatArray,
+        accuracy: float,
+        has_odd_sets: bool,
+        should_stop: StopCallback,
+    ) -> None:
+        self.problem, self.accuracy = problem, accuracy
+        self.has_odd_sets, self.should_stop = has_odd_sets, should_stop
+        self.centre = problem.complete(interior)
+        self.allowed: BoolArray = np.ones(len(self.centre), dtype=np.bool_)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes n."""
+        return len(self.problem.nodes)
+
+    def tolerance(self, value: float) -> float:
+        """Return the target gap in nats."""
+        return self.accuracy
+
+    def start(self) -> tuple[FloatArray, float]:
+        """Return the interior point and a first mu."""
+        size = max(float(np.abs(self.problem.scores).max(initial=0.0)), 1.0)
+        return self.centre, size * self.n_nodes / (2.0 * len(self.problem.edges))
+
+    def gradient(self, x: FloatArray) -> FloatArray:
+        """Return W + grad H."""
+        return self.problem.gradient(x)
+
+    def curvature(self, x: FloatArray) -> FloatArray:
+        """Return minus the diagonal of the Hessian of H."""
+        return self.problem.curvature(x)
+
+    def system(self, rate: FloatArray, member: FloatArray) -> FloatArray:
+        """Return B diag(rate) B^T, (n + m, n + m)."""
+        return bordered_matrix(self.problem, rate, self._pairs(member), np.zeros(len(member)))
+
+    def solve(self, matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+        """Solve a system by least squares: it is singular if the part has two sides."""
+        if not np.isfinite(matrix).all() or not np.isfinite(right).all():
+            return None
+        return solve_scaled(matrix, right[:, None])[:, 0]
+
+    def missing(self, x: FloatArray) -> FloatArray:
+        """Return 1 less the sums at nodes, (n,)."""
+        return -self.problem.excess(x)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return the sums at nodes, (n,)."""
+        return self.problem.sums(values)
+
+    def inside(self, member: FloatArray, values: FloatArray) -> FloatArray:
+        """Return the sums over the edges inside sets, (m,)."""
+        return np.asarray(self._pairs(member) @ values[: len(self.problem.edges)])
+
+    def spread(self, nu: FloatArray, member: FloatArray, multipliers: FloatArray) -> FloatArray:
+        """Return the multipliers that apply to every edge and single."""
+        total = self.problem.spread(nu)
+        total[: len(self.problem.edges)] += multipliers @ self._pairs(member)
+        return total
+
+    def room_above(self, x: FloatArray, move: FloatArray) -> float:
+        """Return the largest step that keeps edges below 1."""
+        return largest_step(self.problem.rest(x), -move[: len(self.problem.edges)])
+
+    def settle(self, x: FloatArray) -> FloatArray:
+        """Return x with positive entries, likely edges the remainders of their sums."""
+        return self.problem.settle(x)
+
+    def find_tight(self, member: FloatArray) -> BoolArray:
+        """Return which sets one edge leaves in every matching, by one matching each."""
+        room = (member.sum(axis=1) - 1.0) / 2.0 - self.inside(member, self.centre)
+        return np.array(
+            [
+                left <= TIGHT and self._leaves_no_choice(row > 0.0)
+                for left, row in zip(room, member, strict=True)
+            ],
+            dtype=np.bool_,
+        )
+
+    def _leaves_no_choice(self, member: BoolArray) -> bool:
+        problem = self.problem
+        leaves = member[problem.edges].sum(axis=1) == 1
+        best = max_weight_matching(
+            len(problem.nodes), problem.edges, leaves.astype(np.float64), "perfect"
+        )
+        return int(leaves[best.edge_indices].sum()) <= 1
+
+    def _pairs(self, member: FloatArray) -> FloatArray:
+        """Return 1 for the edges inside every set, (m, e)."""
+        first, second = self.problem.edges.T
+        return np.asarray(member[:, first] * member[:, second])
+
+    def judge(self, state: BarrierState, *, is_last: bool) -> BarrierSolution:
+        """Return the solution that a state proves; near a vertex the best matching may bound it."""
+        problem, x = self.problem, state.x
+        value = problem.value(x)
+        if not np.abs(problem.excess(x)).max(initial=0.0) <= SUM_ERROR:
+            value = -np.inf
+        kept = np.where(state.is_tight, state.multipliers, np.maximum(state.multipliers, 0.0))
+        limits = (state.member.sum(axis=1) - 1.0) / 2.0
+        prices = kept @ self._pairs(state.member)
+        bound = problem.bound(x, state.nu, prices) + float(kept @ limits)
+        if is_last and bound - value > self.accuracy:
+            bound = min(bound, self._vertex_bound(x))
+        violated: tuple[IntArray, ...] = ()
+        is_feasible = not self.has_odd_sets
+        if self.has_odd_sets:
+            violated, is_feasible = find_violated_sets(problem, x, self.should_stop)
+        proof = OddSetProof(np.full(1, 1.0 if is_feasible else 0.0), violated)
+        return BarrierSolution(x, value, max(bound, value), proof, state)
+
+    def _vertex_bound(self, x: FloatArray) -> float:
+        """Return the best matching's bound; near a vertex multipliers lose their digits."""
+        problem = self.problem
+        constant, rewards = problem.tangent(x)
+        weights, alone = np.split(rewards, [len(problem.edges)])
+        if len(alone):
+            weights = weights - alone[problem.edges].sum(axis=1)
+        kind: MatchingKind = "any" if len(alone) else "perfect"
+        best = max_weight_matching(self.n_nodes, problem.edges, weights, kind)
+        return constant + best.upper_bound + float(alone.sum())
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Result of the search on one part."""
+    """Result on one part; ``state`` of the barrier method if it was needed."""
 
     x: FloatArray
     value: float
     upper_bound: float
     is_feasible: bool
     steps: int
+    state: BarrierState | None = None
 
 
-class _Search:
-    """Search on one part: its active odd sets, and interior-point steps towards the optimum."""
-
-    def __init__(
-        self,
-        problem: GraphProblem,
-        interior: FloatArray,
-        tolerance: float,
-        should_stop: StopCallback,
-    ) -> None:
-        self.problem, self.tolerance, self.should_stop = problem, tolerance, should_stop
-        self.centre = problem.complete(interior)
-        self.sets: list[IntArray] = []
-        self.inside = np.empty((0, len(problem.edges)))
-        self.limits, self.multipliers, self.rooms = np.empty(0), np.empty(0), np.empty(0)
-        self.is_tight = np.empty(0, dtype=np.bool_)
-        self.steps, self.bound = 0, np.inf
-
-    def renumber(self, held: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
-        """Return the graph's sets that lie in this part, in the part's own node numbers."""
-        nodes = self.problem.nodes
-        own = [one for one in held if np.isin(one, nodes).all()]
-        return tuple(np.searchsorted(nodes, one) for one in own)
-
-    def held(self) -> HeldSets:
-        """Return the active sets at the solution, in the graph's node numbers."""
-        kept = np.flatnonzero(self.is_tight | (self.multipliers > IDLE))
-        nodes = tuple(self.problem.nodes[self.sets[k]] for k in kept)
-        return HeldSets(nodes, self.multipliers[kept], self.rooms[kept])
-
-    def solve(self, x: FloatArray, held: tuple[IntArray, ...], has_odd_sets: bool) -> _Found:
-        """Solve under the degree constraints, then within odd sets that bind."""
-        violated, is_feasible, mu = held, False, self.first_mu()
-        if not held:
-            x, value = self.solve_by_degrees(x)
-            if has_odd_sets:
-                violated, is_feasible = find_violated_sets(self.problem, x, self.should_stop)
-            is_feasible = is_feasible or not has_odd_sets
-            if not violated:
-                return _Found(x, value, self.bound, is_feasible, self.steps)
-        wanted = max(self.tolerance, LOOSE * len(self.problem.nodes))
-        for _ in range(MAX_ROUNDS):
-            x = self.join(x, violated)
-            self.multipliers = np.where(self.is_tight, self.multipliers, mu / self.loose_rooms(x))
-            x, mu = self.descend(x, mu, wanted)
-            if has_odd_sets:
-                violated, is_feasible = find_violated_sets(self.problem, x, self.should_stop)
-            if violated:
-                mu = max(mu, JOINING_MU)
-            elif wanted <= self.tolerance:
-                break
-            else:
-                wanted = self.tolerance
-        self.rooms = np.where(self.is_tight, 0.0, self.loose_rooms(x))
-        value = self.problem.value(x)
-        return _Found(x, value, max(self.bound, value), is_feasible, self.steps)
-
-    def first_mu(self) -> float:
-        """Return a mu whose optimum is near the centre."""
-        return FIRST_MU * max(float(np.abs(self.problem.scores).max(initial=0.0)), 1.0)
-
-    def solve_by_degrees(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """Return the optimum under the degree constraints, and its value."""
-        x = (1.0 - TOLERANCES.pull) * x + TOLERANCES.pull * self.centre
-        found = maximise(
-            self.problem, x, self.centre, self.tolerance, STEPS_INSIDE, should_stop=self.should_stop
-        )
-        self.steps, self.bound = found.steps, found.upper_bound
-        return found.point, found.value
-
-    def loose_rooms(self, x: FloatArray) -> FloatArray:
-        """Return the room of every set, 1 for sets that hold with equality."""
-        room = self.limits - self.inside @ x[: self.inside.shape[1]]
-        return np.where(self.is_tight, 1.0, room)
-
-    def join(self, x: FloatArray, violated: tuple[IntArray, ...]) -> FloatArray:
-        """Add sets; return a point with room in all of them."""
-        for nodes in violated:
-            member = np.zeros(len(self.problem.nodes), dtype=np.bool_)
-            member[nodes] = True
-            inside = np.array(member[self.problem.edges].all(axis=1), dtype=np.float64)
-            limit = (len(nodes) - 1) / 2.0
-            room = limit - float(inside @ self.centre[: len(inside)])
-            is_tight = room <= TIGHT and self.leaves_no_choice(member)
-            self.sets.append(np.asarray(nodes))
-            self.inside = np.concatenate([self.inside, inside[None]])
-            self.limits = np.append(self.limits, limit)
-            self.is_tight = np.append(self.is_tight, is_tight)
-            self.multipliers = np.append(self.multipliers, 0.0)
-            if is_tight:
-                x = self.centre
-        here, most = self.loose_rooms(x), self.loose_rooms(self.centre)
-        wanted = AWAY * most
-        short = here < wanted
-        share = ((wanted - here)[short] / (most - here)[short]).max(initial=TOLERANCES.pull)
-        return np.asarray((1.0 - share) * x + share * self.centre)
-
-    def leaves_no_choice(self, member: BoolArray) -> bool:
-        """Return True if one pair leaves a set in every matching; else move the centre inside."""
-        problem = self.problem
-        leaves = member[problem.edges].sum(axis=1) == 1
-        best = max_weight_matching(
-            len(problem.nodes), problem.edges, leaves.astype(np.float64), "perfect"
-        ).edge_indices
-        if leaves[best].sum() <= 1:
-            return True
-        vertex = np.zeros(len(self.centre))
-        vertex[best] = 1.0
-        self.centre = 0.5 * self.centre + 0.5 * vertex
-        return False
-
-    def descend(self, x: FloatArray, mu: float, wanted: float) -> tuple[FloatArray, float]:
-        """Lower mu until the gap is ``wanted``; return the point and mu."""
-        last = self.steps + STEPS_A_ROUND
-        while self.steps < last:
-            if self.should_stop():
-                raise StoppedError("Cancelled.")
-            self.steps += 1
-            eased = self.problem.eased(min(mu, LARGEST_EASE))
-            following, is_solved = self.step(eased, x, mu)
-            if following is None:
-                self.multipliers = np.where(
-                    self.is_tight, self.multipliers, mu / self.loose_rooms(x)
+def _solve_part(
+    polytope: EdgePolytope, start: FloatArray | None, held: tuple[IntArray, ...]
+) -> _Found:
+    """Solve under the degree constraints by Newton's method; within odd sets by the barrier."""
+    problem, centre = polytope.problem, polytope.centre
+    violated, bound, steps = held, np.inf, 0
+    if not held:
+        x = centre if start is None else problem.complete(start)
+        x = (1.0 - TOLERANCES.pull) * x + TOLERANCES.pull * centre
+        newton = ascend(problem, x, polytope.accuracy, STEPS_INSIDE, polytope.should_stop)
+        bound, steps = newton.upper_bound, newton.steps
+        if newton.status.is_converged:
+            is_feasible = not polytope.has_odd_sets
+            if polytope.has_odd_sets:
+                violated, is_feasible = find_violated_sets(
+                    problem, newton.point, polytope.should_stop
                 )
-                following, is_solved = self.step(eased, x, mu)
-            if following is not None:
-                x = following
-            if following is None or is_solved:
-                value = self.problem.value(x)
-                if mu <= VERTEX_MU and self.bound - value > wanted:
-                    self.note_vertex(x, eased)
-                if self.bound - value <= wanted or mu <= TOLERANCES.last_barrier:
-                    break
-                mu = max(SHRINK * mu, TOLERANCES.last_barrier)
-        return x, mu
+            if not violated:
+                return _Found(newton.point, newton.value, bound, is_feasible, steps)
+    found = solve_by_barrier(polytope, violated, polytope.should_stop)
+    return _Found(
+        found.x,
+        found.value,
+        max(min(bound, found.upper_bound), found.value),
+        found.proof.holds,
+        steps + found.steps,
+        found.state,
+    )
 
-    def step(self, eased: GraphProblem, x: FloatArray, mu: float) -> tuple[FloatArray | None, bool]:
-        """Return the next point, None if rounding allows no rise, and True if this mu is solved."""
-        count, n_edges = len(self.problem.nodes), len(self.problem.edges)
-        gradient, inverse = eased.gradient(x), eased.inverse_curvature(x)
-        room = self.loose_rooms(x)
-        weighted = self.inside * inverse[:n_edges]
-        safe = np.where(self.is_tight, 1.0, self.multipliers)
-        stiffness = np.where(self.is_tight, 0.0, room / safe)
-        matrix = bordered_matrix(eased, inverse, self.inside, stiffness)
-        missing = self.limits - self.inside @ x[:n_edges]
-        right = np.concatenate(
-            [
-                eased.sums(inverse * gradient) + eased.excess(x),
-                weighted @ gradient[:n_edges] + np.where(self.is_tight, -missing, mu / safe),
-            ]
-        )
-        dual = solve_scaled(matrix, right[:, None])[:, 0]
-        nodes, sets = dual[:count], dual[count:]
-        reduced = gradient - eased.spread(nodes)
-        barrier = reduced.copy()
-        reduced[:n_edges] -= sets @ self.inside
-        direction = inverse * reduced
-        barrier[:n_edges] -= np.where(self.is_tight, sets, mu / room) @ self.inside
-        slope = float(barrier @ direction)
-        if not np.isfinite(slope):
-            return None, True
-        following = self.rise(eased, x, direction, slope, mu) if slope > 0.0 else None
-        if following is None:
-            return None, True
-        self.note_bound(eased, x, nodes, sets)
-        low, high = mu / SPREAD / room, mu * SPREAD / room
-        self.multipliers = np.where(self.is_tight, sets, np.clip(sets, low, high))
-        return following, slope <= mu
 
-    def rise(
-        self, eased: GraphProblem, x: FloatArray, direction: FloatArray, slope: float, mu: float
-    ) -> FloatArray | None:
-        """Return a point along the direction with a higher barrier value, None without one."""
-        fall = self.inside @ direction[: self.inside.shape[1]]
-        is_loose = ~self.is_tight & (fall > 0.0)
-        of_rooms = float((self.loose_rooms(x)[is_loose] / fall[is_loose]).min(initial=np.inf))
-        step = min(1.0, TOLERANCES.to_the_boundary * min(eased.room(x, direction), of_rooms))
-        before = eased.value(x) + mu * float(np.log(self.loose_rooms(x)).sum())
-        noise = TOLERANCES.noise * max(abs(before), 1.0)
-        for _ in range(TOLERANCES.max_halvings):
-            following = eased.move(x, step * direction)
-            room = self.loose_rooms(following)
-            if room.min(initial=1.0) > 0.0:
-                value = eased.value(following) + mu * float(np.log(room).sum())
-                if value >= before + TOLERANCES.armijo * step * slope - noise:
-                    return following
-            step *= 0.5
-        return None
+def _held(problem: GraphProblem, state: BarrierState | None) -> HeldSets:
+    """Return the active sets at a solution, in the graph's node numbers."""
+    if state is None:
+        return HeldSets()
+    kept = np.flatnonzero(state.is_tight | (state.multipliers > IDLE))
+    nodes = tuple(problem.nodes[state.sets[k]] for k in kept)
+    rooms = np.where(state.is_tight, 0.0, state.room)[kept]
+    return HeldSets(nodes, state.multipliers[kept], rooms)
 
-    def note_vertex(self, x: FloatArray, eased: GraphProblem) -> None:
-        """Record the best matching's bound; near a vertex multipliers lose their digits."""
-        constant, rewards = eased.tangent(x)
-        n_edges = len(self.problem.edges)
-        weights, alone = np.split(rewards, [n_edges])
-        if len(alone):
-            weights = weights - alone[self.problem.edges].sum(axis=1)
-        kind: MatchingKind = "any" if len(alone) else "perfect"
-        best = max_weight_matching(len(self.problem.nodes), self.problem.edges, weights, kind)
-        self.bound = min(self.bound, constant + best.upper_bound + float(alone.sum()))
 
-    def note_bound(
-        self,
-        eased: GraphProblem,
-        x: FloatArray,
-        nodes: FloatArray,
-        sets: FloatArray,
-    ) -> None:
-        """Record the bound of a point and any multipliers if it is the best."""
-        kept = np.where(self.is_tight, sets, np.maximum(sets, 0.0))
-        bound = eased.bound(x, nodes, kept @ self.inside) + float(kept @ self.limits)
-        self.bound = min(self.bound, bound)
+def _renumber(problem: GraphProblem, held: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+    """Return the graph's sets that lie in a part, in the part's own node numbers."""
+    own = [one for one in held if np.isin(one, problem.nodes).all()]
+    return tuple(np.searchsorted(problem.nodes, one) for one in own)

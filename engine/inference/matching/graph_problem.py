@@ -70,7 +70,7 @@ class GraphProblem:
     def value(self, x: FloatArray) -> float:
         """Return <W, tau> + H, nats."""
         tau, singles = np.split(x, [len(self.edges)])
-        rest = self._rest(x)
+        rest = self.rest(x)
         entropy = self.counts * rest * np.log(rest) - tau * np.log(tau)
         return float((self.scores * tau + entropy).sum() - self.rho @ (singles * np.log(singles)))
 
@@ -154,7 +154,7 @@ class GraphProblem:
 
         Otherwise the many falling small entries would shorten the step of a larger one.
         """
-        rest = np.concatenate([self._rest(x), np.full(len(self.rho), np.inf)])
+        rest = np.concatenate([self.rest(x), np.full(len(self.rho), np.inf)])
         room = np.where(direction < 0.0, x, rest) / np.maximum(
             np.abs(direction), TOLERANCES.smallest_entry
         )
@@ -170,6 +170,10 @@ class GraphProblem:
         x = np.where(
             x <= SMALL, np.clip(x * factor, TOLERANCES.smallest_entry, 2.0 * SMALL), x + step
         )
+        return self.settle(x)
+
+    def settle(self, x: FloatArray) -> FloatArray:
+        """Return x with positive entries, every likely edge the remainder of its first node."""
         x = np.maximum(x, TOLERANCES.smallest_entry)
         likely, others = self._others(x)
         x[: len(self.edges)][likely] = 1.0 - others[self.edges[likely, 0]]
@@ -184,10 +188,15 @@ class GraphProblem:
         """Counting numbers of the edges: the mean of their nodes'."""
         return np.asarray(self.node_counts[self.edges].mean(axis=1))
 
+    def curvature(self, x: FloatArray) -> FloatArray:
+        """Return minus the diagonal Hessian, of any sign."""
+        tau, singles = np.split(x, [len(self.edges)])
+        return np.concatenate([1.0 / tau - self.counts / self.rest(x), self.rho / singles])
+
     def inverse_curvature(self, x: FloatArray) -> FloatArray:
         """Return minus the inverse of the diagonal Hessian, kept finite."""
         tau, singles = np.split(x, [len(self.edges)])
-        on_edges = inverse_curvature(tau, self._rest(x), self.counts)
+        on_edges = inverse_curvature(tau, self.rest(x), self.counts)
         return np.concatenate([on_edges, singles / self.rho])
 
     def solve(self, inverse: FloatArray, right: FloatArray) -> FloatArray:
@@ -206,10 +215,10 @@ class GraphProblem:
 
     def gradient(self, x: FloatArray) -> FloatArray:
         tau, singles = np.split(x, [len(self.edges)])
-        on_edges = self.scores - self.counts * (1.0 + np.log(self._rest(x))) - 1.0 - np.log(tau)
+        on_edges = self.scores - self.counts * (1.0 + np.log(self.rest(x))) - 1.0 - np.log(tau)
         return np.concatenate([on_edges, -self.rho * (1.0 + np.log(singles))])
 
-    def _rest(self, x: FloatArray) -> FloatArray:
+    def rest(self, x: FloatArray) -> FloatArray:
         """Return 1 - tau, computed as the sum of the first node's others where tau is near 1."""
         likely, others = self._others(x)
         rest = np.maximum(others[self.edges[:, 0]], TOLERANCES.smallest_entry)
@@ -218,7 +227,7 @@ class GraphProblem:
     def excess(self, x: FloatArray) -> FloatArray:
         """Return the sums at nodes minus 1.
 
-        The first node of a likely edge is exact by definition of ``_rest``, and the second compares
+        The first node of a likely edge is exact by definition of ``rest``, and the second compares
         the small entries alone, because 1 + 1e-20 would lose them.
         """
         likely, others = self._others(x)

@@ -1,40 +1,30 @@
-"""Interior-point method for pseudomarginals over the matching polytope: slower, but never stalls.
+"""Matching polytope of a dense group for the barrier method: slower than others, but never stalls.
 
 It takes over where the continuation of ``newton`` stalls: if almost only each other's pairs leave
 two odd sets, or a marginal is below the smallest number, the tight conditions do not determine the
-multipliers. Here no set is an equality constraint and no marginal reaches 0:
-
-    max <W, tau> + H_rho(tau) + mu sum_ij log tau_ij + mu sum_U log r_U     sum_j tau_ij = 1
-    r_U = (|U| - 1) / 2 - tau(E(U)),   mu -> 0
-
-A primal-dual step is one linear system with one unknown for each node and set. Violated odd sets
-are added during the search. Points lie inside the polytope, and the cost of mu is known.
-
-References
-----------
-Nocedal and Wright 2006, chapter 19 (interior-point methods).
+multipliers. ``barrier`` has the steps, in arrays (n, n); every odd cut is examined here.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.tolerances import TOLERANCES
+from engine.inference.matching.barrier import (
+    BarrierSolution,
+    BarrierState,
+    largest_step,
+    solve_by_barrier,
+)
 from engine.inference.matching.messages import scale_to_rows
 from engine.inference.matching.newton_point import NewtonPoint
 from engine.inference.matching.odd_sets import EXACT_SOON, OddSetProof, examine_odd_sets
 from engine.inference.matching.polytope_bound import bound_value
 from engine.kernels.matching_newton import SURE
 
-MAX_STEPS = 400  # linear systems: 30 to 120 where continuation stalled
-SHRINK = 0.2  # factor of mu after a nearly full step
-PATIENCE = 15  # steps without gain at the last mu
-LOOK_EVERY = 5.0  # factor of mu after which odd sets are examined again
-ROOM = 0.05  # room given to an added set that has none
 RARE = 1e-3  # entries below are raised before a point is evaluated
 MOST_RAISED = 2.3  # nats by which an entry is raised at most: tenfold
 NEARLY = 10.0  # times the target gap: below, all odd cuts are examined
@@ -67,18 +57,6 @@ class InteriorSolution:
         return (self.upper_bound - self.value) / max(1.0, abs(self.value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """``tau`` (n, n) and its duals ``z`` = mu / tau, ``room`` of the sets and ``multipliers``."""
-
-    tau: FloatArray
-    z: FloatArray
-    nu: FloatArray
-    member: FloatArray
-    room: FloatArray
-    multipliers: FloatArray
-
-
 def solve_from_inside(
     scores: FloatArray,
     rho: FloatArray,
@@ -108,215 +86,152 @@ def solve_from_inside(
     -----
     O(n^3) a step, ten arrays (n, n).
     """
-    problem = _Interior(scores, rho)
-    point, mu = problem.start()
-    point = problem.join(point, _rows(known, len(rho)), mu)
-    trail = [(point, mu)]
-    best: InteriorSolution | None = None
-    looked_at, improved_at = mu, 0
-    for step in range(1, MAX_STEPS + 1):
-        if should_stop():
-            raise StoppedError("Cancelled.")
-        following = problem.step(point, mu)
-        if following is None:
-            break
-        point, length = following
-        if length > 0.5 and (mu * LOOK_EVERY <= looked_at or mu <= TOLERANCES.last_barrier):
-            looked_at = mu
-            wanted = accuracy if mu > TOLERANCES.last_barrier else np.inf
-            found = problem.judge(point, step, exact_up_to, should_stop, wanted)
-            before = np.inf if best is None else best.gap
-            best = found if best is None else _better(best, found)
-            if best.proof.holds and best.gap <= accuracy:
-                break
-            if best.gap < 0.9 * before:
-                improved_at = step
-            new = _others(_rows(found.proof.violated, len(rho)), point.member)
-            if len(new):
-                point, mu = problem.go_back(trail, np.concatenate([point.member, new]))
-                looked_at, improved_at = mu, step
-                continue
-            trail.append((point, mu))
-        if mu <= TOLERANCES.last_barrier and step - improved_at > PATIENCE:
-            break
-        if length > 0.8:
-            mu = max(SHRINK * mu, TOLERANCES.last_barrier)
-    return problem.judge(point, step, exact_up_to, should_stop) if best is None else best
+    polytope = DensePolytope(scores, rho, accuracy, exact_up_to, should_stop)
+    found = solve_by_barrier(polytope, known, should_stop)
+    point = polytope.dual(found.state)
+    return InteriorSolution(
+        found.x, found.value, found.upper_bound, found.proof, point, found.steps
+    )
 
 
-def _better(one: InteriorSolution, other: InteriorSolution) -> InteriorSolution:
-    """Return the proved point, the better one if both are, with the closer of both bounds."""
-    bound = min(one.upper_bound, other.upper_bound)
-    kept = max(one, other, key=lambda found: (found.proof.holds, found.value))
-    return replace(kept, upper_bound=max(bound, kept.value), steps=other.steps)
+class DensePolytope:
+    """Perfect matchings of a dense graph; see ``engine.inference.matching.barrier.Polytope``."""
 
-
-class _Interior:
-    """Primal-dual steps towards the optimum of one problem."""
-
-    def __init__(self, scores: FloatArray, rho: FloatArray) -> None:
-        n = len(rho)
-        self.asked, self.rho = scores, rho
-        self.allowed: BoolArray = (scores > -np.inf) & ~np.eye(n, dtype=np.bool_)
-        self.scores = np.where(self.allowed, scores, 0.0)
-        self.counts = rho[:, None] + rho[None, :] - 1.0
-
-    def start(self) -> tuple[_Point, float]:
-        """Return a clearly interior point and a first mu."""
-        n = len(self.scores)
-        tau, _ = scale_to_rows(np.where(self.allowed, 1.0 / (n - 1), 0.0))
-        tau = np.where(self.allowed, np.maximum(tau, 1e-6), 0.0)
-        mu = max(float(np.abs(self.scores).max()), 1.0) / n
-        z = np.where(self.allowed, mu / np.maximum(tau, TOLERANCES.smallest_entry), 0.0)
-        none = np.empty(0)
-        return _Point(tau, z, np.zeros(n), np.empty((0, n)), none, none), mu
-
-    def go_back(
-        self, trail: list[tuple[_Point, float]], member: FloatArray
-    ) -> tuple[_Point, float]:
-        """Return the trail's last point, with its mu, that has room for all these sets.
-
-        The room is above mu, so that the added sets' multipliers are below one nat and the point
-        stays near the centre. From a point that violates them even slightly, many steps lead back.
-        """
-        while True:
-            point, mu = trail[-1]
-            new = _others(member, point.member)
-            if len(trail) == 1 or (self._room(point.tau, new) > mu).all():
-                trail[-1] = self.join(point, new, mu), mu
-                return trail[-1]
-            trail.pop()
-
-    def join(self, point: _Point, new: FloatArray, mu: float) -> _Point:
-        """Return the point with added sets (m, n)."""
-        room = self._room(point.tau, new)
-        room = np.where(room > mu, room, ROOM)
-        return replace(
-            point,
-            member=np.concatenate([point.member, new]),
-            room=np.concatenate([point.room, room]),
-            multipliers=np.concatenate([point.multipliers, mu / room]),
-        )
-
-    def _room(self, tau: FloatArray, member: FloatArray) -> FloatArray:
-        """Return the room that the pairs inside leave in every set, shape (m,)."""
-        return np.asarray((member.sum(axis=1) - 1.0) / 2.0 - _inside(member, tau))
-
-    def judge(
+    def __init__(
         self,
-        point: _Point,
-        steps: int,
+        scores: FloatArray,
+        rho: FloatArray,
+        accuracy: float,
         exact_up_to: int,
         should_stop: StopCallback,
-        wanted: float = np.inf,
-    ) -> InteriorSolution:
-        """Return the solution that a point proves.
+    ) -> None:
+        self.asked, self.rho, self.accuracy = scores, rho, accuracy
+        self.exact_up_to, self.should_stop = exact_up_to, should_stop
+        self.allowed: BoolArray = (scores > -np.inf) & ~np.eye(len(rho), dtype=np.bool_)
+        self.scores = np.where(self.allowed, scores, 0.0)
+        self.counts = rho[:, None] + rho[None, :] - 1.0
+        self._at: tuple[FloatArray, FloatArray] = (np.empty(0), np.empty(0))
 
-        All odd cuts of many nodes, which take longer than everything else, are examined only if the
-        gap is ``wanted`` or nearly so.
-        """
-        tau, residual = scale_to_rows(point.tau, should_stop)
-        dual = NewtonPoint(
-            self.asked,
-            point.nu + self.rho,
-            sets=tuple(np.flatnonzero(row) for row in point.member),
-            multipliers=point.multipliers,
-        )
-        value, bound = bound_value(self.asked, self.rho, tau, residual, dual)
-        raised, residual = scale_to_rows(self._raise_rare(point), should_stop)
-        _, other = bound_value(self.asked, self.rho, raised, residual, dual)
-        bound = min(bound, other)
-        is_near = bound - value <= NEARLY * wanted * max(1.0, abs(value))
-        looked_at = exact_up_to if is_near else min(exact_up_to, EXACT_SOON)
-        proof = examine_odd_sets(tau, exact_up_to=looked_at, should_stop=should_stop)
-        return InteriorSolution(tau, value, bound, proof, dual, steps)
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes n."""
+        return len(self.rho)
 
-    def step(self, point: _Point, mu: float) -> tuple[_Point, float] | None:
-        """Return the next point and the share of the step taken, None if no step is possible."""
-        tau, member, n = point.tau, point.member, len(point.tau)
-        safe = np.where(self.allowed, tau, 1.0)
-        rest = self._rest(tau)
-        curvature = 1.0 / safe - self.counts / rest + point.z / safe
-        curvature = np.where(curvature < 0, -1.0, 1.0) * np.maximum(
-            np.abs(curvature), TOLERANCES.smallest_curvature
-        )
-        rate = np.where(self.allowed, 1.0 / curvature, 0.0)
-        pull = self._gradient(safe, rest) + mu / safe
-        pulled = rate * pull
-        missing, crowding = self._missing(tau), self._crowding(point)
-        m = len(member)
+    def tolerance(self, value: float) -> float:
+        """Return the target gap in nats."""
+        return self.accuracy * max(1.0, abs(value))
+
+    def start(self) -> tuple[FloatArray, float]:
+        """Return scaled equal marginals and a first mu."""
+        tau, _ = scale_to_rows(np.where(self.allowed, 1.0 / (self.n_nodes - 1), 0.0))
+        tau = np.where(self.allowed, np.maximum(tau, 1e-6), 0.0)
+        return tau, max(float(np.abs(self.scores).max()), 1.0) / self.n_nodes
+
+    def gradient(self, x: FloatArray) -> FloatArray:
+        """Return W + grad H, of any value at excluded pairs."""
+        safe, rest = np.where(self.allowed, x, 1.0), self._rest(x)
+        return np.asarray(self.scores - self.counts * (1.0 + np.log(rest)) - 1.0 - np.log(safe))
+
+    def curvature(self, x: FloatArray) -> FloatArray:
+        """Return 1 / tau - c / (1 - tau)."""
+        return np.asarray(1.0 / np.where(self.allowed, x, 1.0) - self.counts / self._rest(x))
+
+    def system(self, rate: FloatArray, member: FloatArray) -> FloatArray:
+        """Return B diag(rate) B^T, (n + m, n + m)."""
+        n, m = self.n_nodes, len(member)
         matrix = np.empty((n + m, n + m))
         matrix[:n, :n] = rate
         matrix[np.arange(n), np.arange(n)] += rate.sum(axis=1)
-        right = np.empty(n + m)
-        right[:n] = pulled.sum(axis=1) - missing
         matrix[n:, :n] = member * (member @ rate)
         matrix[:n, n:] = matrix[n:, :n].T
         for k in range(m):
             nodes = np.flatnonzero(member[k])
             both = member[:, nodes]
             matrix[n + k, n:] = ((both @ rate[np.ix_(nodes, nodes)]) * both).sum(axis=1) / 2.0
-            matrix[n + k, n + k] += point.room[k] / point.multipliers[k]
-        right[n:] = _inside(member, pulled)
-        right[n:] += crowding + mu / point.multipliers
-        dual = _solve(matrix, right)
-        if dual is None:
-            return None
-        nu, multipliers = dual[:n], dual[n:]
-        spread = nu[:, None] + nu + (member.T * multipliers) @ member
-        move = rate * (pull - spread)
-        of_z = np.where(self.allowed, mu / safe - point.z - point.z / safe * move, 0.0)
-        of_room = -crowding - _inside(member, move)
-        of_multipliers = multipliers - point.multipliers
-        length = min(
-            1.0,
-            TOLERANCES.to_the_boundary
-            * min(
-                _largest_step(safe, np.where(self.allowed, move, 0.0)),
-                _largest_step(rest, -move),
-                _largest_step(np.where(self.allowed, point.z, 1.0), of_z),
-                _largest_step(point.room, of_room),
-                _largest_step(point.multipliers, of_multipliers),
-            ),
-        )
-        following = _Point(
-            self._settle(tau + length * move),
-            point.z + length * of_z,
-            point.nu + length * (nu - point.nu),
-            member,
-            point.room + length * of_room,
-            point.multipliers + length * of_multipliers,
-        )
-        return following, length
+        return matrix
 
-    def _raise_rare(self, point: _Point) -> FloatArray:
+    def solve(self, matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+        """Solve a symmetric system, scaled first; use least squares if it is singular."""
+        scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1), TOLERANCES.smallest_entry))
+        scaled = matrix * scale[:, None] * scale
+        wanted = right * scale
+        if not np.isfinite(scaled).all() or not np.isfinite(wanted).all():
+            return None
+        factor, pivots, failure = dgetrf(scaled)
+        found, _ = dgetrs(factor, pivots, wanted)
+        if failure or not np.isfinite(found).all():
+            found = np.linalg.lstsq(scaled, wanted, rcond=1e-14)[0]
+        return np.asarray(found * scale)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return the row sums, (n,)."""
+        return np.asarray(values.sum(axis=1))
+
+    def inside(self, member: FloatArray, values: FloatArray) -> FloatArray:
+        """Return the sum over the pairs inside every set, shape (m,)."""
+        return np.asarray(((member @ values) * member).sum(axis=1) / 2.0)
+
+    def spread(self, nu: FloatArray, member: FloatArray, multipliers: FloatArray) -> FloatArray:
+        """Return nu_i + nu_j and the multipliers of the sets that contain a pair, (n, n)."""
+        return np.asarray(nu[:, None] + nu + (member.T * multipliers) @ member)
+
+    def room_above(self, x: FloatArray, move: FloatArray) -> float:
+        """Return the largest step that keeps every pair below 1."""
+        return largest_step(self._rest(x), -move)
+
+    def find_tight(self, member: FloatArray) -> BoolArray:
+        """Return False for every set: many pairs leave each."""
+        return np.zeros(len(member), dtype=np.bool_)
+
+    def dual(self, state: BarrierState) -> NewtonPoint:
+        """Return the potentials and multipliers of a state."""
+        return NewtonPoint(
+            self.asked, state.nu + self.rho, sets=state.sets, multipliers=state.multipliers
+        )
+
+    def judge(self, state: BarrierState, *, is_last: bool) -> BarrierSolution:
+        """Return the solution that a state proves.
+
+        All odd cuts of many nodes, which take longer than everything else, are examined only if the
+        gap is nearly closed.
+        """
+        tau, residual = scale_to_rows(state.x, self.should_stop)
+        dual = self.dual(state)
+        value, bound = bound_value(self.asked, self.rho, tau, residual, dual)
+        raised, residual = scale_to_rows(self._raise_rare(state), self.should_stop)
+        _, other = bound_value(self.asked, self.rho, raised, residual, dual)
+        bound = min(bound, other)
+        is_near = is_last or bound - value <= NEARLY * self.tolerance(value)
+        looked_at = self.exact_up_to if is_near else min(self.exact_up_to, EXACT_SOON)
+        proof = examine_odd_sets(tau, exact_up_to=looked_at, should_stop=self.should_stop)
+        return BarrierSolution(tau, value, bound, proof, state)
+
+    def _raise_rare(self, state: BarrierState) -> FloatArray:
         """Return tau with small entries raised to the values that their duals imply.
 
         A step that removes most of a small entry removes too much: its logarithm falls by more than
         the linear model predicts. The sum of such entries is negligible, but one pair's gradient
         above 0 costs the bound as much as a likely pair's.
         """
-        tau, prices = point.tau, (point.member.T * point.multipliers) @ point.member
-        safe = np.where(self.allowed, tau, 1.0)
-        excess = self._gradient(safe, self._rest(tau)) - prices - point.nu[:, None] - point.nu
+        tau = state.x
+        excess = self.gradient(tau) - self.spread(state.nu, state.member, state.multipliers)
         rises = self.allowed & (tau < RARE) & (excess > 0.0)
         return np.asarray(tau * np.exp(np.where(rises, np.minimum(excess, MOST_RAISED), 0.0)))
 
-    def _gradient(self, safe: FloatArray, rest: FloatArray) -> FloatArray:
-        """Return W + grad H at tau = ``safe``, below 1 for every pair, and 1 - tau = ``rest``."""
-        return np.asarray(self.scores - self.counts * (1.0 + np.log(rest)) - 1.0 - np.log(safe))
-
-    def _crowding(self, point: _Point) -> FloatArray:
-        """Return the difference of the sets' room and the room that their pairs leave."""
-        return np.asarray(point.room - self._room(point.tau, point.member))
-
     def _rest(self, tau: FloatArray) -> FloatArray:
-        """Return 1 - tau, for pairs near 1 as the sum of their first node's other entries."""
+        """Return 1 - tau, for pairs near 1 as the sum of their first node's other entries.
+
+        A step needs it several times at one point, so that the last result is kept.
+        """
+        if self._at[0] is tau:
+            return self._at[1]
         spare = np.where(tau > SURE, 0.0, tau).sum(axis=1)
         first = np.minimum(np.arange(len(tau))[:, None], np.arange(len(tau)))
-        return np.where(tau > SURE, np.maximum(spare[first], TOLERANCES.smallest_entry), 1.0 - tau)
+        rest = np.where(tau > SURE, np.maximum(spare[first], TOLERANCES.smallest_entry), 1.0 - tau)
+        self._at = tau, rest
+        return rest
 
-    def _missing(self, tau: FloatArray) -> FloatArray:
+    def missing(self, tau: FloatArray) -> FloatArray:
         """Return 1 less the row sums, from the small entries alone beside a pair near 1."""
         likely = tau > SURE
         missing = 1.0 - tau.sum(axis=1)
@@ -326,7 +241,7 @@ class _Interior:
         missing[second] = spare[first] - spare[second]
         return np.asarray(missing)
 
-    def _settle(self, tau: FloatArray) -> FloatArray:
+    def settle(self, tau: FloatArray) -> FloatArray:
         """Set every pair near 1 to the remainder of its first node's sum."""
         tau = np.where(
             self.allowed, np.maximum((tau + tau.T) / 2.0, TOLERANCES.smallest_entry), 0.0
@@ -335,42 +250,3 @@ class _Interior:
         first, second = np.nonzero(np.triu(tau > SURE))
         tau[first, second] = tau[second, first] = 1.0 - spare[first]
         return tau
-
-
-def _rows(sets: tuple[IntArray, ...], n_nodes: int) -> FloatArray:
-    """Return membership of nodes in sets, shape (m, n), 0 or 1."""
-    member = np.zeros((len(sets), n_nodes))
-    for row, nodes in zip(member, sets, strict=True):
-        row[nodes] = 1.0
-    return member
-
-
-def _others(member: FloatArray, known: FloatArray) -> FloatArray:
-    """Return the rows that are not among the known ones."""
-    seen = {row.tobytes() for row in known}
-    return member[[row.tobytes() not in seen for row in member]]
-
-
-def _inside(member: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the sum over the pairs inside every set, shape (m,)."""
-    return np.asarray(((member @ values) * member).sum(axis=1) / 2.0)
-
-
-def _largest_step(value: FloatArray, move: FloatArray) -> float:
-    """Return the largest multiple of ``move`` that keeps every value at 0 or above."""
-    falls = move < 0.0
-    return float((value[falls] / -move[falls]).min(initial=np.inf))
-
-
-def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
-    """Solve a symmetric system, scaled first; use least squares if it is singular."""
-    scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1), TOLERANCES.smallest_entry))
-    scaled = matrix * scale[:, None] * scale
-    wanted = right * scale
-    if not np.isfinite(scaled).all() or not np.isfinite(wanted).all():
-        return None
-    factor, pivots, failure = dgetrf(scaled)
-    found, _ = dgetrs(factor, pivots, wanted)
-    if failure or not np.isfinite(found).all():
-        found = np.linalg.lstsq(scaled, wanted, rcond=1e-14)[0]
-    return np.asarray(found * scale)

@@ -1,0 +1,317 @@
+"""Primal-dual barrier method over a matching polytope, for dense groups and graphs alike.
+
+    max <W, tau> + H_rho(tau) + mu sum log tau + mu sum_U log r_U     A tau = 1
+    r_U = (|U| - 1) / 2 - tau(E(U)),   mu -> 0
+
+Here no odd set is an equality constraint and no marginal reaches 0, so that the method closes where
+the continuation of Newton's method stalls. A step is one linear system with one unknown for each
+node and set. Violated odd sets are added during the search, and the cost of mu is known. A set that
+exactly one pair leaves in every matching has no interior: it holds with equality.
+
+A polytope supplies curvature, bordered system, odd sets and bound; this module has the loop.
+
+References
+----------
+Nocedal and Wright 2006, chapter 19 (interior-point methods).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback, never_stop
+from engine.core.tolerances import TOLERANCES
+from engine.inference.matching.odd_sets import OddSetProof
+
+MAX_STEPS = 400  # linear systems: 30 to 120 where continuation stalled
+SHRINK = 0.2  # factor of mu after a nearly full step
+PATIENCE = 15  # steps without gain at the last mu
+LOOK_EVERY = 5.0  # factor of mu after which odd sets are examined again
+ROOM = 0.05  # room given to an added set that has none
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierState:
+    """Point of the search with its duals.
+
+    ``x`` and ``z`` = mu / x, of the polytope's shape; ``nu`` (n,) of the sums at nodes; ``member``
+    (m, n) of nodes in sets, their ``room``, ``multipliers`` and whether they are equalities.
+    """
+
+    x: FloatArray
+    z: FloatArray
+    nu: FloatArray
+    member: FloatArray
+    room: FloatArray
+    multipliers: FloatArray
+    is_tight: BoolArray
+
+    @property
+    def sets(self) -> tuple[IntArray, ...]:
+        """Nodes of every set."""
+        return tuple(np.flatnonzero(row) for row in self.member)
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierSolution:
+    """Bounds and proof that a point of the search gives.
+
+    ``x`` with its ``value`` and the ``upper_bound`` of the maximum, nats; ``proof`` of its odd
+    sets; ``state`` with the multipliers; ``steps``, linear systems solved.
+    """
+
+    x: FloatArray
+    value: float
+    upper_bound: float
+    proof: OddSetProof
+    state: BarrierState
+    steps: int = 0
+
+    @property
+    def gap(self) -> float:
+        """Return the difference of the bounds, nats."""
+        return self.upper_bound - self.value
+
+
+class Polytope(Protocol):
+    """Problem under degree constraints, with the sums over odd sets of its points.
+
+    Points have any shape; ``member`` (m, n) are the nodes of odd sets. ``allowed``, of the shape of
+    a point, is False at entries that stay 0.
+    """
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes n."""
+
+    @property
+    def allowed(self) -> BoolArray:
+        """Mask of the entries that may be above 0."""
+
+    def tolerance(self, value: float) -> float:
+        """Return the target gap at a value, nats."""
+
+    def start(self) -> tuple[FloatArray, float]:
+        """Return a clearly interior point and a first mu."""
+
+    def gradient(self, x: FloatArray) -> FloatArray:
+        """Return W + grad H at an interior point."""
+
+    def curvature(self, x: FloatArray) -> FloatArray:
+        """Return minus the diagonal of the Hessian of H, of any sign."""
+
+    def system(self, rate: FloatArray, member: FloatArray) -> FloatArray:
+        """Return B diag(rate) B^T, (n + m, n + m), B the sums at nodes and in sets."""
+
+    def solve(self, matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+        """Solve a system; return None if it is not finite."""
+
+    def missing(self, x: FloatArray) -> FloatArray:
+        """Return 1 less the sums at nodes, (n,), accurate beside entries near 1."""
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return the sums at nodes, (n,)."""
+
+    def inside(self, member: FloatArray, values: FloatArray) -> FloatArray:
+        """Return the sums over the pairs inside sets, (m,)."""
+
+    def spread(self, nu: FloatArray, member: FloatArray, multipliers: FloatArray) -> FloatArray:
+        """Return the multipliers that apply to every entry."""
+
+    def room_above(self, x: FloatArray, move: FloatArray) -> float:
+        """Return the largest step that keeps entries below 1."""
+
+    def settle(self, x: FloatArray) -> FloatArray:
+        """Return x with positive entries, those near 1 the remainders of their sums."""
+
+    def find_tight(self, member: FloatArray) -> BoolArray:
+        """Return which sets exactly one pair leaves in every matching."""
+
+    def judge(self, state: BarrierState, *, is_last: bool) -> BarrierSolution:
+        """Return what a state proves; unless it may be the last, costly proofs may be left out."""
+
+
+def solve_by_barrier(
+    polytope: Polytope,
+    known: tuple[IntArray, ...] = (),
+    should_stop: StopCallback = never_stop,
+) -> BarrierSolution:
+    """Maximise over the polytope, from its inside.
+
+    Parameters
+    ----------
+    polytope : Polytope
+    known : tuple of ndarray, odd sets that may bind: sets found during the search cost steps.
+    should_stop : called before every step.
+
+    Raises
+    ------
+    StoppedError
+        If ``should_stop`` returned True.
+    """
+    search = _Search(polytope)
+    state, mu = search.start()
+    state = search.join(state, _rows(known, polytope.n_nodes), mu)
+    trail = [(state, mu)]
+    best: BarrierSolution | None = None
+    looked_at, improved_at, last = mu, 0, TOLERANCES.last_barrier
+    for step in range(1, MAX_STEPS + 1):
+        if should_stop():
+            raise StoppedError("Cancelled.")
+        following = search.step(state, mu)
+        if following is None:
+            break
+        state, length = following
+        if length > 0.5 and (mu * LOOK_EVERY <= looked_at or mu <= last):
+            looked_at = mu
+            found = polytope.judge(state, is_last=mu <= last)
+            before = np.inf if best is None else best.gap
+            best = replace(found if best is None else _better(best, found), steps=step)
+            if best.proof.holds and best.gap <= polytope.tolerance(best.value):
+                break
+            if best.gap < 0.9 * before:
+                improved_at = step
+            new = _others(_rows(found.proof.violated, polytope.n_nodes), state.member)
+            if len(new):
+                state, mu = search.go_back(trail, np.concatenate([state.member, new]))
+                looked_at, improved_at = mu, step
+                continue
+            trail.append((state, mu))
+        if mu <= last and step - improved_at > PATIENCE:
+            break
+        if length > 0.8:
+            mu = max(SHRINK * mu, last)
+    return replace(polytope.judge(state, is_last=True), steps=step) if best is None else best
+
+
+def _better(one: BarrierSolution, other: BarrierSolution) -> BarrierSolution:
+    """Return the proved point, the better one if both are, with the closer of both bounds."""
+    bound = min(one.upper_bound, other.upper_bound)
+    kept = max(one, other, key=lambda found: (found.proof.holds, found.value))
+    return replace(kept, upper_bound=max(bound, kept.value))
+
+
+class _Search:
+    """Primal-dual steps towards the optimum of one problem."""
+
+    def __init__(self, polytope: Polytope) -> None:
+        self.polytope = polytope
+
+    def start(self) -> tuple[BarrierState, float]:
+        """Return the interior point without sets, and a first mu."""
+        x, mu = self.polytope.start()
+        safe = np.maximum(x, TOLERANCES.smallest_entry)
+        z = np.where(self.polytope.allowed, mu / safe, 0.0)
+        n, none = self.polytope.n_nodes, np.empty(0)
+        is_tight = np.empty(0, dtype=np.bool_)
+        return BarrierState(x, z, np.zeros(n), np.empty((0, n)), none, none, is_tight), mu
+
+    def go_back(
+        self, trail: list[tuple[BarrierState, float]], member: FloatArray
+    ) -> tuple[BarrierState, float]:
+        """Return the trail's last state, with its mu, that has room for all these sets.
+
+        The room is above mu, so that the added sets' multipliers are below one nat and the point
+        stays near the centre. From a point that violates them even slightly, many steps lead back.
+        """
+        while True:
+            state, mu = trail[-1]
+            new = _others(member, state.member)
+            if len(trail) == 1 or (self._room(state.x, new) > mu).all():
+                trail[-1] = self.join(state, new, mu), mu
+                return trail[-1]
+            trail.pop()
+
+    def join(self, state: BarrierState, new: FloatArray, mu: float) -> BarrierState:
+        """Return the state with added sets (m, n)."""
+        is_tight = self.polytope.find_tight(new)
+        room = self._room(state.x, new)
+        room = np.where(is_tight, 1.0, np.where(room > mu, room, ROOM))
+        return replace(
+            state,
+            member=np.concatenate([state.member, new]),
+            room=np.concatenate([state.room, room]),
+            multipliers=np.concatenate([state.multipliers, np.where(is_tight, 0.0, mu / room)]),
+            is_tight=np.concatenate([state.is_tight, is_tight]),
+        )
+
+    def _room(self, x: FloatArray, member: FloatArray) -> FloatArray:
+        """Return the room that the pairs inside leave in every set, shape (m,)."""
+        return np.asarray((member.sum(axis=1) - 1.0) / 2.0 - self.polytope.inside(member, x))
+
+    def step(self, state: BarrierState, mu: float) -> tuple[BarrierState, float] | None:
+        """Return the next state and the share of the step taken, None if no step is possible."""
+        polytope, x, member = self.polytope, state.x, state.member
+        n, loose = polytope.n_nodes, ~state.is_tight
+        safe = np.where(polytope.allowed, x, 1.0)
+        curvature = polytope.curvature(x) + state.z / safe
+        flattest = np.maximum(np.abs(curvature), TOLERANCES.smallest_curvature)
+        rate = np.where(polytope.allowed, np.where(curvature < 0, -1.0, 1.0) / flattest, 0.0)
+        pull = polytope.gradient(x) + mu / safe
+        pulled = rate * pull
+        left = self._room(x, member)
+        crowding, safe_multipliers = state.room - left, np.where(loose, state.multipliers, 1.0)
+        matrix = polytope.system(rate, member)
+        places = np.arange(n, n + len(member))
+        matrix[places, places] += np.where(loose, state.room / safe_multipliers, 0.0)
+        of_sets = np.where(loose, crowding + mu / safe_multipliers, -left)
+        dual = polytope.solve(
+            matrix,
+            np.concatenate(
+                [
+                    polytope.sums(pulled) - polytope.missing(x),
+                    polytope.inside(member, pulled) + of_sets,
+                ]
+            ),
+        )
+        if dual is None:
+            return None
+        nu, multipliers = dual[:n], dual[n:]
+        move = rate * (pull - polytope.spread(nu, member, multipliers))
+        of_z = np.where(polytope.allowed, mu / safe - state.z - state.z / safe * move, 0.0)
+        of_room = np.where(loose, -crowding - polytope.inside(member, move), 0.0)
+        of_multipliers = multipliers - state.multipliers
+        length = min(
+            1.0,
+            TOLERANCES.to_the_boundary
+            * min(
+                largest_step(safe, np.where(polytope.allowed, move, 0.0)),
+                polytope.room_above(x, move),
+                largest_step(np.where(polytope.allowed, state.z, 1.0), of_z),
+                largest_step(state.room, of_room),
+                largest_step(state.multipliers[loose], of_multipliers[loose]),
+            ),
+        )
+        following = BarrierState(
+            polytope.settle(x + length * move),
+            state.z + length * of_z,
+            state.nu + length * (nu - state.nu),
+            member,
+            state.room + length * of_room,
+            state.multipliers + length * of_multipliers,
+            state.is_tight,
+        )
+        return following, length
+
+
+def largest_step(value: FloatArray, move: FloatArray) -> float:
+    """Return the largest multiple of ``move`` that keeps every value at 0 or above."""
+    falls = move < 0.0
+    return float((value[falls] / -move[falls]).min(initial=np.inf))
+
+
+def _rows(sets: tuple[IntArray, ...], n_nodes: int) -> FloatArray:
+    """Return membership of nodes in sets, shape (m, n), 0 or 1."""
+    member = np.zeros((len(sets), n_nodes))
+    for row, nodes in zip(member, sets, strict=True):
+        row[nodes] = 1.0
+    return member
+
+
+def _others(member: FloatArray, known: FloatArray) -> FloatArray:
+    """Return the rows that are not among the known ones."""
+    seen = {row.tobytes() for row in known}
+    return member[[row.tobytes() not in seen for row in member]]
