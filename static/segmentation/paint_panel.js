@@ -299,9 +299,17 @@ export class PaintPanel {
     this.later = window.setTimeout(() => this.askObjects(), 350);
   }
 
-  async askObjects() {
+  /** Classes that are objects: all but background. */
+  objectClasses() {
     const { given, state } = this.paint;
-    if (!state.classes.some(({ value }) => value === this.objectClass)) this.objectClass = state.classes[0].value;
+    const found = state.classes.filter(({ value }) => !given.background.includes(value));
+    return found.length > 0 ? found : state.classes;
+  }
+
+  async askObjects() {
+    const { given } = this.paint;
+    const shown = this.objectClasses();
+    if (!shown.some(({ value }) => value === this.objectClass)) this.objectClass = shown[0].value;
     const least = Math.max(1, Math.round(LEAST_PIXELS / given.factor ** 2));
     const url = `${given.urls.objects}?class=${this.objectClass}&least=${least}`;
     const response = await fetch(url, { credentials: "same-origin" }).catch(() => null);
@@ -311,12 +319,12 @@ export class PaintPanel {
   }
 
   showObjects({ rows, count, total, areas }) {
-    const { state, given } = this.paint;
+    const { given } = this.paint;
     const unit = given.pixelSize ? "µm" : "px";
     this.find("[data-objects]").hidden = false;
     const tabs = this.find("[data-object-tabs]");
     tabs.replaceChildren();
-    for (const { value, name } of state.classes) {
+    for (const { value, name } of this.objectClasses()) {
       const button = document.createElement("button");
       const isShown = value === this.objectClass;
       button.type = "button";

@@ -11,12 +11,21 @@ from django.http import Http404
 from numpy.typing import NDArray
 from PIL import Image
 
+from engine import InvalidProblemError
 from engine.datasets import read_image
+from engine.datasets.object_files import cellpose_seg, geojson, imagej_rois, label_tiff
 from webapp.common.tables_out import as_csv
 from webapp.files import store
 from webapp.files.contents import FileStore, read_chunks
 from webapp.files.zip_stream import ZipMember, stream_zip, unique_names
-from webapp.segmentation.measuring import coco, label_map, object_rows, unit_of
+from webapp.segmentation.measuring import (
+    classes_by_number,
+    coco,
+    label_map,
+    object_numbers,
+    object_rows,
+    unit_of,
+)
 from webapp.segmentation.models import PredictedImage, PredictionBatch
 from webapp.segmentation.object_tables import objects_csv
 from webapp.segmentation.rendering import overlay_picture, png_bytes, read_mask_png
@@ -85,6 +94,36 @@ def _numbered(labels: NDArray[np.uint8], classes: list[dict[str, Any]]) -> NDArr
     return found.astype(np.uint8) if max(numbers.values()) <= UNKNOWN else found
 
 
+def objects_tif(row: PredictedImage) -> bytes:
+    """Return the number of the object at every pixel, as in the table, as a TIFF."""
+    return label_tiff(object_numbers(row))
+
+
+def objects_rois(row: PredictedImage) -> bytes:
+    """Return the outlines of the objects as an ImageJ ROI set.
+
+    Raises
+    ------
+    Http404
+        If the image is larger than ImageJ's coordinates.
+    """
+    try:
+        return imagej_rois(object_numbers(row))
+    except InvalidProblemError as error:
+        raise Http404(str(error)) from error
+
+
+def objects_geojson(row: PredictedImage) -> bytes:
+    """Return the outlines of the objects with their classes as GeoJSON of QuPath."""
+    classes = {key: (one["name"], one["colour"]) for key, one in classes_by_number(row).items()}
+    return geojson(object_numbers(row), classes)
+
+
+def objects_cellpose(row: PredictedImage) -> bytes:
+    """Return the objects as Cellpose's ``_seg.npy``."""
+    return cellpose_seg(object_numbers(row), row.name)
+
+
 def coco_json(rows: Sequence[PredictedImage]) -> bytes:
     """Return the objects of some images as a COCO file."""
     return json.dumps(coco(rows), separators=(",", ":")).encode()
@@ -135,6 +174,8 @@ def _members(rows: list[PredictedImage]) -> Iterator[ZipMember]:
     for row, name in zip(rows, names, strict=True):
         yield ZipMember(f"masks/{name}.mask.png", _file_chunks(row.mask_path))
         yield ZipMember(f"labels/{name}.labels.tif", _labels_chunks(row))
+        if row.shares:
+            yield ZipMember(f"objects/{name}.objects.tif", _objects_chunks(row))
         yield ZipMember(
             f"marginals/{name}.marginals.npy", _file_chunks(row.marginals_path), compress=True
         )
@@ -142,6 +183,10 @@ def _members(rows: list[PredictedImage]) -> Iterator[ZipMember]:
 
 def _coco_chunks(rows: list[PredictedImage]) -> Iterator[bytes]:
     yield coco_json(rows)
+
+
+def _objects_chunks(row: PredictedImage) -> Iterator[bytes]:
+    yield objects_tif(row)
 
 
 def _labels_chunks(row: PredictedImage) -> Iterator[bytes]:

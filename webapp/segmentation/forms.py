@@ -8,6 +8,7 @@ from engine.datasets.picture_view import BRIGHTEST, COLOURS
 from webapp.common import formats
 from webapp.common.forms import field_of
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
+from webapp.segmentation.object_options import ObjectOptions
 from webapp.segmentation.selectors.image_sets import (
     image_counts,
     most_pages,
@@ -239,6 +240,31 @@ class ImportForm(forms.Form):
         help_text="If the sender gave you one: the file is taken only if it is the very same.",
         error_messages={"invalid": "A SHA-256 has 64 digits, 0 to 9 and a to f."},
     )
+
+
+class ObjectsForm(forms.Form):
+    """Form of what counts as an object of a prediction."""
+
+    splits = forms.FloatField(min_value=-1.0, max_value=1.0)
+    min_pixels = forms.IntegerField(label="Smallest object", min_value=1, max_value=1_000_000)
+    drop_border = forms.BooleanField(required=False)
+    background = forms.TypedMultipleChoiceField(coerce=int, required=False)
+
+    def __init__(self, *args: Any, classes: list[dict[str, Any]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [(one["value"], one["name"]) for one in classes]
+        field_of(self, "background", forms.TypedMultipleChoiceField).choices = choices
+
+    def options(self, typical_area: float | None) -> ObjectOptions:
+        """Return the options of a valid form."""
+        given = self.cleaned_data
+        return ObjectOptions(
+            splits=given["splits"],
+            background=tuple(given["background"]),
+            min_pixels=given["min_pixels"],
+            drop_border=given["drop_border"],
+            typical_area=typical_area,
+        )
 
 
 class PredictForm(forms.Form):

@@ -34,7 +34,9 @@ from webapp.segmentation.models import (
     PredictionBatch,
     Segmenter,
 )
+from webapp.segmentation.object_options import options_of
 from webapp.segmentation.reading_time import ReadingTime
+from webapp.segmentation.services.objects import objects_write
 from webapp.segmentation.services.painted_models import predict_painted, train_painted
 from webapp.segmentation.services.predictions import predict_image, prediction_pieces
 from webapp.segmentation.services.removals import KIND, removed_take_away
@@ -241,6 +243,35 @@ def predict_piece(context: JobContext) -> dict[str, Any]:
     rows = PredictedImage.objects.filter(batch=context.parameters["batch"])
     _predict(context, rows.filter(name__gte=first, name__lte=last))
     return {}
+
+
+def _has_same_options(batch: PredictionBatch) -> bool:
+    """Return True if the batch still has the options that it was read with."""
+    stored = PredictionBatch.objects.filter(pk=batch.pk).values_list("object_options", flat=True)
+    return stored.first() == batch.object_options
+
+
+@job_kind(
+    "segmentation.objects",
+    verb="Measure",
+    subject=Subject("batch", PredictionBatch, "segmentation:prediction-objects", "objects"),
+    kept=lambda job: "Images measured before the stop keep their new counts.",
+)
+def measure(context: JobContext) -> dict[str, Any]:
+    """Measure the objects of every predicted image of a batch by its options."""
+    batch = PredictionBatch.objects.filter(pk=context.parameters["batch"]).first()
+    if batch is None:
+        raise InvalidProblemError("The prediction was removed meanwhile.")
+    options = options_of(batch.object_options, batch.model.classes)
+    rows = list(batch.images.filter(state=PredictedImage.State.DONE).select_related("file"))
+    for done, row in enumerate(rows):
+        row.batch = batch
+        context.raise_if_stopped()
+        if not _has_same_options(batch):
+            raise InvalidProblemError("Other choices were made meanwhile; those are measured.")
+        context.report(f"{done} of {len(rows)} images measured", done / len(rows))
+        objects_write(row, options)
+    return {"sentence": f"{len(rows)} image{'s'[: len(rows) != 1]} measured."}
 
 
 @job_kind(KIND, verb="Remove", kept=lambda job: "The rest is deleted within a day.")

@@ -8,6 +8,8 @@ from engine.datasets.calibration import PixelSize
 from webapp.common.tables_out import as_csv, as_xlsx
 
 Row = dict[str, Any]
+CHANNELS = ("channel_0", "channel_1", "channel_2")
+SHAPES = ("diameter", "eccentricity", "solidity", "feret")
 MOST_LINES = 1_048_576  # lines of an XLSX sheet, including its header
 
 
@@ -30,6 +32,11 @@ def object_lines(
         "mean_probability",
         "pixel_width_um",
         "pixel_height_um",
+        f"equivalent_diameter_{unit}",
+        "eccentricity",
+        "solidity",
+        f"feret_diameter_{unit}",
+        *[f"mean_intensity_{name}" for name in ("channel_1", "channel_2", "channel_3")],
     ]
     for name, row in rows:
         yield [
@@ -43,7 +50,12 @@ def object_lines(
             "" if row["mean"] is None else _short(row["mean"]),
             "" if row["sureness"] is None else _short(row["sureness"]),
             *_sides(row.get("pixel_size")),
+            *[_blank(row.get(name)) for name in (*SHAPES, *CHANNELS)],
         ]
+
+
+def _blank(value: float | None) -> float | str:
+    return "" if value is None else _short(value)
 
 
 def _sides(size: PixelSize | None) -> list[float | str]:

@@ -5,6 +5,7 @@ from django.urls import path
 from webapp.segmentation.views import (
     files,
     image_sets,
+    objects,
     painting,
     predicted_images,
     predictions,
@@ -106,6 +107,21 @@ urlpatterns = [
         "predictions/<uuid:pk>/<uuid:image_pk>/objects/",
         predicted_images.predicted_image_objects,
         name="predicted-image-objects",
+    ),
+    path(
+        "predictions/<uuid:pk>/<uuid:image_pk>/count/",
+        objects.image_objects,
+        name="predicted-image-count",
+    ),
+    path(
+        "predictions/<uuid:pk>/<uuid:image_pk>/split/",
+        objects.image_objects_split,
+        name="predicted-image-split",
+    ),
+    path(
+        "predictions/<uuid:pk>/objects/measure/",
+        objects.objects_measure_view,
+        name="prediction-objects-measure",
     ),
     path(
         "predictions/<uuid:pk>/objects/", predictions.prediction_objects, name="prediction-objects"

@@ -95,13 +95,20 @@ MakeSet = Callable[..., ImageSet]
 def make_set() -> MakeSet:
     """A function that makes a set of some images, the first few of them with masks."""
 
-    def make(user: User, *, images: int = 3, masks: int = 2, name: str = "Leaves") -> ImageSet:
+    def make(
+        user: User,
+        *,
+        images: int = 3,
+        masks: int = 2,
+        name: str = "Leaves",
+        size: tuple[int, int] = (36, 24),
+    ) -> ImageSet:
         image_set = image_set_create(user=user, name=name, foreground="leaf")
         for k in range(images):
-            content = encoded(picture(k))
+            content = encoded(picture(k, size))
             image_file_add(user=user, image_set=image_set, name=f"leaf_{k}.jpg", chunks=[content])
             if k < masks:
-                mask = encoded(block_mask(), "PNG")
+                mask = encoded(block_mask(size), "PNG")
                 image_file_add(
                     user=user, image_set=image_set, name=f"leaf_{k}.mask.png", chunks=[mask]
                 )

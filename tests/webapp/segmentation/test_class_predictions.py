@@ -89,7 +89,8 @@ def _check_files(client, batch, row) -> None:
     assert [cell.value for cell in sheet[1]][:3] == ["image", "class", "object"]
     assert sheet.max_row == len(table) + 1
     coco = json.loads(get("coco.json"))
-    assert {one["name"] for one in coco["categories"]} == {"Cell", "Background"}
+    assert {one["name"] for one in coco["categories"]} == {"Cell"}  # background is no object
+    assert {line["class"] for line in table} == {"Cell"}
     found = coco["annotations"][0]
     counts = np.array(found["segmentation"]["counts"])
     runs = np.repeat(np.arange(len(counts)) % 2, counts).reshape(96, 64).T

@@ -23,13 +23,14 @@ CHANGING = {
     "paint-answer",
     "paint-classes",
     "paint-learn",
+    "prediction-objects-measure",
 }
 CONFIRMED = {"image-file-remove", "image-set-view"}  # a GET asks what the POST changes
 FIELDS = (
     "action", "back", "bytes", "confirm", "download", "foreground", "holdout_percent", "image",
     "class", "colour", "digest", "format", "high", "image_set", "image_sets", "least", "low",
     "max_seconds", "max_side", "model", "name", "order", "page", "q", "restraint", "role",
-    "segmenter", "set", "show", "solver", "with",
+    "segmenter", "set", "show", "solver", "with", "splits", "min_pixels", "background",
 )  # fmt: skip
 LISTS = {
     "image-sets",

@@ -26,7 +26,19 @@ from webapp.segmentation.services.predictions import prediction_delete, predicti
 from webapp.segmentation.views.predicted_images import EXPORTS, exported_file
 
 TAG = "Predictions"
-Kind = Literal["mask.png", "marginals.npy", "overlay.png"]
+Kind = Literal[
+    "mask.png",
+    "marginals.npy",
+    "overlay.png",
+    "labels.tif",
+    "objects.csv",
+    "objects.xlsx",
+    "objects.tif",
+    "rois.zip",
+    "objects.geojson",
+    "seg.npy",
+    "coco.json",
+]
 
 
 @endpoint(
@@ -99,9 +111,11 @@ def list_predicted_images(request: Request, prediction_id: UUID) -> Page[shapes.
     "GET",
     "/predictions/{prediction_id}/images/{image_id}/{kind}",
     tag=TAG,
-    summary="Download mask, probabilities or overlay",
-    description="kind is mask.png (0 and 255), marginals.npy (float32, height by width) or "
-    "overlay.png. Leaves an audit line.",
+    summary="Download mask, probabilities, overlay or objects",
+    description="kind is mask.png (0 and 255), marginals.npy (float32, height by width), "
+    "overlay.png, labels.tif (numbers of classes), objects.csv or objects.xlsx (a line for each "
+    "object), objects.tif (the number of the object at every pixel), rois.zip (ImageJ), "
+    "objects.geojson (QuPath), seg.npy (Cellpose) or coco.json. Leaves an audit line.",
     media_type="application/octet-stream",
 )
 def get_predicted_file(

@@ -39,6 +39,10 @@ class PredictionBatch(Removable, OrganisationOwned):
         default=0, help_text="images of the set that have no row in the batch yet"
     )
 
+    object_options = models.JSONField(
+        default=dict, help_text="what counts as an object; empty in earlier predictions"
+    )
+
     # Set by count_images().
     n_listed: int
     n_done: int

@@ -5,8 +5,9 @@ from typing import Any
 
 from engine.datasets.calibration import PixelSize
 from webapp.common import formats
-from webapp.segmentation.measuring import LEAST_PIXELS, MICROMETRES, unit_of
+from webapp.segmentation.measuring import MICROMETRES, unit_of
 from webapp.segmentation.models import PredictedImage, PredictionBatch
+from webapp.segmentation.object_options import options_of
 
 
 def objects_report(batch: PredictionBatch) -> dict[str, Any]:
@@ -15,7 +16,11 @@ def objects_report(batch: PredictionBatch) -> dict[str, Any]:
     Areas are in micrometres, each by its own image's pixels, if all images state their size.
     """
     segmenter = batch.model
-    classes = segmenter.classes or [{"value": 1, "name": segmenter.foreground, "colour": "#17695a"}]
+    options = options_of(batch.object_options, segmenter.classes)
+    all_classes = segmenter.classes or [
+        {"value": 1, "name": segmenter.foreground, "colour": "#17695a"}
+    ]
+    classes = [one for one in all_classes if one["value"] not in options.background]
     done = PredictedImage.State.DONE
     found = batch.images.filter(state=done).defer(*PredictedImage.HEAVY)
     images = list(found.select_related("file").order_by("name"))
@@ -45,7 +50,9 @@ def objects_report(batch: PredictionBatch) -> dict[str, Any]:
         "digits": 1 if is_measured else 0,
         "size_words": sizes_in_words(sizes),
         "n_unmeasured": len(rows) - len(measured),
-        "least": LEAST_PIXELS,
+        "all_classes": all_classes,
+        "background": [one["name"] for one in all_classes if one not in classes],
+        "options": options,
     }
 
 

@@ -13,7 +13,12 @@ from engine.metrics import confusion
 from webapp.files.contents import FileStore
 from webapp.files.storage import keep_array, keep_bytes
 from webapp.segmentation.inspection import jpeg_bytes
-from webapp.segmentation.measuring import intensities, measure_row
+from webapp.segmentation.measuring import (
+    aspect_of,
+    intensities,
+    measure_row,
+    object_options,
+)
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.painting.raster import live_factor
 from webapp.segmentation.rendering import png_bytes, reduced
@@ -47,7 +52,14 @@ def predict_class_image(
     keep_bytes(row.preview_path, jpeg_bytes(preview, quality=84))
     path = FileStore(row.batch.organisation_id).fetch(row.image_digest)
     grey = intensities(path, row.view, name=row.name)
-    table, summary = measure_row(values, prediction.probabilities, grey, classes)
+    table, summary = measure_row(
+        values,
+        prediction.probabilities,
+        grey,
+        classes,
+        object_options(row),
+        aspect=aspect_of(row.pixel_size),
+    )
     keep_bytes(row.objects_path, table)
     return {
         "mean_entropy": float(prediction.doubt.mean(dtype=np.float64) / np.log(2.0)),

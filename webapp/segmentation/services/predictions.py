@@ -22,7 +22,13 @@ from webapp.jobs.registry import Piece
 from webapp.jobs.services import job_cancel, job_enqueue, job_store
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.inspection import jpeg_bytes
-from webapp.segmentation.measuring import classes_of_row, intensities, measure_row
+from webapp.segmentation.measuring import (
+    aspect_of,
+    classes_of_row,
+    intensities,
+    measure_row,
+    object_options,
+)
 from webapp.segmentation.models import (
     ImageFile,
     ImageSet,
@@ -30,6 +36,7 @@ from webapp.segmentation.models import (
     PredictionBatch,
     Segmenter,
 )
+from webapp.segmentation.object_options import ObjectOptions, background_of
 from webapp.segmentation.rendering import (
     mask_png,
     overlay_picture,
@@ -91,6 +98,7 @@ def prediction_start(
             image_set=image_set,
             readout=readout,
             n_unlisted=n_images,
+            object_options=ObjectOptions(background=background_of(segmenter.classes)).as_json(),
         )
         rows_make(batch=batch, learned=learned)
         _enqueue(user, batch)
@@ -237,7 +245,14 @@ def _write_objects(
     """Measure the marked objects, store their table, and return the fields of the row."""
     grey = intensities(contents.fetch(row.image_digest), row.view, name=row.name)
     classes = classes_of_row(row)
-    table, summary = measure_row(mask.astype(np.uint8), prediction.marginals, grey, classes)
+    table, summary = measure_row(
+        mask.astype(np.uint8),
+        prediction.marginals,
+        grey,
+        classes,
+        object_options(row),
+        aspect=aspect_of(row.pixel_size),
+    )
     keep_bytes(row.objects_path, table)
     return summary
 

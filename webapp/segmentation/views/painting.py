@@ -23,6 +23,7 @@ from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.forms import PaintedForm
 from webapp.segmentation.measuring import MICROMETRES, PIXELS, sides_of
 from webapp.segmentation.models import ImageFile, ImageSet, Stroke
+from webapp.segmentation.object_options import background_of
 from webapp.segmentation.object_tables import objects_csv
 from webapp.segmentation.painting.raster import live_factor
 from webapp.segmentation.selectors.image_sets import image_file_of
@@ -97,6 +98,7 @@ def _state(file: ImageFile) -> dict[str, Any]:
         "factor": live_factor(file.width, file.height),
         "pixelSize": sides_of(file.pixel_size),
         "classes": painting.classes_of(image_set),
+        "background": background_of(painting.classes_of(image_set)),
         "strokes": [stroke_json(stroke) for stroke in file.strokes.filter(undone=False)],
         "canRedo": file.strokes.filter(undone=True).exists(),
         "elsewhere": _counts_elsewhere(file),

@@ -19,8 +19,24 @@ from webapp.files import store
 from webapp.files.contents import StorageFullError
 from webapp.files.file_headers import as_attachment
 from webapp.files.file_responses import exported, file_response
-from webapp.segmentation.exports import coco_json, labels_tif, overlay_png, require_done, stem
-from webapp.segmentation.measuring import classes_of_row, object_rows, sides_of, unit_of
+from webapp.segmentation.exports import (
+    coco_json,
+    labels_tif,
+    objects_cellpose,
+    objects_geojson,
+    objects_rois,
+    objects_tif,
+    overlay_png,
+    require_done,
+    stem,
+)
+from webapp.segmentation.measuring import (
+    object_classes,
+    object_options,
+    object_rows,
+    sides_of,
+    unit_of,
+)
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.object_tables import objects_csv, objects_xlsx
 from webapp.segmentation.selectors.predictions import (
@@ -89,6 +105,7 @@ def _class_state(row: PredictedImage) -> dict[str, Any]:
         "factor": 1,
         "pixelSize": sides_of(row.pixel_size),
         "classes": row.batch.model.classes,
+        "background": list(object_options(row).background),
         "shares": [row.shares.get(str(one["value"]), {}) for one in row.batch.model.classes],
         "strokes": [],
         "canRedo": False,
@@ -103,7 +120,7 @@ def predicted_image_objects(request: SignedInRequest, pk: str, image_pk: str) ->
     """Return the objects of one class of a predicted image, largest first, in its unit."""
     row = predicted_image_of(request.user, pk, image_pk)
     require_done(row)
-    value = request.GET.get("class", str(classes_of_row(row)[0]["value"]))
+    value = request.GET.get("class", str(object_classes(row)[0]["value"]))
     rows = [found for _, found in object_rows([row]) if f"{found['value']:.0f}" == value]
     for found in rows:
         del found["pixel_size"]  # already on the page
@@ -181,6 +198,12 @@ def _made(kind: str, media_type: str, make: Callable[[PredictedImage], bytes]) -
     return send
 
 
+def _cellpose(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
+    """Send Cellpose's file under the name that Cellpose looks for."""
+    response = HttpResponse(objects_cellpose(row), content_type="application/octet-stream")
+    return as_attachment(response, f"{stem(row)}_seg.npy")
+
+
 def _labels(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
     """Send the numbers of classes; pixels less certain than ``least`` are left out."""
     try:
@@ -202,6 +225,10 @@ EXPORTS = (
     "objects.csv",
     "objects.xlsx",
     "coco.json",
+    "objects.tif",
+    "rois.zip",
+    "objects.geojson",
+    "seg.npy",
 )
 FILES = {
     "mask.png": _arrays("mask.png", "mask_path", media_type="image/png", attachment=True),
@@ -222,6 +249,10 @@ FILES = {
         "objects.xlsx", XLSX, lambda row: objects_xlsx(object_rows([row]), unit=unit_of([row]))
     ),
     "coco.json": _made("coco.json", "application/json", lambda row: coco_json([row])),
+    "objects.tif": _made("objects.tif", "image/tiff", objects_tif),
+    "rois.zip": _made("rois.zip", "application/zip", objects_rois),
+    "objects.geojson": _made("objects.geojson", "application/geo+json", objects_geojson),
+    "seg.npy": _cellpose,
     "layers.bin": _layers,
     "preview.jpg": _arrays("preview.jpg", "preview_path", media_type="image/jpeg"),
     "thumbnail.jpg": _thumbnail,

@@ -1,0 +1,51 @@
+"""Choices of what counts as an object of a prediction: background, splits, sizes, border."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+LEAST_PIXELS = 10
+"""Smaller specks are not objects, unless somebody chose otherwise."""
+BACKGROUND_NAMES = frozenset(
+    {"background", "hintergrund", "fond", "fondo", "other", "rest", "nothing", "unlabelled"}
+    | {"_background_", "back ground", "bg", "void", "unlabeled", "no object"}
+)
+"""Names, in lower case, of classes that are no objects unless somebody chose otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOptions:
+    """What counts as an object of a prediction.
+
+    Parameters
+    ----------
+    splits : float, -1 (pixels that touch are one object) to 1 (most splits).
+    background : numbers of the classes that are no objects.
+    min_pixels : int, smaller objects are left out.
+    drop_border : bool, True to leave out objects at the border of an image.
+    typical_area : float or None, pixels of a usual object; None to estimate it by image.
+    """
+
+    splits: float = 0.0
+    background: tuple[int, ...] = ()
+    min_pixels: int = LEAST_PIXELS
+    drop_border: bool = False
+    typical_area: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values to store."""
+        return asdict(self) | {"background": list(self.background)}
+
+
+def background_of(classes: list[dict[str, Any]]) -> tuple[int, ...]:
+    """Return the numbers of classes whose names say background; never of all classes."""
+    named = tuple(
+        one["value"] for one in classes if one["name"].strip().lower() in BACKGROUND_NAMES
+    )
+    return named if len(named) < len(classes) else ()
+
+
+def options_of(stored: dict[str, Any], classes: list[dict[str, Any]]) -> ObjectOptions:
+    """Return the options of a prediction; earlier ones counted touching pixels as one object."""
+    if not stored:
+        return ObjectOptions(splits=-1.0, background=background_of(classes))
+    return ObjectOptions(**stored | {"background": tuple(stored["background"])})

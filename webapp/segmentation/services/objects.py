@@ -1,0 +1,54 @@
+"""Services for objects: measure the objects of a prediction again by other options."""
+
+from django.db import transaction
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.files.storage import keep_bytes
+from webapp.jobs.models import Job
+from webapp.jobs.services import job_enqueue
+from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.measuring import measure_stored
+from webapp.segmentation.models import PredictedImage, PredictionBatch
+from webapp.segmentation.object_options import ObjectOptions
+
+BYTES_AN_IMAGE = 200_000
+"""Upper bound by which the table and the map of numbers of an image grow."""
+
+
+def objects_measure(*, user: User, batch: PredictionBatch, options: ObjectOptions) -> Job:
+    """Store what counts as an object, and queue measuring every image of the prediction.
+
+    Raises
+    ------
+    SegmentationError, QuotaError
+        If images are still being predicted, none is predicted, every class is background, or there
+        is no space.
+    """
+    values = {one["value"] for one in batch.model.classes} or {1}
+    if values <= set(options.background):
+        raise SegmentationError("At least one class must count as objects.")
+    with transaction.atomic():
+        batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
+        if batch.job is not None and batch.job.is_active:
+            raise SegmentationError("Wait until the images are predicted.")
+        count = batch.images.filter(state=PredictedImage.State.DONE).count()
+        if not count:
+            raise SegmentationError("No image of this prediction is predicted yet.")
+        batch.object_options = options.as_json()
+        batch.save(update_fields=["object_options"])
+        audit(user, "measured", batch, images=count, options=options.as_json())
+        return job_enqueue(
+            user=user,
+            kind="segmentation.objects",
+            parameters={"batch": str(batch.pk)},
+            title=f"objects of {batch.name}",
+            stores=count * BYTES_AN_IMAGE,
+        )
+
+
+def objects_write(row: PredictedImage, options: ObjectOptions) -> None:
+    """Measure the objects of a predicted image again and store its table and counts."""
+    table, summary = measure_stored(row, options)
+    keep_bytes(row.objects_path, table)
+    PredictedImage.objects.filter(pk=row.pk).update(shares=summary)
