@@ -75,7 +75,10 @@ class ObjectsPage {
     const message = this.find("[data-objects-message]");
     if (!response?.ok) {
       message.hidden = false;
-      message.textContent = "The objects could not be counted. Check the choices above, then try again.";
+      const isLarge = response?.status === 422;
+      message.textContent = isLarge
+        ? (await response.json()).sentence
+        : "The objects could not be counted. Check the choices above, then try again.";
       return;
     }
     this.answer = unpackNumbers(await response.arrayBuffer());

@@ -294,7 +294,7 @@ def test_downloads(page_as, prepared) -> None:
         page.get_by_role("link", name="Download all (ZIP)").click()
     with zipfile.ZipFile(taken.value.path()) as archive:
         assert archive.testzip() is None
-        assert len(archive.namelist()) == 33
+        assert len(archive.namelist()) == 43
 
 
 def test_corrections_by_keyboard_can_be_undone(page_as, prepared) -> None:

@@ -74,7 +74,11 @@ def inspect_file(path: Path, name: str, choose: ChooseView = lambda stack: None)
     if kind in LOSSLESS_FORMATS or is_named_so:
         mask, reason = _as_mask(path, name)
     if mask is not None:
-        facts["mask"] = {"pixels": mask.n_pixels, "objects": mask.n_objects}
+        facts["mask"] = {
+            "pixels": mask.n_pixels,
+            "objects": mask.n_objects,
+            "numbered": mask.n_numbered >= 0,
+        }
     elif kind in LOSSLESS_FORMATS:
         facts["labels"] = count_labels(path, name)
     if is_named_so and mask is None:

@@ -52,7 +52,7 @@ def test_a_whole_round(program_of, bob, segmenter) -> None:
     assert body(program.get(f"{base}/mask.png")).startswith(b"\x89PNG")
     assert body(program.get(f"{base}/overlay.png")).startswith(b"\x89PNG")
     archive = zipfile.ZipFile(io.BytesIO(body(program.get(f"/predictions/{found['id']}/archive"))))
-    assert len(archive.namelist()) == 9
+    assert len(archive.namelist()) == 11
     lines = AuditLine.objects.filter(verb="exported", username=bob.username).order_by("pk")
     kinds = [line.details.get("file") or line.details["format"] for line in lines]
     assert kinds == ["marginals.npy", "mask.png", "overlay.png", "ZIP"]

@@ -21,7 +21,9 @@ from webapp.segmentation.measuring import object_options
 from webapp.segmentation.models import PredictedImage, PredictionBatch
 from webapp.segmentation.object_options import ObjectOptions, background_of
 from webapp.segmentation.rendering import mask_png
-from webapp.segmentation.services.objects import objects_write
+from webapp.segmentation.services.image_sets import pairing_refresh
+from webapp.segmentation.services.objects import objects_write, typical_area
+from webapp.segmentation.services.uploads import image_file_add
 
 CENTRES = ((30, 30), (30, 49), (0, 80), (50, 80))
 RADIUS = 10
@@ -164,6 +166,33 @@ def test_tables_of_earlier_versions_keep_their_counts(client_of, alice, discs) -
     assert tifffile.imread(io.BytesIO(get(client, discs, "objects.tif"))).max() == 3
     get(client, discs, "objects.geojson")
     assert client.get(f"{row.get_absolute_url()}count/").status_code == 200
+
+
+def test_numbered_objects_of_masks_give_the_typical_area(bob, image_set) -> None:
+    """Touching pieces of a plain mask are no measure of size."""
+    assert typical_area([image_set]) is None
+    numbers = np.zeros((24, 36), dtype=np.uint16)
+    for k in range(6):
+        numbers[4 * k : 4 * k + 3, 5:10] = 300 + k
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, numbers)
+    image_file_add(
+        user=bob, image_set=image_set, name="leaf_2.mask.tif", chunks=[buffer.getvalue()]
+    )
+    pairing_refresh(image_set=image_set)
+    assert typical_area([image_set]) == 15.0
+    batch = make_batch(bob, make_segmenter(bob), image_set)
+    assert batch.object_options["typical_area"] == 15.0
+
+
+def test_a_large_image_is_not_split_while_somebody_waits(client_of, alice, discs) -> None:
+    row = first(discs)
+    PredictedImage.objects.filter(pk=row.pk).update(width=4000, height=3000)
+    answer = client_of(alice).get(
+        f"{row.get_absolute_url()}split/", {"splits": "0", "min_pixels": "10"}
+    )
+    assert answer.status_code == 422
+    assert "too large" in answer.json()["sentence"]
 
 
 def test_background_is_known_by_its_name_in_label_maps() -> None:

@@ -66,7 +66,7 @@ def test_the_archive_holds_masks_probabilities_and_numbers(client_of, alice, bat
         marginals = np.load(io.BytesIO(archive.read("marginals/leaf_0.marginals.npy")))
     assert "masks/leaf_2.mask.png" in names
     assert "numbers.csv" in names
-    assert len(names) == 12
+    assert len(names) == 15
     row = batch.images.get(name="leaf_0.jpg")
     assert np.array_equal(marginals, np.load(row.marginals_path))
     assert AuditLine.objects.filter(verb="exported", target_id=str(batch.pk)).exists()

@@ -1,5 +1,7 @@
 """Services for objects: measure the objects of a prediction again by other options."""
 
+from collections.abc import Sequence
+
 from django.db import transaction
 
 from webapp.accounts.models import User
@@ -9,11 +11,28 @@ from webapp.jobs.models import Job
 from webapp.jobs.services import job_enqueue
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.measuring import measure_stored
-from webapp.segmentation.models import PredictedImage, PredictionBatch
+from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, PredictionBatch
 from webapp.segmentation.object_options import ObjectOptions
 
 BYTES_AN_IMAGE = 200_000
 """Upper bound by which the table and the map of numbers of an image grow."""
+
+
+MIN_KNOWN_OBJECTS = 5
+"""Numbered objects from which their mean area is the typical one."""
+
+
+def typical_area(image_sets: Sequence[ImageSet]) -> float | None:
+    """Return the mean pixels of numbered objects in the masks of sets; None if there are few.
+
+    Masks that number no objects do not count: their touching objects are one.
+    """
+    files = ImageFile.objects.filter(
+        image_set__in=image_sets, role=ImageFile.Role.MASK, facts__mask__numbered=True
+    )
+    found = [facts["mask"] for facts in files.values_list("facts", flat=True)]
+    count = sum(one["objects"] for one in found)
+    return sum(one["pixels"] for one in found) / count if count >= MIN_KNOWN_OBJECTS else None
 
 
 def objects_measure(*, user: User, batch: PredictionBatch, options: ObjectOptions) -> Job:

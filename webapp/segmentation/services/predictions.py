@@ -46,6 +46,7 @@ from webapp.segmentation.rendering import (
 from webapp.segmentation.services.class_predictions import (
     predict_class_image,
 )
+from webapp.segmentation.services.objects import typical_area
 from webapp.segmentation.services.probability_maps import check_maps_beside, planes_of_row
 from webapp.segmentation.services.removals import (
     contents_release,
@@ -98,7 +99,10 @@ def prediction_start(
             image_set=image_set,
             readout=readout,
             n_unlisted=n_images,
-            object_options=ObjectOptions(background=background_of(segmenter.classes)).as_json(),
+            object_options=ObjectOptions(
+                background=background_of(segmenter.classes),
+                typical_area=typical_area([image_set, *segmenter.image_sets.all()]),
+            ).as_json(),
         )
         rows_make(batch=batch, learned=learned)
         _enqueue(user, batch)

@@ -40,6 +40,8 @@ from webapp.segmentation.services.objects import objects_measure
 MAX_ROWS = 500
 """Rows of the table on the page; files have all."""
 GZIP_LEVEL = 1
+MAX_LIVE_PIXELS = 4_000_000
+"""Pixels of the largest image whose splits are tried while somebody waits: about four seconds."""
 
 
 @require_safe
@@ -98,6 +100,9 @@ def image_objects_split(request: SignedInRequest, pk: str, image_pk: str) -> Htt
         if not form.is_valid():
             sentence = "; ".join(f"{k}: {v[0]}" for k, v in form.errors.items())
             return JsonResponse({"sentence": sentence}, status=400)
+        if row.width * row.height > MAX_LIVE_PIXELS:
+            sentence = "This image is too large to try splits at once. Use them for all images."
+            return JsonResponse({"sentence": sentence}, status=422)
         numbers = _split(row, form.options(stored.typical_area))
     factor = live_factor(row.width, row.height)
     small = np.ascontiguousarray(reduced(numbers, factor), dtype="<u4")
