@@ -14,7 +14,7 @@ BACKGROUND_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ObjectOptions:
-    """What counts as an object of a prediction.
+    """Choices that decide which pixels of a prediction are objects.
 
     Parameters
     ----------
