@@ -30,6 +30,7 @@ _GENDERED = re.compile(
 )
 _UN = ("un", "in", "im", "dis", "il", "ir", "non", "des", "dés", "mé")
 _LONGEST_PHRASE = 5
+_DETAIL = re.compile(r"\s*\([^()]*\)\s*$")  # what a step means: "Cold (below 66 °F)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,38 @@ def rank_answers(answers: Iterable[str]) -> Ranking | None:
     if len(different) < 2 or any(map(declines_to_answer, different)):
         return None
     plain = {answer: _plain(answer) for answer in different}
-    for scale in _indexed_lists():
-        places = {answer: scale.get(text) for answer, text in plain.items()}
-        ranking = _ranking(places)
+    bare = {answer: _DETAIL.sub("", text).strip() for answer, text in plain.items()}
+    for texts in (plain, bare) if bare != plain else (plain,):
+        ranking = _listed(texts) or _listed(_without_shared_words(texts))
+        ranking = ranking or _ranking(_graded(texts))
         if ranking is not None:
             return ranking
-    return _ranking(_graded(plain))
+    return None
+
+
+def _listed(texts: Mapping[str, str]) -> Ranking | None:
+    """Return the places of all answers on the first list that has them all."""
+    for scale in _indexed_lists():
+        ranking = _ranking({answer: scale.get(text) for answer, text in texts.items()})
+        if ranking is not None:
+            return ranking
+    return None
+
+
+def _without_shared_words(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the answers without the words with which all begin or end: "light", "heavy" sleeper.
+
+    Every answer keeps at least one word.
+    """
+    words = [text.split() for text in texts.values()]
+    most = min(map(len, words)) - 1
+    first = next((k for k in range(most) if len({one[k] for one in words}) > 1), max(most, 0))
+    rest = most - first
+    last = next((k for k in range(rest) if len({one[-1 - k] for one in words}) > 1), max(rest, 0))
+    return {
+        answer: " ".join(one[first : len(one) - last])
+        for answer, one in zip(texts, words, strict=True)
+    }
 
 
 def _plain(answer: str) -> str:

@@ -31,6 +31,8 @@ def test_a_scale_has_its_order(line: str) -> None:
         ["Single", "Double", "Triple"],
         ["North Hall", "South Hall"],
         ["None", "Nuts", "Gluten"],
+        ["North (quiet)", "South (loud)", "West (new)"],
+        ["Hall A", "Hall B", "Hall Elm"],
         ["Often", "Frequently", "Never"],  # which of the two is more often is not known
     ],
 )
