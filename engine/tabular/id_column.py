@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from engine.tabular.dates import read_times
 from engine.tabular.ids import is_no_id
 from engine.tabular.makers import Own, is_e_mail_name, own_column
+from engine.tabular.personal import names_others
 from engine.tabular.survey_table import ID_TITLE
 from engine.tabular.table import Table
 
@@ -119,6 +120,8 @@ def _rank(table: Table, index: int, filled: Sequence[str]) -> int:
         return 4
     is_short = sum(len(cell) for cell in filled) <= 60 * len(filled)
     mails = sum("@" in cell for cell in filled)
+    if mails and own is None and names_others(f"{name} {wording}"):
+        return 4  # the e-mail of a requested roommate
     if (
         own in (Own.E_MAIL, Own.TICKET)
         or (mails > 0.9 * len(filled))

@@ -126,18 +126,18 @@ def personal_kind(
         return None
     rows, different = sum(answers.values()), len(answers)
     enough = _SHARE * different
-    if sum(map(is_e_mail, answers)) >= enough:
-        return E_MAILS
-    if sum(_HANDLE.fullmatch(cell) is not None for cell in answers) >= enough and (
-        different >= _MIN_DIFFERENT * rows
-    ):
-        return HANDLES
     named = f"{title} {wording}"
     known = set(people)
     if names_others(named):
         hits = sum(cell in known or looks_like_person(cell) for cell in answers)
         if hits >= 0.5 * different:
             return OTHERS
+    if sum(map(is_e_mail, answers)) >= enough:
+        return E_MAILS
+    if sum(_HANDLE.fullmatch(cell) is not None for cell in answers) >= enough and (
+        different >= _MIN_DIFFERENT * rows
+    ):
+        return HANDLES
     by_title = _kind_by_title([text.strip(" .:?*") for text in (title, wording) if text], answers)
     if by_title is not None and (by_title != NAMES or not _THING.search(named)):
         return by_title

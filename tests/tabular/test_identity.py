@@ -194,3 +194,23 @@ def test_a_recipe_of_an_earlier_version_makes_no_question_of_a_name() -> None:
     content = recipe_of(table, earlier)
     again = apply_recipe(table, content)
     assert again.columns[1].role is choices.columns[1].role
+
+
+REQUESTED = (
+    "Name or e-mail of requested roommate", "Roommate email", "Requested roommate's e-mail",
+    "Who would you like to live with?", "E-Mail Mitbewohner", "Correo del compañero de cuarto",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("title", REQUESTED)
+@pytest.mark.parametrize("own", [True, False])
+def test_the_e_mail_of_a_requested_roommate_is_not_that_of_the_student(
+    title: str, own: bool
+) -> None:
+    """It was stored as the student's own e-mail, so that letters went to somebody else."""
+    lines = [["id" if own else "Full name", title, "Smokes"]]
+    lines += [[f"X{k}" if own else FULL[k], f"p{k}@x.edu", ("yes", "no")[k % 2]] for k in range(3)]
+    table = read_table(as_csv(lines))
+    choices = guess_choices(table)
+    assert choices.columns[1].role is Role.IGNORE
+    assert read_answers(build_preview(table, choices)).emails == ("", "", "")
