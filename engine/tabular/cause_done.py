@@ -10,6 +10,7 @@ from engine.tabular.facts import declined_in, made_dates_in
 from engine.tabular.garbled import repaired
 from engine.tabular.guesses import FREE_TEXT, MAKERS_OWN, with_guessed_order
 from engine.tabular.preview import ColumnPreview, Preview
+from engine.tabular.student_files import request_columns
 from engine.tabular.table import Table
 from engine.tabular.words import counted, listed
 
@@ -45,8 +46,33 @@ def done_of(preview: Preview) -> Iterator[Cause]:
     yield from _blanked(preview)
 
 
+def requests_in(preview: Preview) -> list[ColumnPreview]:
+    """Return the columns that are left out and in which students name requested roommates."""
+    unused = [
+        column.index
+        for column in preview.columns[: preview.table.n_columns]
+        if column.choice.role is Role.IGNORE and column.choice.reason != MAKERS_OWN
+    ]
+    return [preview.columns[k] for k in request_columns(preview.table, unused)]
+
+
+def _requests(preview: Preview) -> Iterator[Cause]:
+    for column in requests_in(preview):
+        yield Cause(
+            f"requests {column.index}",
+            State.NOTE,
+            "users",
+            f"{column.name} names roommates. Keep as requests?",
+            counted(preview.n_students - column.n_blank, "answer"),
+            "They are never scored. Choose “Keep as requests” when you import the students.",
+            link="Look at it",
+            columns=(column.index,),
+        )
+
+
 def notes_of(preview: Preview) -> Iterator[Cause]:
     """Return the notes: facts that do not stop the import, one line per kind."""
+    yield from _requests(preview)
     kinds = (
         ("blanks", "circle-dashed", "has many blanks", "have many blanks",
          "A blank is a case of its own, never read as an answer."),

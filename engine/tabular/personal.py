@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from engine.tabular.scales import declines_to_answer
+from engine.tabular.text import fold_answer
+
 _TITLE = re.compile(
     r"(?:(?:what is|what's|please (?:enter|type|give|state))? ?(?:your |the )?)?"
     r"(?:(?:full|first|last|family|given|middle|preferred|legal|student(?:'s)?|your|chosen|birth|maiden|display|"
@@ -85,9 +88,14 @@ _OTHERS = re.compile(
     r"my |the )?room|"
     r"request(?:ed)?\b|wunschpartner|solicit|friend.{0,20}(?:name|e-?mail|id)\b", re.I
 )  # fmt: skip
+_NOBODY = frozenset({
+    "no", "none", "nobody", "no one", "no preference", "anyone", "anybody", "random", "nein",
+    "niemand", "keine", "egal", "nadie", "ninguno", "da igual", "personne", "aucun", "peu importe",
+})  # fmt: skip
 _HANDLE = re.compile(r"@[\w.]{2,40}")
 _E_MAIL = re.compile(r"[^\s@,;]+@[^\s@,;]+\.[^\s@,;]+")
 _PART = r"[^\W\d_](?:[^\W\d_]|['’.\-])*"
+_CAPITALS = re.compile(r"[A-ZÀ-ÖØ-Þ][\w'’.\-]+(?:,? [A-ZÀ-ÖØ-Þ][\w'’.\-]+)+")
 _FULL_NAME = re.compile(rf"{_PART},? {_PART}(?: {_PART}){{0,4}}|{_PART}, {_PART}")
 _SMALL_WORD = re.compile(r"\b(?:the|a|an|and|or|of|to|in|is|are|my|i|you|not|no|very|with)\b", re.I)
 _MIN_DIFFERENT = 0.5
@@ -129,8 +137,9 @@ def personal_kind(
     named = f"{title} {wording}"
     known = set(people)
     if names_others(named):
-        hits = sum(cell in known or looks_like_person(cell) for cell in answers)
-        if hits >= 0.5 * different:
+        named_people = [cell for cell in answers if not is_nobody(cell)]
+        hits = sum(cell in known or names_a_person(cell) for cell in named_people)
+        if hits and hits >= 0.5 * len(named_people):
             return OTHERS
     if sum(map(is_e_mail, answers)) >= enough:
         return E_MAILS
@@ -200,6 +209,21 @@ def is_e_mail(cell: str) -> bool:
 def looks_like_person(cell: str) -> bool:
     """Return True if a cell is an e-mail or a full name."""
     return is_e_mail(cell) or _is_full_name(cell)
+
+
+def names_a_person(cell: str) -> bool:
+    """Return True if a text has an e-mail or a full name in it: "Ben Lee from Elm, please"."""
+    return (
+        looks_like_person(cell)
+        or _E_MAIL.search(cell) is not None
+        or any(_is_full_name(found) for found in _CAPITALS.findall(cell))
+    )
+
+
+def is_nobody(text: str) -> bool:
+    """Return True if an answer names no roommate: "no", "nobody", "no preference"."""
+    plain = fold_answer(text).strip(" .!-")
+    return not plain or plain in _NOBODY or declines_to_answer(text)
 
 
 def names_others(said: str) -> bool:

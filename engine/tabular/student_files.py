@@ -11,7 +11,13 @@ from collections.abc import Callable, Collection
 from engine.tabular.answer_order import order_answers
 from engine.tabular.id_column import is_id_title
 from engine.tabular.makers import is_e_mail_name
-from engine.tabular.personal import is_e_mail, looks_like_person, names_others
+from engine.tabular.personal import (
+    is_e_mail,
+    is_nobody,
+    looks_like_person,
+    names_a_person,
+    names_others,
+)
 from engine.tabular.scales import declines_to_answer
 from engine.tabular.survey_table import is_blank
 from engine.tabular.table import Table
@@ -48,6 +54,7 @@ _ABOUT_LIKING = re.compile(r"^I \w|prefer|would you like|important", re.I)
 _NAME = re.compile(r"name|nombre|apellido|^(?:first|last|preferred)$", re.I)
 _FAMILY_NAME = re.compile(r"last|family|\bsur|nach|apellido|cognome|achter|efter|etter", re.I)
 _LONGEST_NAME_TITLE = 30
+_LONGEST_NAME = 5  # words
 _NO_CHOICE = re.compile(
     r"no (?:preference|choice)|any(?: hall| building| room)?|none|keine (?:präferenz|angabe)|"
     r"sin preferencia|aucune préférence",
@@ -140,8 +147,39 @@ def _names_people(table: Table, index: int, find: Finder) -> bool:
         for part in ([cell] if find(cell) else SEVERAL.split(cell))
         if part.strip()
     ]
+    cells = [cell for cell in cells if not is_nobody(cell)]
     named = sum(bool(find(cell)) or looks_like_person(cell) for cell in cells)
-    return named > 0 and named >= _ENOUGH * len(cells)
+    whole = sum(map(names_a_person, table.answers(index)))
+    asked = sum(not is_nobody(cell) for cell in table.answers(index))
+    return (named > 0 and named >= _ENOUGH * len(cells)) or (whole > 0 and whole >= _ENOUGH * asked)
+
+
+def request_columns(table: Table, unused: Collection[int]) -> tuple[int, ...]:
+    """Return those unused columns of a survey in which students name requested roommates."""
+    return tuple(
+        k
+        for k in unused
+        if names_others(_said(table, k)) and _names_people(table, k, lambda text: ())
+    )
+
+
+def persons_in(text: str, find: Finder) -> list[str]:
+    """Return the e-mails and full names in a sentence that name a person of the cohort.
+
+    Longer names come before shorter ones, so "Ana Luz Roy" is not "Luz Roy".
+    """
+    words = text.split()
+    found: list[str] = []
+    start = 0
+    while start < len(words):
+        for size in range(min(_LONGEST_NAME, len(words) - start), 0, -1):
+            part = " ".join(words[start : start + size]).strip(" .,;:!?()\"'")
+            if (size > 1 or "@" in part) and find(part):
+                found.append(part)
+                start += size - 1
+                break
+        start += 1
+    return list(dict.fromkeys(found))
 
 
 def choice_columns(table: Table, who: Collection[int]) -> tuple[int, ...]:

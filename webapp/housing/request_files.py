@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.tabular.needs import parse_needs
+from engine.tabular.personal import is_nobody
 from engine.tabular.student_files import (
     SEVERAL,
     choice_columns,
     is_wanted_title,
     need_columns,
+    persons_in,
     ranked_choices,
     wanted_columns,
     who_columns,
@@ -137,10 +139,15 @@ def read_requests(
 
 
 def _named_in(cell: str, finder: StudentFinder) -> list[str]:
-    """Return the names in one cell; "Ash, Ada" is one name if a student has that name."""
+    """Return the names in one cell, also in a sentence: "Ash, Ada" is one name if a student has it.
+
+    "Nobody" and "no preference" are no names.
+    """
     if finder.all_of(cell):
         return [cell.strip()]
-    return [part.strip() for part in SEVERAL.split(cell) if part.strip()]
+    parts = [part.strip() for part in SEVERAL.split(cell) if part.strip()]
+    found = [persons_in(part, finder.all_of) or [part] for part in parts]
+    return [name for names in found for name in names if not is_nobody(name)]
 
 
 def guess_choices(cohort: Cohort, finder: StudentFinder, table: Table) -> list[str]:

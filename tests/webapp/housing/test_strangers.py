@@ -439,3 +439,52 @@ def test_a_preview_that_somebody_else_changed_is_not_imported(
     assert asked.students.count() == 10
     client.post(f"/cohorts/import/{Draft.objects.get().pk}/discard/")
     assert not Draft.objects.exists()
+
+
+WISHES = {
+    "Who would you like to live with?": ("Ben Lee", "nobody", "Dee Fox please!", "no preference"),
+    "Requested roommate": ("s1@x.edu", "", "s3@x.edu", ""),
+    "Roommate request (name or e-mail)": ("I would love to live with Ben Lee.", "", "Fox, Dee", ""),
+    "Mit wem möchtest du wohnen? (Mitbewohner)": ("mit Ben Lee", "egal", "Dee Fox", "niemand"),
+    "¿Con quién quieres vivir? (compañero)": ("Ben Lee", "nadie", "con Dee Fox", ""),
+}
+
+
+@pytest.mark.parametrize("title", WISHES)
+def test_roommates_that_a_survey_names_are_kept_as_requests(
+    bob: User, client_of: ClientOf, title: str
+) -> None:
+    """They were left out silently unless the survey was imported a second time."""
+    names = ("Ann Ray", "Ben Lee", "Cai Roy", "Dee Fox")
+    rows = [f's{k}@x.edu,{names[k]},{("Yes", "No")[k % 2]},"{WISHES[title][k]}"' for k in range(4)]
+    data = "\n".join([f"Email,Full name,Tidy,{title}", *rows]).encode()
+    client = client_of(bob)
+    made = client.post("/cohorts/import/", {"file": SimpleUploadedFile("survey.csv", data)})
+    page = client.get(made.url).content.decode()
+    assert "names roommates. Keep as requests?" in page
+    assert 'name="keep_requests"' in page
+    sent = {"name": "Class", "version": 1, "keep_requests": "1"}
+    answer = client.post(f"{made.url}confirm/", sent)
+    assert "/files/" in answer.url
+    assert not RoommateRequest.objects.exists(), "staff check them first"
+    assert "2 requests imported" in confirmed(client, answer.url)
+    pairs = RoommateRequest.objects.values_list("student__name", "target__name")
+    assert sorted(pairs) == [("Ann Ray", "Ben Lee"), ("Cai Roy", "Dee Fox")]
+
+
+@pytest.mark.parametrize(
+    ("title", "answers"),
+    [
+        ("What do you look for in a roommate?", ("Somebody tidy", "A quiet person", "fun", "-")),
+        ("Anything else?", ("I snore", "I have a cat", "", "Peanuts")),
+        ("Requested roommate", ("", "no", "nobody", "")),
+    ],
+)
+def test_other_free_text_is_not_offered_as_requests(
+    bob: User, client_of: ClientOf, title: str, answers: tuple[str, ...]
+) -> None:
+    rows = [f's{k}@x.edu,{("Yes", "No")[k % 2]},"{answers[k]}"' for k in range(4)]
+    data = "\n".join([f"Email,Tidy,{title}", *rows]).encode()
+    client = client_of(bob)
+    made = client.post("/cohorts/import/", {"file": SimpleUploadedFile("survey.csv", data)})
+    assert "keep_requests" not in client.get(made.url).content.decode()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from django.db import transaction
 
+from engine.tabular.source import Source
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.services.drafts import (
@@ -42,8 +43,24 @@ def student_file_create(
 
     Raises TableRefusal, QuotaError or StudentFileError in one sentence.
     """
+    return student_file_keep(
+        user=user,
+        cohort=cohort,
+        purpose=purpose,
+        filename=filename,
+        source=read_source(size, read),
+        back=back,
+    )
+
+
+def student_file_keep(
+    *, user: User, cohort: Cohort, purpose: str, filename: str, source: Source, back: str
+) -> Draft:
+    """Store a file that was read already, such as the survey of a cohort, and guess its columns.
+
+    Raises TableRefusal, QuotaError or StudentFileError in one sentence.
+    """
     kind = _kind(purpose)
-    source = read_source(size, read)
     finder = StudentFinder(cohort)
     table = table_of_students(kind, finder, source)
     uses = tuple(kind.guess(cohort, finder, table))

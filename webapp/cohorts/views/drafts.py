@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engine.tabular.actions import apply_action, read_request
+from engine.tabular.cause_done import requests_in
 from engine.tabular.cause_proposals import group_sizes, suggested
 from engine.tabular.choices import Role
 from engine.tabular.facts import numbers_in, several_in
@@ -34,6 +35,7 @@ from webapp.cohorts.services.drafts import (
     draft_undo,
     draft_update,
 )
+from webapp.cohorts.services.student_files import student_file_keep
 from webapp.cohorts.student_files import FileChoices
 from webapp.cohorts.views.pressed_buttons import PressedButton, read_pressed_button
 from webapp.common.decorators import staff_required
@@ -44,6 +46,7 @@ from webapp.common.toasts import toast
 from webapp.tabular.reading import refusals
 
 ROWS_SHOWN = 50
+REQUESTS = "requests"  # the kind of a file of requested roommates
 SHOWN_COHORTS = 5  # number of imported cohorts shown
 HEADER_ROWS_SHOWN = 15
 ROLES = (
@@ -149,6 +152,7 @@ def _pressed(found: Draft, before: Preview, pressed: PressedButton, version: int
 def draft_confirm(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Import everything, or nothing and show one sentence."""
     found = _owned_draft(request, uuid)
+    source = draft_file(found) if request.POST.get("keep_requests") else None
     try:
         cohort = draft_import(
             user=request.user,
@@ -160,6 +164,20 @@ def draft_confirm(request: SignedInRequest, uuid: str) -> HttpResponse:
         toast(request, str(problem), error=True)
         return redirect("cohorts:draft", found.pk)
     toast(request, f"{cohort.n_students:,} students imported.")
+    if source is not None:
+        try:
+            requests = student_file_keep(
+                user=request.user,
+                cohort=cohort,
+                purpose=REQUESTS,
+                filename=found.filename,
+                source=source,
+                back=reverse("cohorts:cohort", args=[cohort.pk]),
+            )
+        except Refusal as problem:
+            toast(request, str(problem), error=True)
+        else:
+            return redirect("cohorts:student-file", cohort.pk, requests.pk)
     return redirect("cohorts:cohort", cohort.pk)
 
 
@@ -215,6 +233,7 @@ def _context(draft: Draft, found: Review, opened: int | None) -> dict[str, Any]:
         "preview": found.preview,
         "opened": -1 if opened is None else opened,
         "suggested_name": _suggested_name(draft.filename),
+        "requests": requests_in(found.preview),
         "change_url": reverse("cohorts:draft-change", args=[draft.pk]),
     }
 
