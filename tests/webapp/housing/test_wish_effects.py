@@ -102,7 +102,8 @@ def test_only_staff_of_the_organisation_see_effects_of_requests(
     assert client_of(bob).get(good).status_code == 200
     assert client_of(alice).get(good).status_code == 403
     assert client_of(mallory).get(good).status_code == 404
-    for wrong in ({}, {"model": "x"}, {"model": asked.pk}, {"placement": asked.pk}):
+    assert "There is no estimate" in client_of(bob).get(address(asked)).text
+    for wrong in ({"model": "x"}, {"model": asked.pk}, {"placement": asked.pk}):
         assert client_of(bob).get(address(asked, **wrong)).status_code == 404
 
 

@@ -29,13 +29,18 @@ def returned(ticket: str) -> bytes:
     return RETURNED.replace(b"--b--", quoted.encode())
 
 
+def letter_to(template: LetterTemplate, address: str) -> Letter:
+    """Return the letter to an address, which the database holds encrypted."""
+    return next(letter for letter in template.letters.all() if letter.address == address)
+
+
 def test_a_letter_that_came_back_is_marked(
     placement: Placement, template: LetterTemplate, tickets: dict[str, str]
 ) -> None:
     assert note_returned(returned(tickets["anna"])) == 1
-    letter = template.letters.get(address="anna@uni.example")
+    letter = letter_to(template, "anna@uni.example")
     assert letter.state == Letter.BOUNCED
-    assert letter.error == "Came back: 550 5.1.1 <gone@x.example>: no such user here"
+    assert letter.error == "Came back: 550 5.1.1 <[address]>: no such user here"
     assert states(template)["ben"] == Letter.SENT
     line = AuditLine.objects.get(verb="noted bounces")
     assert (line.username, line.target_name) == ("system", placement.name)
@@ -46,7 +51,7 @@ def test_who_knows_no_ticket_marks_nobodys_letter(
     template: LetterTemplate, mallory: User, tickets: dict[str, str]
 ) -> None:
     good = tickets["anna"]
-    other = template.letters.get(address="ben@uni.example").pk
+    other = letter_to(template, "ben@uni.example").pk
     for forged in (
         f"{other}{good[good.index('~') :]}",
         f"{other}~{'x' * 43}",
@@ -67,5 +72,5 @@ def test_what_came_back_from_the_old_address_says_nothing_of_the_new_one(
     assert letters_retry(user=carol, placement=placement, template=template) == 1
     letters_send()
     assert note_returned(returned(tickets["anna"])) == 0
-    assert template.letters.get(address="new@uni.example").state == Letter.SENT
+    assert letter_to(template, "new@uni.example").state == Letter.SENT
     assert note_returned(returned(mail.outbox[-1].extra_headers[HEADER])) == 1

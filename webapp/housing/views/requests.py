@@ -65,15 +65,17 @@ def requests(request: SignedInRequest, uuid: str) -> HttpResponse:
 def wish_effects(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the strengths of wishes with their estimated effects, for a form that asks for them."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
-    if key := request.GET.get("placement"):
-        placement = get_owned_or_404(cohort.placements.all(), request.user, key)
+    model, rules = None, PlacementRules()
+    if placement_key := request.GET.get("placement"):
+        placement = get_owned_or_404(cohort.placements.all(), request.user, placement_key)
         model, rules = placement.model, PlacementRules.from_json(placement.rules)
-    else:
-        model = get_owned_or_404(LearnedModel, request.user, request.GET.get("model"))
-        rules = PlacementRules()
+    elif model_key := request.GET.get("model"):
+        model = get_owned_or_404(LearnedModel, request.user, model_key)
     try:
         asked = read_rules(request.GET, cohort, rules)
-        rules = replace(rules, wish=asked.wish) if key else asked
+        rules = replace(rules, wish=asked.wish) if placement_key else asked
+        if model is None:
+            raise HousingError("Choose a model first.")
         strengths, sentence = estimated_strengths(cohort, model, rules)
     except (Refusal, InvalidProblemError):
         strengths, sentence = wish_strengths(rules.wish), NO_ESTIMATE

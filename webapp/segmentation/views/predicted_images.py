@@ -154,7 +154,11 @@ def predicted_image_file(
 def exported_file(request: SignedInRequest, row: PredictedImage, kind: str) -> HttpResponseBase:
     """Send one of the files for download; an audit line names the reader."""
     require_done(row)
-    return exported(request, row, FILES[kind](request, row), file=kind)
+    try:
+        answer = FILES[kind](request, row)
+    except FileNotFoundError:
+        raise Http404("The files of this image are gone. Predict it again.") from None
+    return exported(request, row, answer, file=kind)
 
 
 def _arrays(kind: str, attribute: str, **options: Any) -> Any:
