@@ -12,6 +12,7 @@ urlpatterns = [
     path("cohorts/import/<uuid:uuid>/change/", drafts.draft_change, name="draft-change"),
     path("cohorts/import/<uuid:uuid>/confirm/", drafts.draft_confirm, name="draft-confirm"),
     path("cohorts/import/<uuid:uuid>/discard/", drafts.draft_remove, name="draft-discard"),
+    path("cohorts/import/<uuid:uuid>/move/", drafts.draft_moved, name="draft-move"),
     path("cohorts/<uuid:uuid>/", cohorts.cohort, name="cohort"),
     path("cohorts/<uuid:uuid>/rename/", cohorts.rename, name="rename"),
     path("cohorts/<uuid:uuid>/split/", cohorts.split, name="split"),

@@ -20,6 +20,7 @@ urlpatterns = [
         buildings.draft_discard,
         name="building-draft-discard",
     ),
+    path("buildings/drafts/<uuid:uuid>/move/", buildings.draft_moved, name="building-draft-move"),
     path("buildings/<uuid:uuid>/", buildings.buildings, name="buildings"),
     path("buildings/<uuid:uuid>/rename/", buildings.rename, name="buildings-rename"),
     path("buildings/<uuid:uuid>/state/", buildings.state, name="buildings-state"),

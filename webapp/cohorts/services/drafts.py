@@ -75,7 +75,18 @@ def draft_create(
     TableRefusal, QuotaError
         One sentence; nothing was saved.
     """
-    source = read_source(size, read)
+    return draft_of_source(
+        user=user, filename=filename, source=read_source(size, read), cohort=cohort
+    )
+
+
+def draft_of_source(
+    *, user: User, filename: str, source: Source, cohort: Cohort | None = None
+) -> Draft:
+    """Store a file that was read already as a draft of a survey, or of a cohort's past pairs.
+
+    Raises TableRefusal or QuotaError in one sentence; nothing was saved.
+    """
     people = People(()) if cohort is None else people_of(cohort)
     with refusals():
         layout = find_layout(source) if cohort is None else find_pairs_layout(source, people)

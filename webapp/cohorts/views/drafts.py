@@ -1,5 +1,6 @@
 """Uploading a cohort and checking its columns."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
@@ -13,6 +14,7 @@ from engine.tabular.cause_done import requests_in
 from engine.tabular.cause_proposals import group_sizes, suggested
 from engine.tabular.choices import Role
 from engine.tabular.facts import numbers_in, several_in
+from engine.tabular.file_kinds import FileKind
 from engine.tabular.guesses import MAKERS_OWN
 from engine.tabular.identity import IDENTITY
 from engine.tabular.preview import ColumnPreview, Preview
@@ -20,7 +22,7 @@ from engine.tabular.review import Review
 from engine.tabular.source import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
-from webapp.cohorts.models import Draft
+from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.selectors.cohorts import cohort_listing, open_drafts
 from webapp.cohorts.services.cohorts import CohortError, draft_import
 from webapp.cohorts.services.drafts import (
@@ -38,6 +40,7 @@ from webapp.cohorts.services.drafts import (
 from webapp.cohorts.services.student_files import student_file_keep
 from webapp.cohorts.student_files import FileChoices
 from webapp.cohorts.views.pressed_buttons import PressedButton, read_pressed_button
+from webapp.cohorts.wrong_slots import draft_move, wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
@@ -196,6 +199,31 @@ def draft_remove(request: SignedInRequest, uuid: str) -> HttpResponse:
     return redirect("cohorts:upload")
 
 
+@require_POST
+@staff_required
+def draft_moved(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Import an upload as the kind of file that it seems to be; its first draft is discarded."""
+    found = get_owned_or_404(Draft, request.user, uuid)
+    return redirect(
+        moved(
+            request,
+            lambda to, cohort: draft_move(user=request.user, draft=found, to=to, cohort=cohort),
+            found.get_absolute_url(),
+        )
+    )
+
+
+def moved(request: SignedInRequest, move: Callable[[str, Cohort | None], str], address: str) -> str:
+    """Move a file as a form says; return the address of its preview, or ``address`` if refused."""
+    sent = request.POST
+    cohort = get_owned_or_404(Cohort, request.user, sent["cohort"]) if sent.get("cohort") else None
+    try:
+        return move(sent.get("to", ""), cohort)
+    except Refusal as problem:
+        toast(request, str(problem), error=True)
+        return address
+
+
 def sent_version(request: SignedInRequest) -> int:
     """Return the version that the page showed; if none was sent 0, which no draft has."""
     return whole_number(request.POST.get("version", "")) or 0
@@ -206,6 +234,8 @@ def _render(request: SignedInRequest, draft: Draft) -> HttpResponse:
     opened = whole_number(request.GET.get("column") or "")
     tab = request.GET.get("tab", "")
     context = _context(draft, found, opened) | {
+        "slot": wrong_slot(request.user, found.preview.table, FileKind.SURVEY),
+        "move_url": reverse("cohorts:draft-move", args=[draft.pk]),
         "tab": tab if tab in ("rows", "reading") else "columns",
         "column_rows": [
             column_row(found.preview, column, column.index == opened)

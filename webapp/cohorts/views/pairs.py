@@ -4,8 +4,10 @@ from dataclasses import replace
 
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from engine.tabular.file_kinds import FileKind
 from engine.tabular.pair_choices import PairChoices
 from engine.tabular.pairs import PairsPreview, Unknown
 from webapp.accounts.requests import SignedInRequest
@@ -22,6 +24,7 @@ from webapp.cohorts.services.drafts import (
     read_pair_choices,
 )
 from webapp.cohorts.views.drafts import LIMITS, sent_version
+from webapp.cohorts.wrong_slots import wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
@@ -81,9 +84,12 @@ def draft(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpResponse:
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
     table, preview = draft_table(found), pairs_preview(found)
     picked = read_pair_choices(found)
+    expected = [FileKind.SURVEY] if preview.can_import else []
     context = {
         "cohort": cohort,
         "draft": found,
+        "slot": wrong_slot(request.user, table, FileKind.ROSTER, *expected, cohort=cohort),
+        "move_url": reverse("cohorts:draft-move", args=[found.pk]),
         "table": table,
         "choices": picked,
         "fields": _column_fields(picked, table.n_columns),

@@ -5,10 +5,12 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from engine.tabular.file_kinds import FileKind
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.services.drafts import draft_table, draft_undo
+from webapp.cohorts.services.latecomers import LATE
 from webapp.cohorts.services.student_files import (
     student_file_create,
     student_file_flag,
@@ -19,6 +21,7 @@ from webapp.cohorts.services.student_files import (
 )
 from webapp.cohorts.student_files import MAX_LISTED, FileChoices, StudentFile, student_file_kind
 from webapp.cohorts.views.drafts import sent_version
+from webapp.cohorts.wrong_slots import wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
@@ -74,7 +77,13 @@ def student_file(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpRe
         raise Http404("There is no such kind of file.")
     choices, table = FileChoices.from_json(draft.choices), draft_table(draft)
     found = student_file_preview(draft)
+    slot = wrong_slot(request.user, table, cohort=draft.own_cohort)
+    holds = {FileKind.SURVEY} if draft.purpose == LATE.key else {FileKind.SURVEY, FileKind.ROSTER}
+    if slot is not None and slot.kind in holds and found.n_kept:
+        slot = None  # a survey or roster can hold requests, needs or e-mails as well
     context = {
+        "slot": slot,
+        "move_url": reverse("cohorts:draft-move", args=[draft.pk]),
         "cohort": draft.own_cohort,
         "draft": draft,
         "kind": kind,

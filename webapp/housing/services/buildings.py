@@ -6,12 +6,18 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
+from django.urls import reverse
 from django.utils import timezone
 
+from engine.tabular.layout import find_layout
 from engine.tabular.rooms import Column, RoomFile, guess_roles, read_rooms
+from engine.tabular.source import Line, Sheet, Source
+from engine.tabular.table import Table, build_table
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort
 from webapp.cohorts.services.drafts import clean_filename
+from webapp.cohorts.wrong_slots import file_move
 from webapp.files.quota import check_quota, with_fresh_count
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import (
@@ -29,7 +35,7 @@ from webapp.housing.services.closing import (
     lock_buildings,
     students_to_move_out,
 )
-from webapp.tabular.reading import read_table
+from webapp.tabular.reading import read_table, refusals
 
 MANY_COLUMNS = (Column.NEED, Column.IGNORE)  # roles that more than one column may have
 
@@ -43,7 +49,6 @@ class SavedRoom:
 
 
 @with_fresh_count
-@transaction.atomic
 def building_draft_create(
     *, user: User, filename: str, size: int, read: Callable[[], bytes]
 ) -> BuildingDraft:
@@ -54,7 +59,12 @@ def building_draft_create(
     TableRefusal, QuotaError
         One sentence; nothing was saved.
     """
-    table = read_table(size, read)
+    return building_draft_of_table(user=user, filename=filename, table=read_table(size, read))
+
+
+@transaction.atomic
+def building_draft_of_table(*, user: User, filename: str, table: Table) -> BuildingDraft:
+    """Store a table that was read already as a draft of a building list."""
     draft = BuildingDraft.objects.create(
         organisation=user.own_organisation,
         created_by=user,
@@ -66,8 +76,37 @@ def building_draft_create(
         roles=guess_roles(table.header, table.rows),
     )
     audit(user, "uploaded", draft, rows=table.n_rows, columns=table.n_columns)
-    check_quota(user.organisation_id, written=size)
+    written = sum(len(cell) for row in table.rows for cell in row)
+    check_quota(user.organisation_id, written=written)
     return draft
+
+
+def building_draft_move(user: User, filename: str, source: Source, cohort: Cohort | None) -> str:
+    """Store a file that was uploaded elsewhere as a draft; return the address of its preview."""
+    with refusals():
+        table = build_table(source, find_layout(source))
+    made = building_draft_of_table(user=user, filename=filename, table=table)
+    return reverse("housing:building-draft", args=[made.pk])
+
+
+def building_draft_source(draft: BuildingDraft) -> Source:
+    """Return the header and the rows of a draft as a file of one sheet."""
+    first = min(draft.row_numbers, default=2) - 1
+    lines = [Line(max(first, 1), tuple(draft.header))]
+    lines += [
+        Line(number, tuple(cells))
+        for number, cells in zip(draft.row_numbers, draft.rows, strict=True)
+    ]
+    return Source((Sheet("", tuple(lines)),), "CSV")
+
+
+@transaction.atomic
+def building_draft_to(*, user: User, draft: BuildingDraft, to: str, cohort: Cohort | None) -> str:
+    """Import the file of a draft as another kind and discard the draft; return the new address."""
+    source = building_draft_source(draft)
+    address = file_move(user=user, filename=draft.filename, source=source, to=to, cohort=cohort)
+    building_draft_discard(user=user, draft=draft)
+    return address
 
 
 def building_draft_file(draft: BuildingDraft) -> RoomFile:

@@ -9,9 +9,14 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from engine.tabular.file_kinds import FileKind
+from engine.tabular.layout import find_layout
 from engine.tabular.rooms import LABELS
 from engine.tabular.source import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
+from engine.tabular.table import build_table
 from webapp.accounts.requests import SignedInRequest
+from webapp.cohorts.views.drafts import moved
+from webapp.cohorts.wrong_slots import wrong_slot
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
@@ -35,6 +40,8 @@ from webapp.housing.services.buildings import (
     building_draft_discard,
     building_draft_file,
     building_draft_import,
+    building_draft_source,
+    building_draft_to,
     building_list_create,
     building_list_remove,
     building_list_rename,
@@ -43,6 +50,7 @@ from webapp.housing.services.buildings import (
     rooms_set_state,
 )
 from webapp.housing.views.questions import Question, ask
+from webapp.tabular.reading import refusals
 
 PAGE_SIZE = 60
 SHOWN = 12  # rows and problems of a draft on a page
@@ -104,8 +112,13 @@ def draft(request: SignedInRequest, uuid: str) -> HttpResponse:
         )
         return redirect("housing:building-draft", found.pk)
     rooms = building_draft_file(found)
+    with refusals():
+        source = building_draft_source(found)
+        table = build_table(source, find_layout(source))
     context = {
         "draft": found,
+        "slot": wrong_slot(request.user, table, FileKind.ROOMS),
+        "move_url": reverse("housing:building-draft-move", args=[found.pk]),
         "file": rooms,
         "uses": [(role.value, label) for role, label in LABELS.items()],
         "columns": [
@@ -123,6 +136,22 @@ def draft(request: SignedInRequest, uuid: str) -> HttpResponse:
 def _examples(found: BuildingDraft, index: int) -> list[str]:
     cells = dict.fromkeys(row[index] for row in found.rows[:200] if row[index])
     return [cell[:30] for cell in list(cells)[:4]]
+
+
+@require_POST
+@staff_required
+def draft_moved(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Import an upload as the kind of file that it seems to be; its first draft is discarded."""
+    found = get_owned_or_404(BuildingDraft, request.user, uuid)
+    return redirect(
+        moved(
+            request,
+            lambda to, cohort: building_draft_to(
+                user=request.user, draft=found, to=to, cohort=cohort
+            ),
+            reverse("housing:building-draft", args=[found.pk]),
+        )
+    )
 
 
 @require_POST

@@ -1,0 +1,108 @@
+"""Files that were uploaded in the wrong place: recognised, and moved to where they belong."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.urls import reverse
+
+from engine.tabular.file_kinds import FileKind, kind_of_file
+from engine.tabular.source import Source
+from engine.tabular.table import Table
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.services.drafts import draft_discard, draft_file, draft_of_source
+from webapp.common.errors import Refusal
+from webapp.common.listing import light
+from webapp.common.selectors import owned_by
+
+MAX_COHORTS = 50  # offered for a roster
+Move = Callable[[User, str, Source, Cohort | None], str]
+_moves: dict[FileKind, Move] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class WrongSlot:
+    """Probable kind of a file in the wrong place; staff choose one of ``cohorts`` for a roster."""
+
+    kind: FileKind
+    cohorts: tuple[Cohort, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The question to staff."""
+        return {
+            FileKind.ROOMS: "These are rooms. Import as a building list?",
+            FileKind.ROSTER: "This is a roster of students and rooms. Import as past roommates?",
+            FileKind.SURVEY: "This is a survey. Import as a cohort?",
+        }[self.kind]
+
+    @property
+    def label(self) -> str:
+        """The label of the button."""
+        return {
+            FileKind.ROOMS: "Import as a building list",
+            FileKind.ROSTER: "Import as past roommates",
+            FileKind.SURVEY: "Import as a cohort",
+        }[self.kind]
+
+
+def register_move(kind: FileKind, move: Move) -> None:
+    """Register the import of a kind of file; it returns the address of the new preview."""
+    _moves[kind] = move
+
+
+def wrong_slot(
+    user: User, table: Table, *expected: FileKind, cohort: Cohort | None = None
+) -> WrongSlot | None:
+    """Return the kind of a file if it is not an expected one and can be imported elsewhere.
+
+    A roster belongs to a cohort: the given one, else one that staff choose. Without any cohort its
+    survey comes first, so nothing is offered.
+    """
+    kind = kind_of_file(table)
+    if kind is None or kind in expected or kind not in _moves:
+        return None
+    if kind is not FileKind.ROSTER or cohort is not None:
+        return WrongSlot(kind)
+    cohorts = tuple(light(owned_by(Cohort, user)).order_by("-created_at")[:MAX_COHORTS])
+    return WrongSlot(kind, cohorts) if cohorts else None
+
+
+def file_move(
+    *, user: User, filename: str, source: Source, to: str, cohort: Cohort | None = None
+) -> str:
+    """Import a file as another kind; return the address of its preview.
+
+    Raises Refusal in one sentence if there is no such kind, no cohort for a roster, or the file
+    cannot be read so.
+    """
+    if to not in list(FileKind) or FileKind(to) not in _moves:
+        raise Refusal("There is no such kind of file.")
+    return _moves[FileKind(to)](user, filename, source, cohort)
+
+
+@transaction.atomic
+def draft_move(*, user: User, draft: Draft, to: str, cohort: Cohort | None) -> str:
+    """Import the file of a draft as another kind and discard the draft; return the new address."""
+    address = file_move(
+        user=user, filename=draft.filename, source=draft_file(draft), to=to, cohort=cohort
+    )
+    draft_discard(user=user, draft=draft)
+    return address
+
+
+def _move_survey(user: User, filename: str, source: Source, cohort: Cohort | None) -> str:
+    made = draft_of_source(user=user, filename=filename, source=source)
+    return reverse("cohorts:draft", args=[made.pk])
+
+
+def _move_roster(user: User, filename: str, source: Source, cohort: Cohort | None) -> str:
+    if cohort is None:
+        raise Refusal("Choose the cohort whose roommates the roster names.")
+    made = draft_of_source(user=user, filename=filename, source=source, cohort=cohort)
+    return reverse("cohorts:pairs-draft", args=[cohort.pk, made.pk])
+
+
+register_move(FileKind.SURVEY, _move_survey)
+register_move(FileKind.ROSTER, _move_roster)
