@@ -23,7 +23,8 @@ _WORDS = (
     (NEED, re.compile(
         r"accessib|wheelchair|barrier[- ]?free|barrierefrei|accesib|step[- ]free|disabilit|"
         r"^needs?$|(?:medical|health|housing|special|access|accommodation)s?(?: and \w+)? needs?\b|"
-        r"accommodation requests?", re.I)),
+        r"accommodation requests?|ground[- ]floor|visual alarm|\bdeaf\b|hard of hearing|\bADA\b|"
+        r"rollstuhl|erdgeschoss|silla de ruedas|planta baja|fauteuil roulant|rez-de-chauss", re.I)),
     ("RA", re.compile(
         r"^RA$|\bRA\b(?! ?\w*mate)|resident (?:assistant|advis[eo]r)|hall tutor|wohnheimtutor")),
     ("hall", re.compile(

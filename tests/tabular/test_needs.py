@@ -76,3 +76,18 @@ def test_words_for_no_need_are_no_need(said: str) -> None:
 @pytest.mark.parametrize("said", ["maybe", "Yes, but only my phone", "rather not", "?", "yes|no"])
 def test_an_answer_that_is_no_clear_yes_is_not_the_column(said: str) -> None:
     assert parse_needs("Share my e-mail", said) != ["Share my e-mail"]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Ground floor needed", "Ground floor", "Deaf/hard of hearing (visual alarm)", "ADA room",
+        "Rollstuhlgerechtes Zimmer", "Erdgeschoss nötig", "Silla de ruedas", "Planta baja",
+        "Fauteuil roulant", "Rez-de-chaussée",
+    ],
+)  # fmt: skip
+def test_a_ticked_box_is_a_need(title: str) -> None:
+    """Columns of "Yes" and blanks were left out silently."""
+    rows = "".join(f"X{k},{('Early', 'Late')[k % 2]},{('Yes', '')[k % 2]}\n" for k in range(12))
+    choices = guess_choices(read_table(f"Student ID,Bedtime,{title}\n{rows}".encode()))
+    assert choices.columns[2].role is Role.NEED

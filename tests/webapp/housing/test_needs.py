@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from engine.tabular.choices import Choices, Role
 from tests.webapp.api.conftest import Program, program_of  # noqa: F401
 from tests.webapp.housing.conftest import RULES
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.services.cohorts import draft_import
+from webapp.cohorts.services.drafts import draft_create, draft_update
 from webapp.housing.forms import default_rules
 from webapp.housing.models import BuildingList, Placement
 from webapp.housing.rules import PlacementRules
@@ -137,3 +140,29 @@ def test_needs_that_nobody_has_are_not_spoken_of(without_needs: Placement) -> No
         student.attributes = {**student.attributes, COLUMN: "no"}
         student.save()
     assert uncounted_needs(without_needs) is None
+
+
+def test_needs_of_two_imported_cohorts_are_ticked_for_each(
+    bob: User, campus: BuildingList, learned: LearnedModel, client_of: ClientOf
+) -> None:
+    """A column of needs keeps its use under a name that staff give it."""
+    client = client_of(bob)
+    made = {}
+    for title, name in (("Wheelchair access", "Step-free"), ("Ground floor needed", "")):
+        rows = [f"{name}{k},{('Yes', 'No')[k % 2]},{('Yes', '')[k % 2]}" for k in range(8)]
+        data = "\n".join([f"Student ID,Tidy,{title}", *rows]).encode()
+        draft = draft_create(
+            user=bob, filename="s.csv", size=len(data), read=lambda data=data: data
+        )
+        choices = Choices.from_json(draft.choices)
+        assert choices.columns[2].role is Role.NEED
+        if name:
+            choices = choices.with_column(2, name=name)
+            draft = draft_update(draft=draft, choices=choices.to_json(), version=draft.version)
+        cohort = draft_import(user=bob, draft=draft, name=title, version=draft.version)
+        made[cohort] = name or title
+    for cohort, need in made.items():
+        assert default_rules(cohort).needs == (need,)
+        page = client.get(f"/placements/new/?cohort={cohort.pk}").content.decode()
+        assert page.count('name="needs"') == 1
+        assert "checked" in page.split(f'name="needs" value="{need}"')[1].split(">")[0]
