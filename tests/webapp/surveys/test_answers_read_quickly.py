@@ -103,14 +103,14 @@ def fits(one: Participant, questionnaire: Questionnaire, words: str) -> bool:
 def test_a_search_finds_the_same_as_reading_everything(asked: Questionnaire, words: str) -> None:
     everybody = list(asked.participants.all())
     expected = [one.pk for one in everybody if fits(one, asked, words)]
-    found = people_found(asked, PeopleFilter(query=words))
+    found = people_found(asked, PeopleFilter(query=words, by_name=True))
     assert list(found.values_list("pk", flat=True)) == expected
-    texts = texts_found(asked, TextFilter(query=words, show="all"))
+    texts = texts_found(asked, TextFilter(query=words, show="all", by_name=True))
     authors = [one.pk for one in everybody[:WRITTEN] if fits(one, asked, words)]
     assert sorted(text.person.pk for text in texts) == authors
     assert [text.words for text in texts] == [text_of(text.person, asked) for text in texts]
     is_open = set(asked.written_answers.filter(handled_at=None).values_list("pk", flat=True))
-    waiting = texts_found(asked, TextFilter(query=words))
+    waiting = texts_found(asked, TextFilter(query=words, by_name=True))
     assert [t.row.pk for t in waiting] == [t.row.pk for t in texts if t.row.pk in is_open]
     assert len(waiting) == len(list(waiting))
 

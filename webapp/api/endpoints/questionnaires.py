@@ -12,6 +12,7 @@ from webapp.api.shapes.base import Page, Paging, Sentence
 from webapp.api.shapes.roommates import Cohort
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort as CohortRow
+from webapp.cohorts.naming import may_see_names
 from webapp.common.formats import counted
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
 from webapp.letters.services.returned import letters_returned
@@ -69,24 +70,29 @@ def list_answers(request: Request, questionnaire_id: UUID) -> Page[shapes.Person
     """Return people's answers in words, including free text."""
     found = get_owned_or_404(Questionnaire, request.user, questionnaire_id)
     query = read_query(request, shapes.AnswersQuery)
-    people = people_found(found, PeopleFilter(query=query.q.strip(), state=query.state))
+    with_names = may_see_names(request.user)
+    people = people_found(
+        found, PeopleFilter(query=query.q.strip(), state=query.state, by_name=with_names)
+    )
     rows = list(people[query.offset : query.offset + query.limit])
     audit(request.user, "read answers", found, people=len(rows))
     questions = questions_of(found.content)
     return Page[shapes.PersonsAnswers](
-        items=[_answers_of(one, questions) for one in rows],
+        items=[_answers_of(one, questions, with_names=with_names) for one in rows],
         total=people.count(),
         limit=query.limit,
         offset=query.offset,
     )
 
 
-def _answers_of(person: Participant, questions: Sequence[Question]) -> shapes.PersonsAnswers:
+def _answers_of(
+    person: Participant, questions: Sequence[Question], *, with_names: bool
+) -> shapes.PersonsAnswers:
     return shapes.PersonsAnswers(
         id=person.pk,
-        number=person.identifier,
-        name=person.name,
-        email=person.email,
+        number=person.identifier if with_names else "",
+        name=person.name if with_names else "",
+        email=person.email if with_names else "",
         code=person.code,
         state=state_in_words(person),
         finished_at=person.finished_at,
@@ -121,33 +127,34 @@ def list_clashes(request: Request, questionnaire_id: UUID) -> Page[shapes.Clash]
     if shown:
         people = sum(len(one.answers) + len(one.set_aside) for one in shown)
         audit(request.user, "compared answers", found, people=people)
+    with_names = may_see_names(request.user)
     questions = questions_of(found.content)
     return Page[shapes.Clash](
-        items=[_clash(one, questions) for one in shown],
+        items=[_clash(one, questions, with_names=with_names) for one in shown],
         total=len(several),
         limit=query.limit,
         offset=query.offset,
     )
 
 
-def _clash(clash: Clash, questions: Sequence[Question]) -> shapes.Clash:
+def _clash(clash: Clash, questions: Sequence[Question], *, with_names: bool) -> shapes.Clash:
     sets = sorted((*clash.answers, *clash.set_aside), key=lambda one: (one.created_at, one.pk))
     return shapes.Clash(
-        number=clash.name,
+        number=clash.name if with_names else "",
         is_open=clash.is_open,
         is_in_cohort=clash.is_in_cohort,
         different=clash.n_different,
-        sets=[_clashing(clash, one, questions) for one in sets],
+        sets=[_clashing(clash, one, questions, with_names=with_names) for one in sets],
     )
 
 
 def _clashing(
-    clash: Clash, one: Participant, questions: Sequence[Question]
+    clash: Clash, one: Participant, questions: Sequence[Question], *, with_names: bool
 ) -> shapes.ClashingAnswers:
     aside = one.set_aside if one in clash.set_aside else None
     is_decided = aside is not None or not clash.is_open
     return shapes.ClashingAnswers(
-        **_answers_of(one, questions).model_dump(),
+        **_answers_of(one, questions, with_names=with_names).model_dump(),
         came_by="sign-in" if one.subject else "link" if one.email else "code",
         began_at=one.created_at,
         changed_at=one.updated_at,
@@ -220,11 +227,13 @@ def list_texts(request: Request, questionnaire_id: UUID) -> Page[shapes.WrittenT
     """Return people's free-text answers, newest first."""
     found = get_owned_or_404(Questionnaire, request.user, questionnaire_id)
     query = read_query(request, shapes.TextsQuery)
-    texts = texts_found(found, TextFilter(query=query.q.strip(), show=query.show))
+    with_names = may_see_names(request.user)
+    wanted = TextFilter(query=query.q.strip(), show=query.show, by_name=with_names)
+    texts = texts_found(found, wanted)
     shown = texts[query.offset : query.offset + query.limit]
     audit(request.user, "read answers", found, people=len({text.person.pk for text in shown}))
     return Page[shapes.WrittenText](
-        items=[shapes.WrittenText.of(text) for text in shown],
+        items=[shapes.WrittenText.of(text, with_names=with_names) for text in shown],
         total=len(texts),
         limit=query.limit,
         offset=query.offset,

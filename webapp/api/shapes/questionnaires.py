@@ -59,7 +59,10 @@ class GivenAnswer(Answer):
 
 
 class PersonsAnswers(Answer):
-    """All answers of one person."""
+    """All answers of one person.
+
+    Number, name and e-mail are empty to people who do not see names of students.
+    """
 
     id: int
     number: str
@@ -90,7 +93,10 @@ class ClashingAnswers(PersonsAnswers):
 class Clash(Answer):
     """A student number with several sets of answers, the first one first."""
 
-    number: str = Field(description="the student number or e-mail that all sets give")
+    number: str = Field(
+        description="the student number or e-mail that all sets give; empty without the right to "
+        "see names"
+    )
     is_open: bool = Field(description="staff have to decide; until then no set goes into a cohort")
     is_in_cohort: bool
     different: int = Field(description="questions that were answered differently")
@@ -98,7 +104,10 @@ class Clash(Answer):
 
 
 class WrittenText(Answer):
-    """A free-text answer of one person, and whether staff handled it."""
+    """A free-text answer of one person, and whether staff handled it.
+
+    Number, name and e-mail are empty to people who do not see names of students.
+    """
 
     id: int
     number: str
@@ -112,14 +121,14 @@ class WrittenText(Answer):
     need: str
 
     @classmethod
-    def of(cls, text: Text) -> "WrittenText":
+    def of(cls, text: Text, *, with_names: bool) -> "WrittenText":
         """Return the answer for a written text with its person."""
         by = text.row.handled_by
         return cls(
             id=text.row.pk,
-            number=text.person.identifier,
-            name=text.person.name,
-            email=text.person.email,
+            number=text.person.identifier if with_names else "",
+            name=text.person.name if with_names else "",
+            email=text.person.email if with_names else "",
             question=text.question.name,
             text=text.words,
             written_at=text.row.written_at,
@@ -132,7 +141,12 @@ class WrittenText(Answer):
 class AnswersQuery(Paging):
     """Query for the people whose answers to return."""
 
-    q: str = Field("", max_length=100, description="part of a number, a name, an e-mail or a text")
+    q: str = Field(
+        "",
+        max_length=100,
+        description="part of a number, a name, an e-mail or a text; without the right to see names "
+        "part of a text, a whole e-mail or a whole code",
+    )
     state: Literal["", "finished", "started", "blank"] = ""
 
 

@@ -14,6 +14,7 @@ from webapp.common.listing import MAX_QUERY
 from webapp.common.parameters import whole_number
 from webapp.housing.models import Room
 from webapp.surveys.models import Participant, Questionnaire, WrittenAnswer
+from webapp.surveys.names import IDENTITY, is_meant, number_label
 from webapp.surveys.questions import Question, counted_answers, questions_of, shown_questions
 
 STATES = {
@@ -23,14 +24,14 @@ STATES = {
 }
 OPEN, HANDLED, ALL = "open", "handled", "all"
 SHOWN = {OPEN: "To be read", HANDLED: "Handled", ALL: "All"}
-_IDENTITY = ("identifier", "name", "email", "code")
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleFilter:
     """Filter of the people whose answers are shown; the default is everybody.
 
-    ``query`` is searched in number, name, e-mail, code and written texts. ``question`` and
+    ``query`` is searched in number, name, e-mail, code and written texts; without ``by_name``, the
+    right to see names, only a whole e-mail or code finds a person by identity. ``question`` and
     ``option`` choose the people who gave one answer to one question.
     """
 
@@ -39,9 +40,10 @@ class PeopleFilter:
     has_text: bool = False
     question: str = ""
     option: int | None = None
+    by_name: bool = False
 
     @classmethod
-    def of(cls, parameters: Mapping[str, str]) -> "PeopleFilter":
+    def of(cls, parameters: Mapping[str, str], *, by_name: bool) -> "PeopleFilter":
         """Read the parameters of an address; invalid ones are ignored."""
         state = parameters.get("state", "")
         return cls(
@@ -50,6 +52,7 @@ class PeopleFilter:
             has_text=bool(parameters.get("written")),
             question=parameters.get("question", "")[:16],
             option=whole_number(parameters.get("option", "")),
+            by_name=by_name,
         )
 
 
@@ -69,7 +72,9 @@ def people_found(questionnaire: Questionnaire, wanted: PeopleFilter) -> QuerySet
     if wanted.question and wanted.option is not None:
         people = people.filter(pk__in=_choosing(people, wanted.question, wanted.option))
     if wanted.query:
-        people = people.filter(pk__in=_naming(people, wanted.query.casefold(), questions))
+        words = wanted.query.casefold()
+        found = _naming(people, words, questions, by_name=wanted.by_name)
+        people = people.filter(pk__in=found)
     return people
 
 
@@ -83,12 +88,18 @@ def _choosing(people: QuerySet[Participant], question: str, option: int) -> list
     return found
 
 
-def _naming(people: QuerySet[Participant], words: str, questions: Sequence[Question]) -> list[int]:
+def _naming(
+    people: QuerySet[Participant], words: str, questions: Sequence[Question], *, by_name: bool
+) -> list[int]:
     """Return the keys of the people whose identity or written texts hold the words.
 
     Only the answers of people who wrote something are read.
     """
-    found = {key for key, *texts in people.values_list("pk", *_IDENTITY) if _is_in(words, texts)}
+    found = {
+        key
+        for key, *identity in people.values_list("pk", *IDENTITY)
+        if is_meant(words, key, identity, by_name=by_name)
+    }
     written = [question for question in questions if question.is_written]
     if written:
         authors = people.filter(pk__in=WrittenAnswer.objects.values("participant"))
@@ -114,20 +125,25 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class TextFilter:
-    """Filter of the written answers; the default is those that staff have not handled."""
+    """Filter of the written answers; the default is those that staff have not handled.
+
+    Without ``by_name``, the right to see names, only a whole e-mail or code finds an author.
+    """
 
     query: str = ""
     question: str = ""
     show: str = OPEN
+    by_name: bool = False
 
     @classmethod
-    def of(cls, parameters: Mapping[str, str]) -> "TextFilter":
+    def of(cls, parameters: Mapping[str, str], *, by_name: bool) -> "TextFilter":
         """Read the parameters of an address; invalid ones give the default."""
         show = parameters.get("show", OPEN)
         return cls(
             query=parameters.get("q", "").strip()[:MAX_QUERY],
             question=parameters.get("question", "")[:16],
             show=show if show in SHOWN else OPEN,
+            by_name=by_name,
         )
 
 
@@ -171,14 +187,14 @@ def texts_found(questionnaire: Questionnaire, wanted: TextFilter) -> Texts:
         return Texts(list(rows.values_list("pk", flat=True)), questions)
     words = wanted.query.casefold()
     authors = questionnaire.participants.filter(pk__in=rows.order_by().values("participant"))
-    people = {key: texts for key, *texts in authors.values_list("pk", "answers", *_IDENTITY)}
+    people = {key: texts for key, *texts in authors.values_list("pk", "answers", *IDENTITY)}
     found = []
     for key, question, author in rows.values_list("pk", "key", "participant_id"):
         if author not in people:
             continue  # began since the people were read
         answers, *identity = people[author]
         text = questions[question].in_words(answers.get(question))
-        if _is_in(words, (text, *identity)):
+        if words in text.casefold() or is_meant(words, author, identity, by_name=wanted.by_name):
             found.append(key)
     return Texts(found, questions)
 
@@ -221,24 +237,34 @@ def neighbours(questionnaire: Questionnaire, person: int) -> tuple[int | None, i
     return before, people.filter(pk__gt=person).first()
 
 
-PERSON_COLUMNS = ("student number", "name", "e-mail", "code", "state", "finished", "language")
+NAME_COLUMNS = ("student number", "name", "e-mail")
+PERSON_COLUMNS = ("code", "state", "finished", "language")
+
+
+def _identity(person: Participant, *, with_names: bool) -> tuple[str, ...]:
+    """Return the cells that tell who a person is, for a file with or without names."""
+    if with_names:
+        return (person.identifier, person.name, person.email)
+    return (number_label(person),)
 
 
 def answer_table(
-    questionnaire: Questionnaire, people: QuerySet[Participant]
+    questionnaire: Questionnaire, people: QuerySet[Participant], *, with_names: bool
 ) -> Iterator[list[Any]]:
-    """Yield the rows of a file: the person, every answer in words, needs made of texts."""
+    """Yield the rows of a file: the person, every answer in words, needs made of texts.
+
+    Without names the number of the person, as in addresses of pages, tells who it is.
+    """
     questions = questions_of(questionnaire.content)
     needs: dict[int, list[str]] = {}
     for row in questionnaire.written_answers.exclude(need=""):
         needs.setdefault(row.participant_id, []).append(row.need)
-    yield [*PERSON_COLUMNS, *(question.name for question in questions), "needs"]
+    head = (*(NAME_COLUMNS if with_names else ("person",)), *PERSON_COLUMNS)
+    yield [*head, *(question.name for question in questions), "needs"]
     for one in people.iterator(chunk_size=1000):
         answers = counted_answers(questions, one.answers)
         yield [
-            one.identifier,
-            one.name,
-            one.email,
+            *_identity(one, with_names=with_names),
             one.code,
             state_in_words(one),
             one.finished_at.strftime("%Y-%m-%d %H:%M") if one.finished_at else "",
@@ -248,14 +274,13 @@ def answer_table(
         ]
 
 
-def text_table(texts: Sequence[Text]) -> Iterator[list[Any]]:
-    """Yield the rows of a file of written answers."""
-    yield ["student number", "name", "e-mail", "question", "text", "written", "handled", "need"]
+def text_table(texts: Sequence[Text], *, with_names: bool) -> Iterator[list[Any]]:
+    """Yield the rows of a file of written answers, with or without names."""
+    head = NAME_COLUMNS if with_names else ("person",)
+    yield [*head, "question", "text", "written", "handled", "need"]
     for text in texts:
         yield [
-            text.person.identifier,
-            text.person.name,
-            text.person.email,
+            *_identity(text.person, with_names=with_names),
             text.question.name,
             text.words,
             text.row.written_at.strftime("%Y-%m-%d %H:%M"),

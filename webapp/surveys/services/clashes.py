@@ -26,7 +26,7 @@ def answers_choose(*, user: User, questionnaire: Questionnaire, person: int) -> 
     clash = _clash_of(questionnaire, person)
     if clash.is_in_cohort and clash.counting is not None and clash.counting.pk != person:
         raise QuestionnaireError(
-            f"Answers of {clash.name} are in a cohort already, and a cohort keeps what it has."
+            "Other answers of this number are in a cohort already, and a cohort keeps what it has."
         )
     others = [one for one in clash.answers if one.pk != person]
     _set_aside(user, questionnaire, clash, others)

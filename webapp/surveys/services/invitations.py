@@ -1,6 +1,7 @@
 """Invitations, and mails with links: queued in one transaction, sent once each."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -89,8 +90,8 @@ def invitations_add(*, user: User, questionnaire: Questionnaire, text: str) -> A
 
 
 @transaction.atomic
-def person_remove(*, user: User, questionnaire: Questionnaire, person: int) -> str:
-    """Remove a person without answers; return their name."""
+def person_remove(*, user: User, questionnaire: Questionnaire, person: int) -> Participant:
+    """Remove a person without answers; return the removed row, with its key."""
     found = questionnaire.participants.select_for_update().filter(pk=person).first()
     if found is None:
         raise QuestionnaireError(GONE)
@@ -98,10 +99,10 @@ def person_remove(*, user: User, questionnaire: Questionnaire, person: int) -> s
         raise QuestionnaireError(
             "This person has answered. Only the student can delete their answers."
         )
-    name = found.email or found.identifier or found.code
+    removed = copy(found)
     found.delete()
     audit(user, "removed an invitation", questionnaire)
-    return name
+    return removed
 
 
 def link_renew(*, user: User, questionnaire: Questionnaire, person: int, base: str = "") -> bool:

@@ -1,11 +1,15 @@
 """Template tags and filters of the staff pages of questionnaires."""
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from webapp.surveys.mails import LINK
+from webapp.surveys.models import Participant
+from webapp.surveys.names import label_of, number_label
+from webapp.surveys.selectors.clashes import Clash
 from webapp.surveys.selectors.progress import Progress
 
 register = template.Library()
@@ -40,6 +44,28 @@ def curve(progress: Progress) -> SafeString:
         counts[-1],
         top,
     )
+
+
+@register.simple_tag(takes_context=True)
+def person_label(context: Context, person: Participant) -> str:
+    """Return a participant as the reader sees them: by number, e-mail or code, or "Person 17"."""
+    return label_of(person, with_name=context.get("names_switch") == "hide")
+
+
+@register.simple_tag(takes_context=True)
+def address_label(context: Context, person: Participant) -> str:
+    """Return a participant by e-mail, number or code as the reader may see, or "Person 17"."""
+    if context.get("names_switch") == "hide":
+        return person.email or label_of(person, with_name=True)
+    return number_label(person)
+
+
+@register.simple_tag(takes_context=True)
+def clash_label(context: Context, clash: Clash) -> str:
+    """Return the number that several gave, or the first of them where names are hidden."""
+    if context.get("names_switch") == "hide":
+        return clash.name
+    return number_label(min((*clash.answers, *clash.set_aside), key=lambda one: one.pk))
 
 
 @register.simple_tag

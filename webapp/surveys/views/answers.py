@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
+from webapp.cohorts.naming import check_may_name, may_see_names
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
@@ -19,10 +20,12 @@ from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404
 from webapp.common.tables_out import Rows, table_file
 from webapp.common.toasts import toast
+from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.surveys.answer_files import file_read
 from webapp.surveys.forms import NeedForm
 from webapp.surveys.models import AnswerFile, Questionnaire
+from webapp.surveys.names import look_noted, search_noted
 from webapp.surveys.questions import questions_of
 from webapp.surveys.selectors.answers import (
     SHOWN,
@@ -62,10 +65,12 @@ def _context(found: Questionnaire, part: str, **more: Any) -> dict[str, Any]:
 def texts(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the texts in students' own words, those not handled first."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
-    wanted = TextFilter.of(request.GET)
+    wanted = TextFilter.of(request.GET, by_name=may_see_names(request.user))
     page = page_at(texts_found(found, wanted), request.GET.get("page"))
     written = [q for q in questions_of(found.content) if q.is_written]
-    audit(request.user, "read answers", found, people=len({t.person.pk for t in page.object_list}))
+    people = {text.person.pk: text.person for text in page.object_list}
+    audit(request.user, "read answers", found, people=len(people))
+    search_noted(request.user, found, wanted.query, people.values())
     context = _context(
         found,
         "texts",
@@ -150,11 +155,12 @@ def need(request: SignedInRequest, uuid: str, text: int) -> HttpResponse:
 def people(request: SignedInRequest, uuid: str) -> HttpResponse:
     """List the people of a questionnaire with their progress, searched and filtered."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
-    wanted = PeopleFilter.of(request.GET)
+    wanted = PeopleFilter.of(request.GET, by_name=may_see_names(request.user))
     listing = list_page(people_found(found, wanted), request.GET, search=())
     questions = [question for question in questions_of(found.content) if question.options]
     chosen = next((q for q in questions if q.key == wanted.question), None)
     audit(request.user, "read answers", found, people=len(listing.rows))
+    search_noted(request.user, found, wanted.query, listing.rows)
     context = _context(
         found,
         "people",
@@ -206,6 +212,8 @@ def requests(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the roommate requests, those against a rule first."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
     lines = page_at(request_lines(found), request.GET.get("page"))
+    if lines.object_list:
+        look_noted(request.user, found, request.path)
     context = _context(found, "requests", page=lines)
     return render(request, "surveys/answers/requests.html", context)
 
@@ -228,7 +236,9 @@ def sent_file(request: SignedInRequest, uuid: str, person: int, key: str) -> Htt
 def people_file(request: SignedInRequest, uuid: str, file_format: str) -> HttpResponseBase:
     """Send every answer of the people that the page's filters show, one row for each person."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
-    rows = answer_table(found, people_found(found, PeopleFilter.of(request.GET)))
+    with_names = may_see_names(request.user)
+    people = people_found(found, PeopleFilter.of(request.GET, by_name=with_names))
+    rows = answer_table(found, people, with_names=with_names)
     return _file(request, found, "Answers", rows, file_format)
 
 
@@ -237,14 +247,25 @@ def people_file(request: SignedInRequest, uuid: str, file_format: str) -> HttpRe
 def texts_file(request: SignedInRequest, uuid: str, file_format: str) -> HttpResponseBase:
     """Send the texts that the page's filters show, one row for each text."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
-    rows = text_table(texts_found(found, TextFilter.of(request.GET)))
+    with_names = may_see_names(request.user)
+    texts = texts_found(found, TextFilter.of(request.GET, by_name=with_names))
+    rows = text_table(texts, with_names=with_names)
     return _file(request, found, "Texts", rows, file_format)
 
 
 def _file(
     request: SignedInRequest, found: Questionnaire, what: str, rows: Rows, file_format: str
 ) -> HttpResponseBase:
-    data, media_type = table_file(what, rows, file_format)
-    audit(request.user, "exported", found, what=what, format=file_format)
+    """Send a file, with names to those who see names; refuse one while they hide names."""
+
+    def make() -> tuple[bytes, str]:
+        with_names = may_see_names(request.user)
+        if with_names:
+            check_may_name(request.user)
+        made = table_file(what, rows, file_format)
+        audit(request.user, "exported", found, what=what, format=file_format, with_names=with_names)
+        return made
+
     name = f"{plain_name(found.title, 'questionnaire')}-{what.lower()}.{file_format}"
-    return as_attachment(HttpResponse(data, content_type=media_type), name)
+    page = "surveys:texts" if what == "Texts" else "surveys:answers-people"
+    return download(request, make, name, back=reverse(page, args=[found.pk]))

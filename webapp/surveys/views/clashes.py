@@ -17,6 +17,7 @@ from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.surveys.models import Questionnaire
+from webapp.surveys.names import look_noted
 from webapp.surveys.selectors.answers import n_open_texts
 from webapp.surveys.selectors.clashes import sorted_answers
 from webapp.surveys.services.clashes import (
@@ -37,6 +38,7 @@ def clashes(request: SignedInRequest, uuid: str) -> HttpResponse:
     shown = [one for clash in page.object_list for one in (*clash.answers, *clash.set_aside)]
     if shown:
         audit(request.user, "compared answers", found, people=len(shown))
+        look_noted(request.user, found, request.path)
     context = {
         "questionnaire": found,
         "tab": "people",

@@ -20,6 +20,7 @@ from webapp.surveys.forms import (
     SettingsForm,
 )
 from webapp.surveys.models import Mail, Questionnaire
+from webapp.surveys.names import look_noted
 from webapp.surveys.questions import languages_of, questions_of
 from webapp.surveys.selectors.answers import n_open_texts
 from webapp.surveys.selectors.clashes import sorted_answers
@@ -58,7 +59,9 @@ def show(
     if request.user.is_staff_member:
         context |= _forms(request, found, tab, selected) | forms
         if tab == "people":
-            context |= people_context(found, request.GET, several)
+            context |= people_context(found, request.GET, several, request.user)
+            if context["people"]:
+                look_noted(request.user, found, request.path)
     statuses = [form.status for form in forms.values() if hasattr(form, "status")]
     return render(request, "surveys/questionnaire.html", context, status=max(statuses, default=200))
 

@@ -30,6 +30,7 @@ from webapp.surveys.forms import (
 from webapp.surveys.invited import lines_of_table
 from webapp.surveys.mails import own_address, texts_in
 from webapp.surveys.models import Questionnaire
+from webapp.surveys.names import label_of, shows_names
 from webapp.surveys.selectors.clashes import undecided_words
 from webapp.surveys.services import invitations as services
 from webapp.surveys.services.cohorts import cohort_from_answers
@@ -284,8 +285,8 @@ def remove(request: SignedInRequest, uuid: str, person: int) -> HttpResponse:
     """Remove a person without answers."""
 
     def act(found: Questionnaire) -> str:
-        name = services.person_remove(user=request.user, questionnaire=found, person=person)
-        return f"{name} was removed."
+        removed = services.person_remove(user=request.user, questionnaire=found, person=person)
+        return f"{label_of(removed, with_name=shows_names(request.user))} was removed."
 
     return _press(request, uuid, act)
 
