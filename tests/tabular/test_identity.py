@@ -37,6 +37,33 @@ PERSONAL = {
     "Home address": ("1 High Street", "2 Low Street"),
     "Instagram": ("ann_x", "bob_y"),
 }
+# Titles of names by language, with the cells of a file of two students.
+LANGUAGES = {
+    "English": ("Full name", "Surname", "First name"),
+    "German": ("Nachname", "Vorname", "Familienname"),
+    "Spanish": ("Nombre completo", "Apellidos", "Nombre"),
+    "French": ("Nom de famille", "Prénom", "Nom"),
+    "Italian": ("Nome e cognome", "Cognome", "Nome"),
+    "Portuguese": ("Nome completo", "Sobrenome"),
+    "Polish": ("Imię i nazwisko", "Imię", "Nazwisko"),
+    "Dutch": ("Naam", "Achternaam", "Voornaam"),
+    "Swedish": ("Namn", "Förnamn", "Efternamn"),
+    "Norwegian": ("Navn", "Fornavn", "Etternavn"),
+    "Finnish": ("Nimi", "Etunimi", "Sukunimi"),
+    "Romanian": ("Nume", "Prenume"),
+    "Hungarian": ("Név", "Vezetéknév", "Keresztnév"),
+    "Czech": ("Jméno", "Příjmení"),
+    "Croatian": ("Ime", "Prezime"),
+    "Turkish": ("Ad", "Soyad", "Ad Soyad", "İsim"),
+    "Russian": ("Имя", "Фамилия", "ФИО"),
+    "Ukrainian": ("Ім'я", "Прізвище"),
+    "Greek": ("Όνομα", "Επώνυμο", "Ονοματεπώνυμο"),
+    "Hebrew": ("שם", "שם מלא"),
+    "Arabic": ("الاسم", "اسم"),
+    "Chinese": ("姓名", "名字"),
+    "Japanese": ("氏名", "お名前"),
+    "Korean": ("이름", "성명"),
+}
 QUESTIONS = {
     "Hall name": ("Baker", "Elm"),
     "Phone use at night": ("often", "never"),
@@ -65,6 +92,27 @@ def test_a_personal_column_is_never_a_question(
 ) -> None:
     column = guess_choices(table_of(title, cells, rows)).columns[1]
     assert column.role not in (Role.QUESTION, Role.CONSTRAINT, Role.NEED)
+
+
+@pytest.mark.parametrize("rows", [2, 40])
+@pytest.mark.parametrize(
+    ("language", "title"), [(name, title) for name, titles in LANGUAGES.items() for title in titles]
+)
+def test_a_title_of_names_is_recognised_in_its_language(
+    language: str, title: str, rows: int
+) -> None:
+    # Single words, as family names are: the cells alone do not show that they are names.
+    found = {}
+    for spelling in (title, title.upper(), f"{title}:", f"{title} *"):
+        column = guess_choices(table_of(spelling, ("Baker", "Quiet"), rows)).columns[1]
+        found[spelling] = column.role
+    assert set(found.values()) == {Role.NAME}, (language, found)
+
+
+@pytest.mark.parametrize("rows", [2, 40])
+def test_the_same_cells_under_another_title_are_no_names(rows: int) -> None:
+    column = guess_choices(table_of("Wing", ("Baker", "Quiet"), rows)).columns[1]
+    assert column.role in (Role.QUESTION, Role.CONSTRAINT)
 
 
 @pytest.mark.parametrize("rows", [2, 40])
