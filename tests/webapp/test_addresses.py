@@ -116,7 +116,8 @@ STAFF = {
     "housing:buildings-upload", "housing:building-draft", "housing:building-draft-confirm",
     "housing:building-draft-discard", "housing:buildings-rename", "housing:room",
     "housing:room-remove", "housing:wish-effects", "housing:requests",
-    "housing:requests-change", "housing:placement-new",
+    "housing:requests-change", "housing:placement-new", "housing:building-draft-move",
+    "cohorts:draft-move",
     "housing:placement-rules", "housing:placement-solve", "housing:placement-compute",
     "housing:placement-decide", "housing:placement-count-needs",
     "housing:placement-undo", "housing:changes", "housing:changes-act", "housing:changes-moves",
@@ -287,6 +288,7 @@ def urls(
         "housing:building-draft": {"uuid": draft.pk},
         "housing:requests": {"uuid": cohort.pk},
         "housing:scenarios": {"uuid": cohort.pk, "file_format": "csv"},
+        "housing:wish-effects": {"uuid": cohort.pk},
         "housing:placement": {
             "uuid": placement.pk, "event_id": change.pk, "file_format": "csv"
         },
