@@ -170,7 +170,9 @@ def test_deciding_by_keyboard_alone(page_as: Callable[..., Page], tmp_path: Path
     expect(page.get_by_text("Certified: within").first).to_be_visible(timeout=JOB_MS)
     propose_for_half_b(page)
     total = page.locator("tr.pair").count()
+    page.wait_for_load_state()  # the job's end loads the page anew, and scripts hear the keys
     page.keyboard.press("j")
+    expect(page.locator("tr.pair:focus")).to_have_count(1)
     page.keyboard.press("j")
     page.keyboard.press("a")
     expect(page.locator("#tab-accepted")).to_contain_text("1")

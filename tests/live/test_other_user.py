@@ -199,8 +199,12 @@ def test_a_user_with_an_empty_home_starts_it_and_sees_every_page(started: Starte
             ahead += {link for link in links if link not in answers} - set(ahead)
     assert len(answers) > 20
     assert {path: status for path, status in answers.items() if status != 200} == {}
-    ready = session.get(f"{url}/readyz", timeout=60)
-    assert ready.status_code == 200, ready.text
+    # Pages are served before the worker has started.
+    wait_for(
+        lambda: session.get(f"{url}/readyz", timeout=60).status_code == 200,
+        seconds=START_SECONDS,
+        logs=lambda: session.get(f"{url}/readyz", timeout=60).text,
+    )
     if not started.user:
         the_demonstration_gets_ready(started, session, url)
     owner = (started.home / "instance" / "bethe_hall.sqlite3").stat().st_uid
