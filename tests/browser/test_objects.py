@@ -13,7 +13,7 @@ from tests.browser.labelled_pictures import zip_file
 
 
 def cells(seed: int) -> LabelledImage:
-    """Bright discs on a dark ground, of which six pairs touch."""
+    """Bright discs on a dark ground. Six pairs of them touch."""
     rng = np.random.default_rng(seed)
     mask = np.zeros((160, 240), dtype=bool)
     for row in (25, 75, 125):

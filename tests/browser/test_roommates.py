@@ -170,7 +170,7 @@ def test_deciding_by_keyboard_alone(page_as: Callable[..., Page], tmp_path: Path
     expect(page.get_by_text("Certified: within").first).to_be_visible(timeout=JOB_MS)
     propose_for_half_b(page)
     total = page.locator("tr.pair").count()
-    page.wait_for_load_state()  # the job's end loads the page anew, and scripts hear the keys
+    page.wait_for_load_state()  # the page reloads when the job ends; keys work once its scripts run
     page.keyboard.press("j")
     expect(page.locator("tr.pair:focus")).to_have_count(1)
     page.keyboard.press("j")

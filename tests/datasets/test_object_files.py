@@ -92,7 +92,7 @@ def test_cellpose_reads_its_dictionary() -> None:
 
 def test_coco_runs_give_back_every_pixel() -> None:
     numbers = numbered()
-    numbers[:, 57:60] = 6  # whole columns: a run goes on from one to the next
+    numbers[:, 57:60] = 6  # whole columns, which one run covers together
     for one in object_windows(numbers):
         found = coco_shape(one, numbers.shape)
         counts = np.array(found["segmentation"]["counts"])

@@ -124,7 +124,7 @@ test("the next page sends what the last one could not, each picture to its addre
   const other = makeQueue(silent, { url: "/images/b/strokes/" });
   other.queue.add({ name: "c" });
   const stranger = makeQueue(silent, { person: "8" });
-  stranger.queue.add({ name: "of somebody else" });
+  stranger.queue.add({ name: "stroke of another person" });
 
   const server = makeServer();
   const { queue, seen } = makeQueue(server);

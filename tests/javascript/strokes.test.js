@@ -74,7 +74,7 @@ test("outside the picture nothing is filled", () => {
   }
 });
 
-/** A context that writes down what it is told. */
+/** A canvas context that records its calls. */
 function makeContext() {
   const calls = [];
   const note = (name) => (...values) => calls.push([name, ...values]);

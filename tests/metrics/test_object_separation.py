@@ -11,7 +11,7 @@ from engine.metrics import match_objects, measure_objects, separate_objects
 
 
 def crowd(seed: int, count: int = 60, side: int = 240) -> np.ndarray:
-    """Numbered ellipses, many of which touch; a later one covers an earlier one."""
+    """Numbered ellipses. Many touch, and a later one covers an earlier one."""
     rng = np.random.default_rng(seed)
     known = np.zeros((side, side), dtype=np.int32)
     for number in range(1, count + 1):

@@ -27,7 +27,7 @@ def scattered_points(rng: np.random.Generator, n: int, scale: int) -> nx.Graph:
 def test_few_bits_at_a_time_give_what_all_at_once_give(
     bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With weights of at most 2^15, optima are found in several steps."""
+    """With weights of at most 2^15, the solver finds optima in several steps."""
     monkeypatch.setattr(module, "HEADROOM_BITS", bits)
     steps = []
     honest = module.near_optimal

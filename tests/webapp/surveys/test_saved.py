@@ -177,5 +177,5 @@ def test_without_cookies_the_chosen_language_stays(opened: Questionnaire) -> Non
     page = client.get(f"{link_of(row)}?lang=es&cookies=1")
     assert "Empezar" in page.content.decode()
     saved = client.post(f"{link_of(row)}?cookies=1", {"n": 1, "answer": "2"})
-    assert saved.url.partition("?")[2] == "n=2&cookies=1"  # the link before it is signed anew
+    assert saved.url.partition("?")[2] == "n=2&cookies=1"  # the link itself has a new signature
     assert "pregunta 2 de 14" in client.get(saved.url).content.decode()
