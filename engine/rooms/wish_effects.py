@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray
-from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.core.errors import InvalidProblemError
 from engine.oracles.assignment import assignment_prices
 
 
@@ -50,7 +50,7 @@ def estimate_wish_effects(
     Returns
     -------
     list of WishEffect
-        In the order of ``values``. No wish is honoured if no assignment exists.
+        In the order of ``values``.
 
     Raises
     ------
@@ -72,11 +72,7 @@ def estimate_wish_effects(
         raise InvalidProblemError("wishes: a student cannot wish for himself or herself.")
     table = np.asarray(scores, dtype=np.float64).copy()
     np.fill_diagonal(table, -np.inf)
-    try:
-        rows, columns = assignment_prices(table)
-    except InfeasibleError:
-        return [WishEffect(value, 0, 0.0, 0.0) for value in values]
-    prices = 0.5 * (rows + columns)
+    prices, is_paired = _prices(table)
     costs = np.maximum(prices[first] + prices[second] - table[first, second], 0.0)
     order, taken = np.argsort(costs, kind="stable"), set[int]()
     kept: list[float] = []
@@ -86,10 +82,28 @@ def estimate_wish_effects(
             taken |= pair
             kept.append(float(costs[k]))
     at_random = float(table[np.isfinite(table)].mean()) if kept else 0.0
-    gain = float(prices.sum()) - 0.5 * len(table) * at_random
+    gain = float(prices[is_paired].sum()) - 0.5 * int(is_paired.sum()) * at_random
     found = []
     for value in values:
         paid = [cost for cost in kept if cost < value]
         share = sum(paid) / gain if gain > 0 else 0.0
         found.append(WishEffect(float(value), len(paid), sum(paid), share))
     return found
+
+
+def _prices(table: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return every student's price, and a mask of those who may share a room with somebody.
+
+    Where the rules leave somebody over, that student stays alone at a score below all others.
+    """
+    is_paired: BoolArray = np.asarray(np.isfinite(table).any(axis=1), dtype=np.bool_)
+    prices = np.zeros(len(table))
+    if not is_paired.any():
+        return prices, is_paired
+    part = table[np.ix_(is_paired, is_paired)]
+    known = part[np.isfinite(part)]
+    low, high = float(known.min()), float(known.max())
+    np.fill_diagonal(part, low - 2.0 * (high - low) - 1.0)
+    rows, columns = assignment_prices(part)
+    prices[is_paired] = 0.5 * (rows + columns)
+    return prices, is_paired

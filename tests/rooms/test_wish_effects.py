@@ -89,6 +89,28 @@ def test_nobody_who_may_share_a_room_honours_no_wish() -> None:
     assert (found.n_honoured, found.cost) == (0, 0.0)
 
 
+@pytest.mark.parametrize("n_lonely", [0, 1, 3])
+def test_students_who_may_share_with_nobody_change_no_estimate(n_lonely: int) -> None:
+    """One student alone in a group made every estimate 0."""
+    scores = np.full((40 + n_lonely, 40 + n_lonely), -np.inf)
+    scores[:40, :40] = scores_of(np.random.default_rng(2), 40)
+    wishes = np.array([(k, k + 20) for k in range(10)])
+    found = estimate_wish_effects(scores, wishes, VALUES)
+    alone = estimate_wish_effects(scores[:40, :40], wishes, VALUES)
+    assert [e.n_honoured for e in found] == [e.n_honoured for e in alone]
+    assert [e.cost for e in found] == pytest.approx([e.cost for e in alone])
+    assert found[-1].n_honoured == 10
+
+
+def test_a_student_whom_the_rules_leave_over_stays_alone() -> None:
+    """One popular student may share with three who may share with nobody else."""
+    scores = np.full((24, 24), -np.inf)
+    scores[:20, :20] = scores_of(np.random.default_rng(4), 20)
+    scores[20, 21:] = scores[21:, 20] = 0.0
+    (found,) = estimate_wish_effects(scores, np.array([(0, 1), (20, 21)]), [1e6])
+    assert found.n_honoured == 2
+
+
 def test_senseless_arguments_are_refused() -> None:
     with pytest.raises(InvalidProblemError, match="below 0"):
         estimate_wish_effects(np.zeros((2, 2)), np.array([(0, 1)]), [-1.0])
