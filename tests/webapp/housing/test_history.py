@@ -126,3 +126,16 @@ def test_a_long_history_is_paged_and_names_a_few_students(
     assert "since" not in page  # why an act cannot be undone is for staff: it may name requests
     page = client.get(f"{at}?page=2").content.decode()
     assert "Version 1 placed" in page
+
+
+def test_undo_of_an_undo_counts_the_moves_since_the_certificate(
+    bob: User, placement: Placement
+) -> None:
+    """The undo of the undo of an undo used to count as another move."""
+    (a, _), _ = two_rooms(placement)
+    event = places_move(moves=[Move(a, None)], sentence="one", **seen(placement, bob))
+    for changes in (0, 1, 0, 1):
+        decision_undo(user=bob, placement=placement, event=event)
+        placement.refresh_from_db()
+        assert placement.changes == changes
+        event = placement.events.first()

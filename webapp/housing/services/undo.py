@@ -124,10 +124,18 @@ def mark_undone(placement: Placement, event: PlacementEvent) -> None:
         PlacementEvent.objects.filter(pk=event.undoes_id).update(undone_at=None)
     if "state" in event.details or not is_move(event.before, event.after):
         return
-    step = 1 if event.kind == ActKind.UNDONE else -1
+    step = 1 if _undoes_an_act(event) else -1
     if placement.best_at is None or event.created_at > placement.best_at:
         Placement.objects.filter(pk=placement.pk).update(changes=Greatest(F("changes") + step, 0))
         placement.refresh_from_db(fields=["changes"])
+
+
+def _undoes_an_act(event: PlacementEvent) -> bool:
+    """Return True for the undo of an act; the undo of such an undo does what the act did."""
+    is_undo, now = event.kind == ActKind.UNDONE, event.undoes
+    while now is not None and now.undoes is not None:
+        is_undo, now = not is_undo, now.undoes
+    return is_undo
 
 
 def beds_changed(event: PlacementEvent) -> list[tuple[Row, Row]]:
