@@ -8,15 +8,15 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import Survey, load_roommate_model
+from engine import Survey
 from engine.learning.roommates.model import RoommateModel
 from webapp.cohorts.selectors.surveys import (
     cohort_positions,
     cohort_survey,
     questionnaire_of,
 )
-from webapp.files import store
 from webapp.housing.models import Placement
+from webapp.matching.numbers import kept_model
 
 
 class Scores:
@@ -28,7 +28,7 @@ class Scores:
     @cached_property
     def model(self) -> RoommateModel:
         """The model with its weights."""
-        return load_roommate_model(store.get(self.placement.model.path))
+        return kept_model(self.placement.model.path)
 
     @cached_property
     def survey(self) -> Survey:
