@@ -10,7 +10,7 @@ import engine
 from engine import simulate_university, train_roommates
 
 ROOT = Path(engine.__file__).parent
-MOST_OF_TRAINING = 41
+MOST_OF_TRAINING = 32
 
 
 def traced_files(work):

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.common.reporting import print_machine, print_table
 from engine.crf.survey_features import make_survey_features
 from engine.datasets.university import simulate_university
-from engine.inference.matching.group_marginals import compute_group_marginals
+from engine.inference.matching.cascade import compute_group_marginals
 from engine.inference.matching.sampling import sample_marginals
 from engine.solvers.control import Limits
 from engine.solvers.result import LearningResult

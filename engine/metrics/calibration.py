@@ -13,6 +13,7 @@ MAX_NEGATIVES = 200_000  # sampling one class of outcomes changes the intercept,
 MAX_NEWTON_STEPS = 50  # 5 to 8 are usual; perfectly separated outcomes have no finite slope
 FLAT = 1e-12  # share of the loss by which the last step may lower it
 
+
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
     """Bin of pairs with similar predicted probability.

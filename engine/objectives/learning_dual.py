@@ -18,12 +18,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_factor
 
 from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
 from engine.core.gap import relative_gap
 from engine.core.options import check_number
 from engine.objectives.protocol import InnerSolution
+
+FEW_FEATURES = 300
+"""Maximum number of features for which the eigenvalues of a Hessian take negligible time."""
+
+NOT_NEGATIVE = 1e-10
+"""Largest negative eigenvalue kept in a large Hessian, as a share of its largest diagonal entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +164,29 @@ def make_learning_dual(observed: Sequence[FloatArray], ridge: float) -> Learning
             f"Observations have different numbers of features: {sorted(lengths)}."
         )
     return LearningDual(np.sum(observed, axis=0), float(ridge))
+
+
+def as_semidefinite(hessian: FloatArray) -> FloatArray:
+    """Return the nearest positive semidefinite matrix, or zeros on overflow.
+
+    A large matrix that is semidefinite up to rounding is returned unchanged: a factor shows that in
+    a twentieth of the time of its eigenvalues.
+    """
+    if not np.isfinite(hessian).all():
+        return np.zeros(hessian.shape)
+    symmetric = np.asarray((hessian + hessian.T) / 2)
+    if len(symmetric) > FEW_FEATURES and _has_factor(symmetric):
+        return symmetric
+    values, vectors = np.linalg.eigh(symmetric)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def _has_factor(symmetric: FloatArray) -> bool:
+    """Return True if no eigenvalue is below 0 by more than the rounding beside pairs near 1."""
+    size = len(symmetric)
+    rounding = NOT_NEGATIVE * float(np.abs(np.diag(symmetric)).max(initial=0.0))
+    try:
+        cho_factor(symmetric + rounding * np.eye(size), check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True

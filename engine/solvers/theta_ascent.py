@@ -21,12 +21,27 @@ from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.core.tolerances import TOLERANCES
 from engine.kernels.threads import one_blas_thread
-from engine.objectives.learning_dual import LearningDual, make_learning_dual
-from engine.objectives.protocol import HasVertices, InnerProblem, Interruptible, WarmStart
+from engine.objectives.learning_dual import Bounds, LearningDual, make_learning_dual
+from engine.objectives.protocol import (
+    HasVertices,
+    InnerProblem,
+    InnerSolution,
+    Interruptible,
+    WarmStart,
+)
 from engine.solvers.control import Callbacks, Limits, ProblemStamp, Run
-from engine.solvers.dual_bundle import DualBundle
 from engine.solvers.result import LearningResult
-from engine.solvers.theta_state import Ascent, DualEvaluation, Factor, sum_statistics
+from engine.solvers.simplex_ascent import ascend_faces
+
+MAX_BUNDLE_POINTS = 120
+"""Maximum number of points kept; points of smallest weight are dropped first."""
+
+MAX_BUNDLE_SOLVES = 200
+"""Maximum number of faces a minimisation; a start from the last weights usually needs few."""
+
+BUNDLE_ACCURACY = 1e-9
+"""Error that a minimisation may leave, as a share of the largest entropy."""
+
 
 INNER_SHARE = 0.02  # part of the target gap that inexact inner solutions may use up
 ROUNDING = 1e-12  # differences below this share of the objective are rounding errors
@@ -37,6 +52,135 @@ CLOSED = 1e-7  # relative gap below which only rounding prevents a rise
 MANY_FEATURES = 400  # number from which the curvature takes longer than inner solves
 FUTILE = 15  # evaluations in a row that closed the gap by less than a twentieth
 SHORTEN = (0.1, 0.5)  # a rejected step shrinks to where the slope vanishes, within these shares
+
+
+@dataclass(slots=True)
+class DualBundle:
+    """Visited points of one learning problem, whose best combination tightens the upper bound.
+
+    H_rho is concave and phi linear, so for weights w on the simplex and visited points tau_t
+
+        L(sum_t w_t tau_t) <= 1/(2 lambda) ||observed - sum_t w_t phi(tau_t)||^2
+                              - sum_t w_t H(tau_t)
+
+    and the right-hand side, which needs the statistics and entropies only, is an upper bound of the
+    optimum for every w. Minimising over w is a quadratic programme with one variable for each point
+    kept. Far from the optimum the residual of the latest point dominates L, and residuals of
+    successive points cancel, so that this bound can be closer by orders of magnitude.
+
+    Parameters
+    ----------
+    observed : ndarray, shape (K,), sum_m phi(Y^m)
+    ridge : float, lambda > 0
+
+    References
+    ----------
+    Teo, Vishwanathan, Smola and Le 2010 (bundle methods for regularised risk), seen from the dual.
+    """
+
+    observed: FloatArray
+    ridge: float
+    _residuals: list[FloatArray] = field(default_factory=list)
+    _gram: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    _entropies: FloatArray = field(default_factory=lambda: np.zeros(0))
+    _weights: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def add(self, statistics: FloatArray, entropy: float) -> float:
+        """Add phi(tau) and H(tau) of one feasible tau; return the upper bound (nats)."""
+        residual = self.observed - statistics
+        products = np.array([r @ residual for r in self._residuals] + [residual @ residual])
+        n = len(products)
+        gram = np.empty((n, n))
+        gram[:-1, :-1] = self._gram
+        gram[-1], gram[:, -1] = products, products
+        self._residuals.append(residual)
+        self._gram = gram
+        self._entropies = np.append(self._entropies, entropy)
+        self._weights = np.append(self._weights, 1.0 if n == 1 else 0.0)
+        if n > MAX_BUNDLE_POINTS:
+            self._drop(int(np.argmin(self._weights[:-1])))
+        return self._minimise()
+
+    @property
+    def parameters(self) -> FloatArray:
+        """Return theta of the best combination, shape (K,)."""
+        return np.asarray(self._weights @ np.array(self._residuals)) / self.ridge
+
+    def _drop(self, index: int) -> None:
+        kept = np.arange(len(self._residuals)) != index
+        del self._residuals[index]
+        self._gram = self._gram[np.ix_(kept, kept)]
+        self._entropies = self._entropies[kept]
+        self._weights = self._weights[kept]
+        self._weights /= self._weights.sum()
+
+    def _minimise(self) -> float:
+        """Find the best weights, starting from the last ones; return the bound."""
+        quadratic, weights, entropies = self._gram / self.ridge, self._weights, self._entropies
+        tolerance = BUNDLE_ACCURACY * float(np.abs(entropies).max())
+        alone = np.zeros(len(weights), dtype=np.int64)
+        ascend_faces(quadratic, entropies, alone, 1, weights, tolerance, MAX_BUNDLE_SOLVES)
+        return float(0.5 * weights @ quadratic @ weights - entropies @ weights)
+
+
+Factor = tuple[FloatArray, bool]  # of the Hessian estimate, as scipy.linalg.cho_factor returns it
+
+
+@dataclass(slots=True)
+class DualEvaluation:
+    """Both bounds and the gradient of l_rho at one theta, with their inner solutions."""
+
+    theta: FloatArray
+    inner: list[InnerSolution]
+    bounds: Bounds
+    gradient: FloatArray
+
+    @property
+    def slack(self) -> float:
+        """Largest amount by which inexact inner solutions lowered the lower bound (nats)."""
+        parts = [s.log_partition - float(self.theta @ s.statistics) - s.entropy for s in self.inner]
+        return max(sum(parts), 0.0)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods that computed the inner solutions, each once."""
+        return tuple(dict.fromkeys(name for s in self.inner for name in s.methods))
+
+
+@dataclass(slots=True)
+class Ascent:
+    """Present point, best theta, and memory of L-BFGS.
+
+    Parameters
+    ----------
+    now : DualEvaluation
+    best_theta, best_lower : the theta of the largest lower bound so far, and that bound (nats).
+    metric : factor of the Hessian estimate.
+    history : list of (step, fall of the gradient), the pairs of L-BFGS.
+    iteration : int
+    certified : bool, whether the best upper bound was proved.
+    best_methods : tuple of str, methods of the inner solutions at the best theta.
+    """
+
+    now: DualEvaluation
+    best_theta: FloatArray
+    best_lower: float
+    metric: Factor
+    history: list[tuple[FloatArray, FloatArray]] = field(default_factory=list)
+    iteration: int = 0
+    certified: bool = True
+    best_methods: tuple[str, ...] = ()
+
+    def note_best(self, tried: DualEvaluation) -> None:
+        """Keep theta if its lower bound is at least the best one."""
+        if tried.bounds.lower >= self.best_lower:
+            self.best_theta, self.best_lower = tried.theta, tried.bounds.lower
+            self.best_methods = tried.methods
+
+
+def sum_statistics(inner: Sequence[InnerSolution]) -> FloatArray:
+    """Return sum_m phi(tau^m), shape (K,)."""
+    return np.asarray(np.sum([solution.statistics for solution in inner], axis=0))
 
 
 @dataclass(slots=True)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from engine.core.errors import InvalidProblemError
-from engine.crf.pair_features import pair_features
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey, check_pairs
-from engine.crf.survey_features import SurveyFeatures, make_survey_features
+from engine.crf.survey_features import SurveyFeatures, make_survey_features, pair_features
 from tests.learning.roommates.cohorts import SMALL, random_pairs, random_survey, standard_form
 
 

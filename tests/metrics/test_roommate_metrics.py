@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from engine.core.errors import InvalidProblemError
@@ -65,3 +66,17 @@ def test_platt_slope_is_recovered(slope):
 
 def test_platt_slope_without_information_is_one():
     assert fit_platt_slope(np.zeros(10), np.ones(10)) == 1.0
+
+
+@pytest.mark.parametrize(("spread", "shift"), [(0.1, 0.0), (1.0, -6.0), (30.0, 5.0)])
+def test_platt_slope_agrees_with_scikit_learn(spread, shift):
+    rng = np.random.default_rng(3)
+    odds = spread * rng.normal(size=20_000) + shift
+    outcomes = (rng.random(len(odds)) < 1 / (1 + np.exp(-0.4 * odds))).astype(float)
+    fit = LogisticRegression(C=np.inf, max_iter=200, tol=1e-9).fit(odds[:, None], outcomes)
+    assert fit_platt_slope(odds, outcomes) == pytest.approx(fit.coef_[0, 0], rel=1e-5)
+
+
+def test_platt_slope_of_separated_outcomes_is_finite():
+    odds = np.linspace(-1.0, 1.0, 50)
+    assert 1.0 < fit_platt_slope(odds, (odds > 0.0).astype(float)) < np.inf

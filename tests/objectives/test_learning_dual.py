@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.crf.bipartite import BipartiteItems
-from engine.objectives.learning_dual import make_learning_dual
+from engine.objectives.learning_dual import as_semidefinite, make_learning_dual
 from engine.solvers.iterate import find_direction
 from engine.structures.bipartite import BipartiteStructure
 
@@ -68,3 +68,16 @@ def test_every_theta_is_below_every_tau(rho):
         assert (
             dual.primal_value(theta, structure.maximise(theta, None, 1e-9).log_partition) <= above
         )
+
+
+def test_a_hessian_is_made_semidefinite_and_silent_on_overflow():
+    indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])  # eigenvalues 3 and -1
+    np.testing.assert_allclose(as_semidefinite(indefinite), np.full((2, 2), 1.5), atol=1e-12)
+    assert as_semidefinite(np.array([[np.inf, 0.0], [0.0, 1.0]])).tolist() == [[0, 0], [0, 0]]
+
+
+def test_a_semidefinite_hessian_is_taken_as_it_is_without_its_eigenvalues(monkeypatch):
+    """With 2,760 features eigenvalues took 6 of the 10 seconds of every step of 40 students."""
+    wide = np.random.default_rng(0).normal(size=(20, 400))
+    monkeypatch.setattr(np.linalg, "eigh", lambda matrix: pytest.fail("not needed"))
+    np.testing.assert_allclose(as_semidefinite(wide.T @ wide), wide.T @ wide, atol=1e-9)

@@ -7,7 +7,7 @@ import numpy as np
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.graph_problem import GraphProblem, free_parts, solve_scaled
-from engine.inference.matching.newton_path import as_semidefinite
+from engine.objectives.learning_dual import as_semidefinite
 
 IDLE = 1e-9  # nats: sets of smaller multipliers are not stored
 

@@ -20,10 +20,10 @@ from engine.inference.matching.barrier import (
     solve_by_barrier,
 )
 from engine.inference.matching.messages import scale_to_rows
-from engine.inference.matching.newton_point import NewtonPoint
+from engine.inference.matching.newton import NewtonPoint
 from engine.inference.matching.odd_sets import EXACT_SOON, OddSetProof, examine_odd_sets
 from engine.inference.matching.polytope_bound import bound_value
-from engine.kernels.matching_newton import SURE
+from engine.kernels.matching_potentials import SURE
 
 RARE = 1e-3  # entries below are raised before a point is evaluated
 MOST_RAISED = 2.3  # nats by which an entry is raised at most: tenfold

@@ -12,19 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
-from scipy.linalg import cho_factor
 
 from engine.core.arguments import FloatArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.core.tolerances import TOLERANCES
-
-FEW_FEATURES = 300
-"""Maximum number of features for which the eigenvalues of a Hessian take negligible time."""
-
-NOT_NEGATIVE = 1e-10
-"""Largest negative eigenvalue kept in a large Hessian, as a share of its largest diagonal entry."""
 
 PATH = tuple(float(d) for d in np.geomspace(0.5, 1e-6, 20))
 """Reductions of the counting numbers in the continuation to an optimum at the boundary."""
@@ -208,29 +201,3 @@ def inverse_curvature(tau: FloatArray, rest: FloatArray, counts: FloatArray) -> 
     slack = rest - counts * tau
     sign = np.where(slack < 0.0, -1.0, 1.0)
     return np.asarray(tau * rest * sign / np.maximum(np.abs(slack), TOLERANCES.smallest_curvature))
-
-
-def as_semidefinite(hessian: FloatArray) -> FloatArray:
-    """Return the nearest positive semidefinite matrix, or zeros on overflow.
-
-    A large matrix that is semidefinite up to rounding is returned unchanged: a factor shows that in
-    a twentieth of the time of its eigenvalues.
-    """
-    if not np.isfinite(hessian).all():
-        return np.zeros(hessian.shape)
-    symmetric = np.asarray((hessian + hessian.T) / 2)
-    if len(symmetric) > FEW_FEATURES and _has_factor(symmetric):
-        return symmetric
-    values, vectors = np.linalg.eigh(symmetric)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
-
-
-def _has_factor(symmetric: FloatArray) -> bool:
-    """Return True if no eigenvalue is below 0 by more than the rounding beside pairs near 1."""
-    size = len(symmetric)
-    rounding = NOT_NEGATIVE * float(np.abs(np.diag(symmetric)).max(initial=0.0))
-    try:
-        cho_factor(symmetric + rounding * np.eye(size), check_finite=False)
-    except np.linalg.LinAlgError:
-        return False
-    return True

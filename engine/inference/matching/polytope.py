@@ -21,8 +21,12 @@ from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.crossing_sets import uncross
 from engine.inference.matching.interior import solve_from_inside
 from engine.inference.matching.messages import scale_to_rows
-from engine.inference.matching.newton import follow_path, read_marginals
-from engine.inference.matching.newton_point import NewtonPoint, drop_slack_sets
+from engine.inference.matching.newton import (
+    NewtonPoint,
+    drop_slack_sets,
+    follow_path,
+    read_marginals,
+)
 from engine.inference.matching.odd_sets import (
     EARLY_EXACT_MAX_NODES,
     EXACT_UP_TO,

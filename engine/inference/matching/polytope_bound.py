@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.core.arguments import FloatArray
 from engine.core.tolerances import TOLERANCES
-from engine.inference.matching.newton_point import NewtonPoint
-from engine.kernels.matching_newton import SURE, bound_rows
+from engine.inference.matching.newton import NewtonPoint
+from engine.kernels.matching_potentials import SURE, bound_rows
 from engine.kernels.threads import for_row_ranges
 
 

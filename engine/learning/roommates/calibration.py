@@ -17,7 +17,7 @@ from engine.core.status import Status
 from engine.crf.roster import Cohort, as_rooms, split_rooms
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
-from engine.inference.matching.group_marginals import compute_group_marginals
+from engine.inference.matching.cascade import compute_group_marginals
 from engine.kernels.work_time import wall_seconds
 from engine.learning.roommates.solvers import solve_roommates
 from engine.metrics.calibration import fit_platt_slope

@@ -10,7 +10,7 @@ from engine.core.options import check_callables
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.roster import as_rooms
 from engine.crf.survey import Survey
-from engine.inference.matching.group_marginals import compute_group_marginals
+from engine.inference.matching.cascade import compute_group_marginals
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommates.model import RoommateModel
 from engine.metrics.calibration import ReliabilityBin, reliability_bins

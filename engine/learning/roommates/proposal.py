@@ -17,8 +17,7 @@ from engine.core.progress import (
 )
 from engine.crf.rules import Rules, StudentGroup, split_groups
 from engine.crf.survey import Survey
-from engine.inference.matching.cascade import in_order
-from engine.inference.matching.group_marginals import compute_group_marginals, exclude_pairs
+from engine.inference.matching.cascade import compute_group_marginals, exclude_pairs, in_order
 from engine.inference.matching.impossible_pairs import check_rules
 from engine.inference.matching.sampling import LONGEST, sample_marginals
 from engine.kernels.threads import one_blas_thread

@@ -25,7 +25,7 @@ from engine.core.progress import (
 )
 from engine.crf.questionnaire import Question
 from engine.crf.survey import Survey
-from engine.inference.matching.group_marginals import compute_group_marginals
+from engine.inference.matching.cascade import compute_group_marginals
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommates.kept_estimates import KeptEstimates
 from engine.learning.roommates.model import RoommateModel

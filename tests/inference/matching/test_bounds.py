@@ -9,7 +9,7 @@ import pytest
 from engine.inference.matching.bipartite_bethe import compute_bethe_marginals
 from engine.inference.matching.bipartite_newton import compute_bipartite_pseudomarginals
 from engine.inference.matching.interior import solve_from_inside
-from engine.inference.matching.newton_point import uniform_point
+from engine.inference.matching.newton import uniform_point
 from engine.inference.matching.odd_sets import EXACT_UP_TO, TOLERANCE
 from engine.inference.matching.polytope import solve_over_polytope
 from tests.inference.matching.test_polytope import perfect_matchings

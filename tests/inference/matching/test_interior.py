@@ -10,7 +10,7 @@ from engine.datasets.university import simulate_university
 from engine.inference.matching import interior, polytope
 from engine.inference.matching.cascade import BarrierPoint
 from engine.inference.matching.interior import solve_from_inside
-from engine.inference.matching.newton_point import uniform_point
+from engine.inference.matching.newton import uniform_point
 from engine.inference.matching.odd_sets import EXACT_UP_TO
 from engine.structures.survey import SurveyStructure
 

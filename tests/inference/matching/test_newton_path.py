@@ -10,7 +10,6 @@ from engine.core.status import Status
 from engine.inference.matching.newton_path import (
     PATH,
     NewtonStep,
-    as_semidefinite,
     inverse_curvature,
     maximise,
 )
@@ -161,16 +160,3 @@ def test_the_curvature_is_that_of_the_entropy(tau, count):
 def test_the_curvature_stays_finite_where_the_entropy_has_none():
     half = np.array([0.5])
     assert np.isfinite(inverse_curvature(half, half, np.ones(1))).all()
-
-
-def test_a_hessian_is_made_semidefinite_and_silent_on_overflow():
-    indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])  # eigenvalues 3 and -1
-    np.testing.assert_allclose(as_semidefinite(indefinite), np.full((2, 2), 1.5), atol=1e-12)
-    assert as_semidefinite(np.array([[np.inf, 0.0], [0.0, 1.0]])).tolist() == [[0, 0], [0, 0]]
-
-
-def test_a_semidefinite_hessian_is_taken_as_it_is_without_its_eigenvalues(monkeypatch):
-    """With 2,760 features eigenvalues took 6 of the 10 seconds of every step of 40 students."""
-    wide = np.random.default_rng(0).normal(size=(20, 400))
-    monkeypatch.setattr(np.linalg, "eigh", lambda matrix: pytest.fail("not needed"))
-    np.testing.assert_allclose(as_semidefinite(wide.T @ wide), wide.T @ wide, atol=1e-9)

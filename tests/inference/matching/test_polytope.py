@@ -8,8 +8,7 @@ import pytest
 from engine.entropies.matching import complete_layout, make_matching_entropy
 from engine.inference.matching.crossing_sets import uncross
 from engine.inference.matching.messages import scale_to_rows
-from engine.inference.matching.newton import follow_path
-from engine.inference.matching.newton_point import NewtonPoint, uniform_point
+from engine.inference.matching.newton import NewtonPoint, follow_path, uniform_point
 from engine.inference.matching.polytope import solve_over_polytope
 from engine.inference.matching.polytope_bound import bound_value
 

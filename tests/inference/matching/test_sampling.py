@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.core.errors import StoppedError
+from engine.inference.matching.cascade import compute_group_marginals, exclude_pairs
 from engine.inference.matching.exact import compute_matching_marginals
-from engine.inference.matching.group_marginals import compute_group_marginals, exclude_pairs
 from engine.inference.matching.sampling import sample_marginals
 
 NONE = np.empty((0, 2), dtype=np.int64)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.inference.matching.group_marginals import compute_group_marginals
+from engine.inference.matching.cascade import compute_group_marginals
 from engine.learning.roommates.evaluation import evaluate_roommates
 from engine.learning.roommates.model import make_roommate_model
 from engine.oracles.perfect_matching import CompleteGraphMatcher

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.objectives.learning_dual import LearningDual
-from engine.solvers.dual_bundle import MAX_POINTS, DualBundle
+from engine.solvers.theta_ascent import MAX_BUNDLE_POINTS, DualBundle
 
 
 @settings(max_examples=30)
@@ -61,7 +61,7 @@ def test_old_points_give_way() -> None:
     rng = np.random.default_rng(4)
     bundle = DualBundle(np.zeros(3), 1.0)
     last = np.inf
-    for _ in range(MAX_POINTS + 30):
+    for _ in range(MAX_BUNDLE_POINTS + 30):
         last = bundle.add(rng.normal(size=3) + 0.2, 0.1)
     assert np.isfinite(last)
     assert last <= -0.1 + 1e-3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.errors import InfeasibleError, StoppedError
-from engine.inference.matching.group_marginals import compute_group_marginals
+from engine.inference.matching.cascade import compute_group_marginals
 from engine.inference.matching.odd_sets import is_in_matching_polytope
 from tests.reference.perfect_matchings import enumerate_pairs
 
