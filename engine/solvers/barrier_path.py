@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from engine.core.arguments import FloatArray
 from engine.core.tolerances import TOLERANCES
+from engine.solvers.barrier import factor_semidefinite
 
 FIRST_BARRIER = 0.3
 """First mu: a share of the scores' deviation over the number of entries of a row."""
@@ -139,7 +140,7 @@ class BarrierPath:
         if n_features == 0:
             return change, [move.finish(change) for move in moves]
         matrix = self.ridge * np.eye(n_features) + np.sum([m.curvature for m in moves], axis=0)
-        factor = _factor((matrix + matrix.T) / 2)
+        factor = factor_semidefinite((matrix + matrix.T) / 2)
         if factor is None:
             return None
         left = np.sum([move.pull for move in moves], axis=0)
@@ -168,17 +169,3 @@ class BarrierPath:
 
     def _parameters(self, statistics: Sequence[FloatArray]) -> FloatArray:
         return np.asarray(-np.sum(statistics, axis=0) / self.ridge)
-
-
-def _factor(matrix: FloatArray) -> tuple[FloatArray, bool] | None:
-    """Return a Cholesky factor; enlarge the diagonal if rounding requires it."""
-    if not np.isfinite(matrix).all():
-        return None
-    size = float(np.abs(np.diag(matrix)).max())
-    for boost in TOLERANCES.boosts:
-        try:
-            factor, lower = cho_factor(matrix + boost * size * np.eye(len(matrix)))
-        except np.linalg.LinAlgError:
-            continue
-        return factor, bool(lower)
-    return None

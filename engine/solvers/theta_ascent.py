@@ -7,8 +7,8 @@ problems offer: with a fair estimate a handful of evaluations suffices. Every ev
 bounds, so the certificate costs nothing. Steps are safeguarded by Armijo's rule on the lower bound.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import StoppedError
-from engine.core.options import check_number, check_whole
+from engine.core.options import check_callables, check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.core.tolerances import TOLERANCES
@@ -29,6 +29,7 @@ from engine.objectives.protocol import (
     Interruptible,
     WarmStart,
 )
+from engine.solvers.barrier import BarrierSolution, WeightedPolytope, solve_by_barrier
 from engine.solvers.control import Callbacks, Limits, ProblemStamp, Run
 from engine.solvers.result import LearningResult
 from engine.solvers.simplex_ascent import ascend_faces
@@ -51,6 +52,7 @@ KINKED = 1.0  # relative gap below which a rejected step counts as a sign of kin
 CLOSED = 1e-7  # relative gap below which only rounding prevents a rise
 MANY_FEATURES = 400  # number from which the curvature takes longer than inner solves
 FUTILE = 15  # evaluations in a row that closed the gap by less than a twentieth
+BARRIER = ("barrier",)  # name of the method in results
 SHORTEN = (0.1, 0.5)  # a rejected step shrinks to where the slope vanishes, within these shares
 
 
@@ -123,6 +125,7 @@ class DualBundle:
         return float(0.5 * weights @ quadratic @ weights - entropies @ weights)
 
 
+PolytopeMaker = Callable[[float, StopCallback], WeightedPolytope]
 Factor = tuple[FloatArray, bool]  # of the Hessian estimate, as scipy.linalg.cho_factor returns it
 
 
@@ -199,6 +202,8 @@ class ThetaAscent:
         share of the gradient's norm; infinity if the estimate is poor and the pairs are not.
     inner_rise : float
         Part of the rise promised by a step that inexact inner solutions may use up.
+    make_polytope : function of the target gap and of should_stop, optional
+        Polytope of all problems, on which the barrier method closes in where kinks cut steps short.
 
     References
     ----------
@@ -221,6 +226,7 @@ class ThetaAscent:
     memory: int = 12
     refresh_ratio: float = 0.5
     inner_rise: float = 0.02
+    make_polytope: PolytopeMaker | None = None
     _sweeps: int = field(init=False)
     _bundle: DualBundle = field(init=False)
     _is_kinked: bool = field(init=False, default=False)  # a step was rejected near the optimum
@@ -232,6 +238,8 @@ class ThetaAscent:
         check_whole("memory", self.memory, at_least=1)
         check_number("refresh_ratio", self.refresh_ratio, at_least=0.0, or_infinite=True)
         check_number("inner_rise", self.inner_rise, at_least=0.0)
+        if self.make_polytope is not None:
+            check_callables(make_polytope=self.make_polytope)
 
     def solve(self, start: FloatArray | None = None) -> LearningResult:
         """Return parameters whose gap is at most the target, or the best found within the limits.
@@ -341,6 +349,9 @@ class ThetaAscent:
         rho = 1 has such a kink, where its Bethe optimum jumps from one matching to the other.
         """
         self._is_kinked, futile = False, 0
+        if self._solve_inside(run, ascent):
+            self._kinks_pay = False
+            return
         first = gap = run.upper - run.lower
         while futile < FUTILE and run.verdict(ascent.iteration) is None:
             theta = (self._bundle.parameters + ascent.now.theta) / 2.0
@@ -358,6 +369,26 @@ class ThetaAscent:
         if run.verdict(ascent.iteration) is None:
             ascent.metric, ascent.history = self._metric(ascent.now), []
             self._kinks_pay = gap <= 0.5 * first
+
+    def _solve_inside(self, run: Run, ascent: Ascent) -> bool:
+        """Close in by the barrier method; return False if the problems have no polytope for it."""
+        if self.make_polytope is None:
+            return False
+        polytope = self.make_polytope(self.limits.relative_gap, run.is_over)
+
+        def note(found: BarrierSolution) -> None:
+            if not ascent.certified:
+                ascent.certified, run.upper = True, -found.value
+            self._sweeps += 1
+            ascent.iteration += 1
+            run.record(ascent.iteration, self._sweeps, -found.value, -found.upper_bound)
+            if -found.upper_bound >= ascent.best_lower:
+                ascent.best_theta, ascent.best_lower = found.state.theta, -found.upper_bound
+                ascent.best_methods = BARRIER
+
+        with suppress(StoppedError):
+            solve_by_barrier(polytope, should_stop=run.is_over, on_solution=note)
+        return True
 
     def _record(self, run: Run, now: DualEvaluation, iteration: int, certified: bool) -> bool:
         """Record the bounds; a proved upper bound is never replaced by an unproved one."""
@@ -444,8 +475,8 @@ class ThetaAscent:
                 history.clear()
             fall = slope - float(direction @ following.gradient)
             step *= _shortened(slope, fall)
-            is_near = len(theta) >= MANY_FEATURES and run.relative_gap <= KINKED
-            self._is_kinked = is_near and self._kinks_pay
+            is_near = run.relative_gap <= KINKED or self.make_polytope is not None
+            self._is_kinked = len(theta) >= MANY_FEATURES and is_near and self._kinks_pay
         return None
 
     def _gradient_beyond(

@@ -32,6 +32,7 @@ from engine.inference.matching.cascade import (
     Aim,
     BarrierPoint,
     MatchingProblem,
+    Method,
     Potentials,
     Start,
     State,
@@ -42,7 +43,6 @@ from engine.inference.matching.newton_path import inverse_curvature
 from engine.inference.matching.odd_sets import (
     EARLY_EXACT_MAX_NODES,
     EXACT_UP_TO,
-    OddSetProof,
 )
 from engine.kernels.answer_cells import count_cells
 from engine.kernels.sparse_rows import add_outer_products
@@ -51,6 +51,7 @@ from engine.objectives.learning_dual import as_semidefinite
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.protocol import Vertex
+from engine.solvers.barrier import Proof
 
 CURVATURE_PAIRS = 40_000  # sampled pairs in the Hessian estimate: a few per cent of error
 DENSE_CURVATURE = 600  # features up to which the sample can estimate every pair of them
@@ -154,6 +155,16 @@ class SurveyStructure:
         self._paired = self.survey.take(paired)
 
     @property
+    def codes(self) -> IntArray:
+        """Columns of Z in which a student's row is 1, shape (n, Q)."""
+        return self._codes
+
+    @property
+    def one_hot(self) -> FloatArray:
+        """Z, shape (n, columns)."""
+        return self._one_hot
+
+    @property
     def n_students(self) -> int:
         """Number of students in pairs."""
         return len(self._one_hot)
@@ -216,11 +227,27 @@ class SurveyStructure:
             methods=found.methods,
         )
 
+    def as_inner(
+        self, tau: FloatArray, value: float, upper_bound: float, proof: Proof, theta: FloatArray
+    ) -> InnerSolution:
+        """Return pseudomarginals (n, n) with their bounds at theta as an inner solution."""
+        statistics = self.features.statistics(self._one_hot.T @ (tau @ self._one_hot))
+        entropy = value - float(theta @ statistics)
+        return InnerSolution(
+            log_partition=upper_bound,
+            statistics=statistics,
+            entropy=entropy,
+            sweeps=1,
+            is_feasible=proof.holds,
+            proved=self._mixture(proof, statistics, entropy),
+            methods=(Method.BARRIER,),
+        )
+
     def _scores(self, theta: FloatArray) -> FactoredScores:
         return FactoredScores(self._one_hot @ self.features.block_matrix(theta), self._one_hot)
 
     def _mixture(
-        self, proof: OddSetProof, statistics: FloatArray, entropy: float
+        self, proof: Proof, statistics: FloatArray, entropy: float
     ) -> tuple[FloatArray, float] | None:
         """Return phi and a lower bound of the entropy of tau mixed with the uniform point.
 
@@ -334,11 +361,11 @@ def pair_information(
     -----
     O(n^2 Q^2 / 4 + n^3) in time.
     """
-    total = _outer_products(features, codes, rates)
+    total = outer_products(features, codes, rates)
     means = np.concatenate(
         [
-            _row_statistics(features, codes, rates),
-            *(_set_statistics(features, codes, rates, nodes)[None] for nodes in sets),
+            row_statistics(features, codes, rates),
+            *(set_statistics(features, codes, rates, nodes)[None] for nodes in sets),
         ]
     )
     system = _constraint_system(rates, sets)
@@ -377,7 +404,7 @@ def _cell_numbers(features: SurveyFeatures) -> tuple[IntArray, IntArray]:
     return cells, starts
 
 
-def _outer_products(features: SurveyFeatures, codes: IntArray, rates: FloatArray) -> FloatArray:
+def outer_products(features: SurveyFeatures, codes: IntArray, rates: FloatArray) -> FloatArray:
     """Return F^T D F, shape (K, K)."""
     cells, starts = _cell_numbers(features)
     own = codes - features.column_offsets[:-1]
@@ -412,7 +439,7 @@ def _cell_features(features: SurveyFeatures, starts: IntArray) -> csr_array:
     return csr_array(entries, shape=(int(starts[-1]), features.n_features))
 
 
-def _row_statistics(features: SurveyFeatures, codes: IntArray, rates: FloatArray) -> FloatArray:
+def row_statistics(features: SurveyFeatures, codes: IntArray, rates: FloatArray) -> FloatArray:
     """Return sum_j D_ij f_ij for every student, shape (n, K)."""
     out = np.zeros((len(codes), features.n_features))
     rows = np.arange(len(codes))
@@ -428,12 +455,12 @@ def _row_statistics(features: SurveyFeatures, codes: IntArray, rates: FloatArray
     return out
 
 
-def _set_statistics(
+def set_statistics(
     features: SurveyFeatures, codes: IntArray, rates: FloatArray, nodes: IntArray
 ) -> FloatArray:
     """Return the sum of D_ij f_ij over the pairs inside a set, shape (K,)."""
     inside = np.ascontiguousarray(rates[np.ix_(nodes, nodes)])
-    return np.asarray(_row_statistics(features, codes[nodes], inside).sum(axis=0) / 2.0)
+    return np.asarray(row_statistics(features, codes[nodes], inside).sum(axis=0) / 2.0)
 
 
 def _constraint_system(rates: FloatArray, sets: tuple[IntArray, ...]) -> FloatArray:

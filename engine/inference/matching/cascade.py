@@ -33,6 +33,7 @@ from engine.inference.matching.polytope import solve_inside_polytope, solve_over
 from engine.inference.matching.potentials import DenseScores, PairScores, solve_potentials
 from engine.objectives.interior_start import find_interior_start
 from engine.oracles.perfect_matching import CompleteGraphMatcher
+from engine.solvers.barrier import Proof
 
 ROW_TOLERANCE = 1e-9  # largest error of a row sum, far below printed digits
 GUIDE_TOLERANCE = 1e-4  # of marginals that a Markov chain is compared with, and corrects
@@ -173,7 +174,7 @@ class MatchingSolution:
     gap: float
     is_exact: BoolArray
     tau: FloatArray
-    proof: OddSetProof = PROVED
+    proof: Proof = PROVED
     value: float = np.nan
     upper_bound: float = np.nan
     state: State | None = None
@@ -351,7 +352,7 @@ def _examine(problem: MatchingProblem, tau: FloatArray) -> OddSetProof:
     return examine_odd_sets(tau, exact_up_to=problem.exact_up_to, should_stop=problem.should_stop)
 
 
-def _gap(proof: OddSetProof, value: float, upper_bound: float) -> float:
+def _gap(proof: Proof, value: float, upper_bound: float) -> float:
     """Return the certified gap, nats: inf without a proof, and 0 where it is rounding."""
     gap = max(upper_bound - value, 0.0) if proof.holds else np.inf
     return gap if gap > NEGLIGIBLE_GAP else 0.0

@@ -22,12 +22,6 @@ import numpy as np
 from engine.core.arguments import BoolArray, FloatArray, IntArray, read_only
 from engine.core.progress import StopCallback, never_stop
 from engine.core.tolerances import TOLERANCES
-from engine.inference.matching.barrier import (
-    BarrierSolution,
-    BarrierState,
-    largest_step,
-    solve_by_barrier,
-)
 from engine.inference.matching.graph_problem import GraphProblem, free_parts, solve_scaled
 from engine.inference.matching.graph_sets import IDLE, HeldSets, bordered_matrix
 from engine.inference.matching.newton_path import ascend
@@ -35,6 +29,12 @@ from engine.inference.matching.odd_cuts import find_odd_cuts
 from engine.inference.matching.odd_sets import MOST_FOUND, TOLERANCE, OddSetProof, examine_odd_sets
 from engine.kernels.threads import one_blas_thread
 from engine.oracles.sparse_matching import MatchingKind, max_weight_matching
+from engine.solvers.barrier import (
+    BarrierSolution,
+    BarrierState,
+    largest_step,
+    solve_by_barrier,
+)
 
 STEPS_INSIDE = 40  # maximum number of steps without odd sets: ten are usual away from boundaries
 TIGHT = 1e-9  # room at the centre below which a set may be tight
@@ -161,7 +161,7 @@ def find_violated_sets(
 
 
 class EdgePolytope:
-    """Matchings of one part of a graph; see ``engine.inference.matching.barrier.Polytope``.
+    """Matchings of one part of a graph; see ``engine.solvers.barrier.Polytope``.
 
     Points are the edges' marginals followed by those of singles.
     """

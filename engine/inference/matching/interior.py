@@ -13,17 +13,18 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.core.tolerances import TOLERANCES
-from engine.inference.matching.barrier import (
+from engine.inference.matching.messages import scale_to_rows
+from engine.inference.matching.newton import NewtonPoint
+from engine.inference.matching.odd_sets import EXACT_SOON, examine_odd_sets
+from engine.inference.matching.polytope_bound import bound_value
+from engine.kernels.matching_potentials import SURE
+from engine.solvers.barrier import (
     BarrierSolution,
     BarrierState,
+    Proof,
     largest_step,
     solve_by_barrier,
 )
-from engine.inference.matching.messages import scale_to_rows
-from engine.inference.matching.newton import NewtonPoint
-from engine.inference.matching.odd_sets import EXACT_SOON, OddSetProof, examine_odd_sets
-from engine.inference.matching.polytope_bound import bound_value
-from engine.kernels.matching_potentials import SURE
 
 RARE = 1e-3  # entries below are raised before a point is evaluated
 MOST_RAISED = 2.3  # nats by which an entry is raised at most: tenfold
@@ -39,7 +40,7 @@ class InteriorSolution:
     tau : ndarray, shape (n, n), symmetric with row sums 1.
     value : float, <W, tau> + H_rho(tau), nats.
     upper_bound : float, certified, of the maximum over the matching polytope.
-    proof : OddSetProof, of tau.
+    proof : Proof, of tau.
     point : NewtonPoint, potentials and multipliers at the point.
     steps : int, linear systems solved.
     """
@@ -47,7 +48,7 @@ class InteriorSolution:
     tau: FloatArray
     value: float
     upper_bound: float
-    proof: OddSetProof
+    proof: Proof
     point: NewtonPoint
     steps: int
 
@@ -95,7 +96,7 @@ def solve_from_inside(
 
 
 class DensePolytope:
-    """Perfect matchings of a dense graph; see ``engine.inference.matching.barrier.Polytope``."""
+    """Perfect matchings of a dense graph; see ``engine.solvers.barrier.Polytope``."""
 
     def __init__(
         self,
@@ -151,17 +152,20 @@ class DensePolytope:
         return matrix
 
     def solve(self, matrix: FloatArray, right: FloatArray) -> FloatArray | None:
-        """Solve a symmetric system, scaled first; use least squares if it is singular."""
+        """Solve a symmetric system, scaled first; use least squares if it is singular.
+
+        ``right`` is one side (n + m,) or several (n + m, k).
+        """
         scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1), TOLERANCES.smallest_entry))
         scaled = matrix * scale[:, None] * scale
-        wanted = right * scale
+        wanted = (right.T * scale).T
         if not np.isfinite(scaled).all() or not np.isfinite(wanted).all():
             return None
         factor, pivots, failure = dgetrf(scaled)
         found, _ = dgetrs(factor, pivots, wanted)
         if failure or not np.isfinite(found).all():
             found = np.linalg.lstsq(scaled, wanted, rcond=1e-14)[0]
-        return np.asarray(found * scale)
+        return np.asarray((found.T * scale).T)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the row sums, (n,)."""

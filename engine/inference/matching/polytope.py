@@ -30,10 +30,10 @@ from engine.inference.matching.newton import (
 from engine.inference.matching.odd_sets import (
     EARLY_EXACT_MAX_NODES,
     EXACT_UP_TO,
-    OddSetProof,
     examine_odd_sets,
 )
 from engine.inference.matching.polytope_bound import bound_value
+from engine.solvers.barrier import Proof
 
 RESIDUAL = 1e-10  # of potentials, nats: Newton's last step is far more accurate
 MAX_ROUNDS = 40  # maximum number of rounds of adding and dropping odd sets
@@ -55,7 +55,7 @@ class PolytopeSolution:
     value : float, <W, tau> + H_rho(tau), nats, less allowances for rounding and active sets: at
         most the maximum, apart from the effect of violations up to ``TOLERANCE``.
     upper_bound : float, certified, of the maximum over the matching polytope.
-    proof : OddSetProof, of tau.
+    proof : Proof, of tau.
     steps : int, linear systems solved and sweeps.
     is_from_inside : bool, True if continuation stalled: ``point`` is near a solution, but no start.
     """
@@ -64,7 +64,7 @@ class PolytopeSolution:
     point: NewtonPoint
     value: float
     upper_bound: float
-    proof: OddSetProof
+    proof: Proof
     steps: int
     is_from_inside: bool = False
 
@@ -136,7 +136,7 @@ class _Leg:
     point: NewtonPoint
     tau: FloatArray
     residual: float
-    proof: OddSetProof
+    proof: Proof
     steps: int
     is_solved: bool
 

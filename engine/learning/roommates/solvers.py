@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolf
 from engine.solvers.result import LearningResult
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
+from engine.structures.survey_barrier import SurveyPolytope, may_learn_inside
 
 AS_CLOSE_AS_PROOFS = 1e-7
 """Relative gap below which a certified solution that stalled cannot be improved.
@@ -54,7 +56,11 @@ def solve_roommates(
     dual = make_learning_dual([structure.observed for structure in structures], ridge)
 
     def solve_in_theta(callbacks: Callbacks) -> LearningResult:
-        return replace(ThetaAscent(structures, ridge, limits, callbacks).solve(), solver="theta")
+        inside = (
+            partial(SurveyPolytope, structures, ridge) if may_learn_inside(structures) else None
+        )
+        ascent = ThetaAscent(structures, ridge, limits, callbacks, make_polytope=inside)
+        return replace(ascent.solve(), solver="theta")
 
     def step_in_polytopes(order: BlockOrder, callbacks: Callbacks, name: str) -> LearningResult:
         steps = FrankWolfe(structures, dual, order, rng=rng, limits=limits, callbacks=callbacks)

@@ -1,4 +1,4 @@
-"""Primal-dual barrier method over a matching polytope, for dense groups and graphs alike.
+"""Primal-dual barrier method over a polytope with cuts, for fixed scores and learned weights alike.
 
     max <W, tau> + H_rho(tau) + mu sum log tau + mu sum_U log r_U     A tau = 1
     r_U = (|U| - 1) / 2 - tau(E(U)),   mu -> 0
@@ -10,27 +10,52 @@ exactly one pair leaves in every matching has no interior: it holds with equalit
 
 A polytope supplies curvature, bordered system, odd sets and bound; this module has the loop.
 
+Where scores are A theta and theta is learned, the statistics are one more border of the system:
+
+    lambda theta + phi(tau) = phi(Y)
+
+is met to the ridge's share only, as odd sets are to their room. Marginals and weights then move
+together, and kinks of the likelihood, where its optimum jumps from one matching to another, cost
+no more steps than other problems.
+
 References
 ----------
 Nocedal and Wright 2006, chapter 19 (interior-point methods).
 """
 
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.tolerances import TOLERANCES
-from engine.inference.matching.odd_sets import OddSetProof
 
 MAX_STEPS = 400  # linear systems: 30 to 120 where continuation stalled
 SHRINK = 0.2  # factor of mu after a nearly full step
 PATIENCE = 15  # steps without gain at the last mu
 LOOK_EVERY = 5.0  # factor of mu after which odd sets are examined again
 ROOM = 0.05  # room given to an added set that has none
+REFINEMENTS = 2  # of the change of the weights, whose system may leave out small rates
+
+
+class Proof(Protocol):
+    """Examination of the odd sets of a point of n nodes."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every odd set is proved."""
+
+    @property
+    def violated(self) -> tuple[IntArray, ...]:
+        """Nodes of violated odd sets."""
+
+    def share_of_interior(self, n_nodes: int) -> float:
+        """Return the share of the uniform point in a mixture that satisfies every odd set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +63,8 @@ class BarrierState:
     """Point of the search with its duals.
 
     ``x`` and ``z`` = mu / x, of the polytope's shape; ``nu`` (n,) of the sums at nodes; ``member``
-    (m, n) of nodes in sets, their ``room``, ``multipliers`` and whether they are equalities.
+    (m, n) of nodes in sets, their ``room``, ``multipliers`` and whether they are equalities;
+    ``theta`` (K,), the weights, if they are learned.
     """
 
     x: FloatArray
@@ -48,6 +74,7 @@ class BarrierState:
     room: FloatArray
     multipliers: FloatArray
     is_tight: BoolArray
+    theta: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
     def sets(self) -> tuple[IntArray, ...]:
@@ -66,7 +93,7 @@ class BarrierSolution:
     x: FloatArray
     value: float
     upper_bound: float
-    proof: OddSetProof
+    proof: Proof
     state: BarrierState
     steps: int = 0
 
@@ -134,10 +161,46 @@ class Polytope(Protocol):
         """Return what a state proves; unless it may be the last, costly proofs may be left out."""
 
 
+@runtime_checkable
+class WeightedPolytope(Polytope, Protocol):
+    """Polytope whose scores are A theta, with theta learned at the same time.
+
+    The objective is H(tau) - ||phi(Y) - phi(tau)||^2 / (2 lambda): minus that of learning.
+    """
+
+    @property
+    def ridge(self) -> float:
+        """Lambda > 0."""
+
+    @property
+    def observed(self) -> FloatArray:
+        """Observed statistics phi(Y), shape (K,)."""
+
+    def weigh(self, theta: FloatArray) -> None:
+        """Use the scores A theta from now on."""
+
+    def scores_of(self, theta: FloatArray) -> FloatArray:
+        """Return A theta in the shape of a point, 0 at entries that stay 0."""
+
+    def statistics(self, values: FloatArray) -> FloatArray:
+        """Return phi, shape (K,)."""
+
+    def border(self, rate: FloatArray, member: FloatArray) -> FloatArray:
+        """Return B diag(rate) A, shape (n + m, K)."""
+
+    def information(self, rate: FloatArray) -> FloatArray:
+        """Return A^T diag(rate) A, (K, K); rates negligible beside lambda may be left out."""
+
+
+def ignore_solution(_: BarrierSolution) -> None:
+    """Do nothing with an intermediate solution."""
+
+
 def solve_by_barrier(
     polytope: Polytope,
     known: tuple[IntArray, ...] = (),
     should_stop: StopCallback = never_stop,
+    on_solution: Callable[[BarrierSolution], None] = ignore_solution,
 ) -> BarrierSolution:
     """Maximise over the polytope, from its inside.
 
@@ -146,6 +209,7 @@ def solve_by_barrier(
     polytope : Polytope
     known : tuple of ndarray, odd sets that may bind: sets found during the search cost steps.
     should_stop : called before every step.
+    on_solution : called with the bounds and the proof of every examined point.
 
     Raises
     ------
@@ -167,7 +231,8 @@ def solve_by_barrier(
         state, length = following
         if length > 0.5 and (mu * LOOK_EVERY <= looked_at or mu <= last):
             looked_at = mu
-            found = polytope.judge(state, is_last=mu <= last)
+            found = replace(polytope.judge(state, is_last=mu <= last), steps=step)
+            on_solution(found)
             before = np.inf if best is None else best.gap
             best = replace(found if best is None else _better(best, found), steps=step)
             if best.proof.holds and best.gap <= polytope.tolerance(best.value):
@@ -188,7 +253,10 @@ def solve_by_barrier(
 
 
 def _better(one: BarrierSolution, other: BarrierSolution) -> BarrierSolution:
-    """Return the proved point, the better one if both are, with the closer of both bounds."""
+    """Return the proved point, the better one if both are, with the closer of both bounds.
+
+    Its state is its own: the state of the closer bound went to ``on_solution``.
+    """
     bound = min(one.upper_bound, other.upper_bound)
     kept = max(one, other, key=lambda found: (found.proof.holds, found.value))
     return replace(kept, upper_bound=max(bound, kept.value))
@@ -203,11 +271,14 @@ class _Search:
     def start(self) -> tuple[BarrierState, float]:
         """Return the interior point without sets, and a first mu."""
         x, mu = self.polytope.start()
+        theta = np.empty(0)
+        if isinstance(self.polytope, WeightedPolytope):
+            theta = np.zeros(len(self.polytope.observed))
         safe = np.maximum(x, TOLERANCES.smallest_entry)
         z = np.where(self.polytope.allowed, mu / safe, 0.0)
         n, none = self.polytope.n_nodes, np.empty(0)
         is_tight = np.empty(0, dtype=np.bool_)
-        return BarrierState(x, z, np.zeros(n), np.empty((0, n)), none, none, is_tight), mu
+        return BarrierState(x, z, np.zeros(n), np.empty((0, n)), none, none, is_tight, theta), mu
 
     def go_back(
         self, trail: list[tuple[BarrierState, float]], member: FloatArray
@@ -246,6 +317,8 @@ class _Search:
         """Return the next state and the share of the step taken, None if no step is possible."""
         polytope, x, member = self.polytope, state.x, state.member
         n, loose = polytope.n_nodes, ~state.is_tight
+        if isinstance(polytope, WeightedPolytope):
+            polytope.weigh(state.theta)
         safe = np.where(polytope.allowed, x, 1.0)
         curvature = polytope.curvature(x) + state.z / safe
         flattest = np.maximum(np.abs(curvature), TOLERANCES.smallest_curvature)
@@ -258,17 +331,22 @@ class _Search:
         places = np.arange(n, n + len(member))
         matrix[places, places] += np.where(loose, state.room / safe_multipliers, 0.0)
         of_sets = np.where(loose, crowding + mu / safe_multipliers, -left)
-        dual = polytope.solve(
-            matrix,
-            np.concatenate(
-                [
-                    polytope.sums(pulled) - polytope.missing(x),
-                    polytope.inside(member, pulled) + of_sets,
-                ]
-            ),
+        right = np.concatenate(
+            [
+                polytope.sums(pulled) - polytope.missing(x),
+                polytope.inside(member, pulled) + of_sets,
+            ]
         )
-        if dual is None:
-            return None
+        if isinstance(polytope, WeightedPolytope):
+            weighed = self._weigh(polytope, state, rate, pull, matrix, right)
+            if weighed is None:
+                return None
+            dual, of_theta, pull = weighed
+        else:
+            solved = polytope.solve(matrix, right)
+            if solved is None:
+                return None
+            dual, of_theta = solved, state.theta
         nu, multipliers = dual[:n], dual[n:]
         move = rate * (pull - polytope.spread(nu, member, multipliers))
         of_z = np.where(polytope.allowed, mu / safe - state.z - state.z / safe * move, 0.0)
@@ -293,8 +371,43 @@ class _Search:
             state.room + length * of_room,
             state.multipliers + length * of_multipliers,
             state.is_tight,
+            state.theta + length * of_theta,
         )
         return following, length
+
+    def _weigh(
+        self,
+        polytope: WeightedPolytope,
+        state: BarrierState,
+        rate: FloatArray,
+        pull: FloatArray,
+        matrix: FloatArray,
+        right: FloatArray,
+    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Return multipliers, the change of theta and the pull with it; None if that is singular.
+
+        The change solves lambda (theta + change) + phi(x + move) = phi(Y); its remainder is refined
+        away.
+        """
+        n, member, ridge = polytope.n_nodes, state.member, polytope.ridge
+        border = polytope.border(rate, member)
+        solved = polytope.solve(matrix, np.column_stack([right, border]))
+        if solved is None:
+            return None
+        base, follows = solved[:, 0], solved[:, 1:]
+        hessian = polytope.information(rate) - border.T @ follows
+        hessian[np.diag_indices(len(hessian))] += ridge
+        factor = factor_semidefinite((hessian + hessian.T) / 2.0)
+        if factor is None:
+            return None
+        apart = polytope.observed - polytope.statistics(state.x) - ridge * state.theta
+        change = cho_solve(factor, apart - polytope.statistics(rate * pull) + border.T @ base)
+        for _ in range(REFINEMENTS):
+            dual = base + follows @ change
+            pushed = pull + polytope.scores_of(change)
+            move = rate * (pushed - polytope.spread(dual[:n], member, dual[n:]))
+            change = change + cho_solve(factor, apart - ridge * change - polytope.statistics(move))
+        return base + follows @ change, change, pull + polytope.scores_of(change)
 
 
 def largest_step(value: FloatArray, move: FloatArray) -> float:
@@ -315,3 +428,17 @@ def _others(member: FloatArray, known: FloatArray) -> FloatArray:
     """Return the rows that are not among the known ones."""
     seen = {row.tobytes() for row in known}
     return member[[row.tobytes() not in seen for row in member]]
+
+
+def factor_semidefinite(matrix: FloatArray) -> tuple[FloatArray, bool] | None:
+    """Return a Cholesky factor; enlarge the diagonal if rounding requires it."""
+    if not np.isfinite(matrix).all():
+        return None
+    size = float(np.abs(np.diag(matrix)).max())
+    for boost in TOLERANCES.boosts:
+        try:
+            factor, lower = cho_factor(matrix + boost * size * np.eye(len(matrix)))
+        except np.linalg.LinAlgError:
+            continue
+        return factor, bool(lower)
+    return None

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from engine.core.errors import StoppedError
-from engine.inference.matching.barrier import solve_by_barrier
 from engine.inference.matching.graph_polytope import EdgePolytope, solve_over_graph_polytope
 from engine.inference.matching.graph_problem import GraphProblem
 from engine.inference.matching.interior import solve_from_inside
 from engine.inference.matching.odd_sets import EXACT_UP_TO
+from engine.solvers.barrier import solve_by_barrier
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.graph import GraphStructure
