@@ -22,9 +22,6 @@ from engine.structures.survey import (
     set_statistics,
 )
 
-MOST_STUDENTS = 2_000
-"""Maximum number of students of all years: a step takes some 10 s."""
-
 INTERIOR_SHARE = 0.01
 """Share of the uniform point in the start, which is the observed matching for the rest."""
 
@@ -159,13 +156,3 @@ class SurveyPolytope(DensePolytope):
         objective = self._dual.dual_value(phi, sum(entropy for _, entropy in mixed))
         lower = self._dual.primal_value(state.theta, sum(part.log_partition for part in parts))
         return BarrierSolution(state.x, -objective, -lower, JointProof(tuple(violated)), state)
-
-
-def may_learn_inside(years: Sequence[SurveyStructure]) -> bool:
-    """Return True if the barrier method is the fastest where kinks cut steps short.
-
-    With more weights than students nearly every pair is certain at the optimum, which the ridge
-    alone keeps finite.
-    """
-    n_students = sum(year.n_students for year in years)
-    return n_students < years[0].features.n_features and n_students <= MOST_STUDENTS

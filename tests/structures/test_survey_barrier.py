@@ -7,12 +7,12 @@ from benchmarks.hunts.years import make_year, questions, random_answers
 from engine.core.errors import StoppedError
 from engine.core.progress import never_stop
 from engine.crf.survey_features import make_survey_features
-from engine.learning.roommates.solvers import solve_roommates
+from engine.learning.roommates.solvers import may_learn_inside, solve_roommates
 from engine.solvers.barrier import solve_by_barrier
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
-from engine.structures.survey_barrier import SurveyPolytope, may_learn_inside
+from engine.structures.survey_barrier import SurveyPolytope
 
 
 def year_of(n_students, n_questions, seed):

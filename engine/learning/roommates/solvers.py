@@ -19,7 +19,7 @@ from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolf
 from engine.solvers.result import LearningResult
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
-from engine.structures.survey_barrier import SurveyPolytope, may_learn_inside
+from engine.structures.survey_barrier import SurveyPolytope
 
 AS_CLOSE_AS_PROOFS = 1e-7
 """Relative gap below which a certified solution that stalled cannot be improved.
@@ -27,6 +27,9 @@ AS_CLOSE_AS_PROOFS = 1e-7
 Odd-set constraints are proved to 1e-9 and the point is mixed with the uniform point by that much,
 which can cost a value of 100 times a sharp year's likelihood. Frank-Wolfe would never end.
 """
+
+MOST_STUDENTS_INSIDE = 2_000
+"""Maximum number of students of all years for the barrier method: a step takes some 10 s."""
 
 _CALLERS_WISH = (Status.CANCELLED, Status.TIME_LIMIT)
 SOLVERS = ("auto", "frank-wolfe", "block-coordinate", "theta", "fully-corrective")
@@ -79,6 +82,16 @@ def solve_roommates(
         corrected = FullyCorrectiveFrankWolfe(structures, ridge, limits, callbacks).solve()
         return replace(corrected, solver=solver)
     return _solve_in_theta_first(solve_in_theta, solve_by_blocks, callbacks)
+
+
+def may_learn_inside(years: Sequence[SurveyStructure]) -> bool:
+    """Return True if the barrier method is the fastest where kinks cut steps short.
+
+    With more weights than students nearly every pair is certain at the optimum, which the ridge
+    alone keeps finite.
+    """
+    n_students = sum(year.n_students for year in years)
+    return n_students < years[0].features.n_features and n_students <= MOST_STUDENTS_INSIDE
 
 
 def _solve_in_theta_first(
