@@ -4,11 +4,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from webapp.common.frames import with_room_for_frames
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
-application = with_room_for_frames(get_wsgi_application())
+application = get_wsgi_application()
 
 # Servers import this file without running Django's checks: run those that must stop a start.
 from webapp.common.checks import refuse_unsafe_settings  # noqa: E402

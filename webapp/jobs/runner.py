@@ -16,7 +16,6 @@ from django.db.models.functions import Now
 from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
-from webapp.common.frames import with_room_for_frames
 from webapp.common.full_disk import is_full_disk
 from webapp.files import store
 from webapp.jobs import endings, registry, services
@@ -67,7 +66,6 @@ def run_next(job_id: uuid.UUID) -> None:
     services.wake_for_waiting(organisation_id=job.organisation_id, queue=queue)
 
 
-@with_room_for_frames
 def _run(job: Job, *, watched: bool) -> None:
     """Run a claimed job.
 
