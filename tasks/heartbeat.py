@@ -4,7 +4,7 @@ from typing import Any
 
 from celery.worker.control import inspect_command
 
-from webapp.common.memory import memory
+from webapp.monitoring.memory import memory
 
 
 @inspect_command()

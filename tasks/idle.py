@@ -15,7 +15,7 @@ from celery.signals import (
 )
 from django.conf import settings
 
-from webapp.common.collector import freeze_loaded_objects
+from webapp.collector import freeze_loaded_objects
 
 
 @worker_before_create_process.connect

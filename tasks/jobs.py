@@ -12,7 +12,7 @@ from celery.signals import worker_init, worker_ready
 
 from tasks.celery import app
 from tasks.priority import give_way
-from webapp.common.checks import refuse_unsafe_settings
+from webapp.checks import refuse_unsafe_settings
 from webapp.files import store
 from webapp.jobs.liveness import say_stopping
 from webapp.jobs.runner import run_next

@@ -15,8 +15,8 @@ def main() -> None:
     """Run the sweep until SIGTERM or SIGINT."""
     django.setup()
     from tasks.sweeper import Sweeper  # models can be imported only after Django's setup
-    from webapp.common.checks import refuse_unsafe_settings
-    from webapp.common.collector import freeze_loaded_objects
+    from webapp.checks import refuse_unsafe_settings
+    from webapp.collector import freeze_loaded_objects
 
     refuse_unsafe_settings()
     sweeper = Sweeper()

@@ -123,3 +123,31 @@ def test_the_web_application_has_no_circle_of_imports() -> None:
         name: (set(imported_modules(path)) & names.keys()) - {name} for name, path in names.items()
     }
     TopologicalSorter(arrows).prepare()
+
+
+def test_common_knows_no_application() -> None:
+    """Below it lie organisations and users, and what needs no organisation."""
+    allowed = {
+        "common": ("accounts.models", "accounts.requests", "database", "monitoring", "checks"),
+        "charts": ("common.formats",),
+        "encryption": ("monitoring.masking",),
+        "monitoring": ("database",),
+        "database": (),
+    }
+    for folder, lower in allowed.items():
+        for path in python_files(f"webapp/{folder}"):
+            for module in imported_modules(path):
+                name = module.removeprefix("webapp.")
+                is_known = name == module or any(
+                    f"{name}.".startswith(f"{known}.") or known.startswith(f"{name}.")
+                    for known in (folder, *lower)
+                )
+                assert is_known, f"{path.relative_to(ROOT)} imports {module}"
+    for name in ("models", "requests", "names"):
+        modules = imported_modules(ROOT / f"webapp/accounts/{name}.py")
+        assert not [module for module in modules if module.startswith("webapp.common")]
+
+
+def test_common_stays_small() -> None:
+    """A file that belongs to one concept goes into the package of that concept."""
+    assert len(python_files("webapp/common")) < 40

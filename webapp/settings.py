@@ -22,8 +22,8 @@ import dj_database_url
 from csp.constants import NONE, SELF
 
 from webapp.common.client_address import read_networks
-from webapp.common.log_settings import logging_settings
 from webapp.instance import BASE_DIR, instance_folder, is_set, listed, read_or_create_secret
+from webapp.monitoring.log_settings import logging_settings
 from webapp.private_files import make_new_files_private
 
 make_new_files_private()
@@ -76,7 +76,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "webapp.common.client_address.ClientAddressMiddleware",  # first: others read the address
-    "webapp.common.request_lines.RequestLineMiddleware",
+    "webapp.monitoring.request_lines.RequestLineMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -140,7 +140,7 @@ DATABASES = {
     )
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-    DATABASES["default"]["ENGINE"] = "webapp.common.sqlite3"
+    DATABASES["default"]["ENGINE"] = "webapp.database.sqlite3"
     # Parallel tests give each process an in-memory database of this name; a custom engine would
     # create files.
     DATABASES["default"]["TEST"] = {"NAME": ":memory:"}
@@ -227,7 +227,7 @@ MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 # or use http: organisations' administrators type the addresses, and this server can reach more.
 SIGN_IN_PRIVATE_HOSTS = listed("SIGN_IN_PRIVATE_HOSTS")
 # Comma-separated Fernet keys that encrypt answers and the secrets of providers and of second
-# factors. The first key encrypts, all decrypt. See webapp/common/encryption.py.
+# factors. The first key encrypts, all decrypt. See webapp/encryption/fields.py.
 ENCRYPTION_KEYS = listed("ENCRYPTION_KEYS")
 
 # -- Browser policy -----------------------------------------------------------------------------

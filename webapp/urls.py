@@ -4,6 +4,7 @@ from django.urls import include, path
 
 urlpatterns = [
     path("", include("webapp.common.urls")),
+    path("", include("webapp.monitoring.urls")),
     path("accounts/", include("webapp.accounts.urls")),
     path("accounts/", include("webapp.identity.urls")),
     path("accounts/", include("webapp.identity.protocol_urls")),

@@ -51,7 +51,7 @@ def main() -> None:
         from django.core.management import call_command
 
         django.setup()
-        from webapp.common.collector import freeze_loaded_objects
+        from webapp.collector import freeze_loaded_objects
 
         call_command("migrate", verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)

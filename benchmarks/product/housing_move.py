@@ -77,7 +77,7 @@ def measure(folder: Path, moves: int) -> list[list[str]]:
 
     from benchmarks.product.housing import fill
     from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium
-    from webapp.common.collector import freeze_loaded_objects
+    from webapp.collector import freeze_loaded_objects
 
     keys = fill(folder)
     freeze_loaded_objects()

@@ -51,7 +51,7 @@ def writer(product: Product) -> Iterator[subprocess.Popen[bytes]]:
 _WRITE_MEANWHILE = """
 import sqlite3, sys
 from pathlib import Path
-from webapp.common import backup
+from webapp.operations import backup
 copy = backup._copy_sqlite
 def write_and_copy(source, path):
     with sqlite3.connect("{database}", timeout=0) as other:

@@ -27,7 +27,7 @@ from html import unescape
 from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.cohorts.models import Cohort
-from webapp.common.backup import BackupError, backup_write
+from webapp.operations.backup import BackupError, backup_write
 from webapp.files import store
 from webapp.files.storage import array_path
 from webapp.jobs.checkpoint import StoredCheckpoint

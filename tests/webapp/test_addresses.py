@@ -32,7 +32,6 @@ from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, Draft, LateArrivals
 from webapp.cohorts.services.drafts import draft_create
 from webapp.cohorts.services.student_files import student_file_create
-from webapp.common import readiness
 from webapp.demonstration.services import results_load
 from webapp.housing.models import (
     BuildingList,
@@ -49,6 +48,7 @@ from webapp.jobs.models import Worker
 from webapp.letters.services.templates import template_save
 from webapp.matching.models import Decision, Proposal
 from webapp.matching.services.decisions import pairs_decide
+from webapp.monitoring import readiness
 from webapp.reports.services import shape_save
 from webapp.surveys.links import token_of
 from webapp.surveys.mails import stop_token
@@ -71,8 +71,8 @@ VOUCHING = {
     "saml_acs", "saml_finish_acs", "saml_sls", "saml_metadata", "accounts:sign-in-at",
 }  # fmt: skip
 OPEN = {
-    "common:healthz", "common:readyz", "common:metrics", "accounts:sign-in", "identity:code",
-    *LINKED, *VOUCHING,
+    "monitoring:healthz", "monitoring:readyz", "monitoring:metrics", "accounts:sign-in",
+    "identity:code", *LINKED, *VOUCHING,
 }  # fmt: skip
 EVERYBODY = {
     "common:home", "common:help", "common:search", "common:rail", "accounts:sign-out",
@@ -386,7 +386,7 @@ def test_every_address_asks_for_its_role(
         codes = answers(dora, url)
         if name in refused:
             assert set(codes) == {403}, name
-        elif name == "common:metrics":
+        elif name == "monitoring:metrics":
             assert set(codes) == {404}, "no role opens it, but a token of its own"
         elif name == "surveys:mine":
             assert set(codes) == {404}, "no role opens it, but the cookie of a personal link"

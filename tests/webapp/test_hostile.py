@@ -22,7 +22,7 @@ from webapp.accounts.models import Role, User
 from webapp.api.registry import endpoints
 from webapp.api.services import token_create
 from webapp.cohorts.models import Cohort
-from webapp.common.encryption import SealedJSONField
+from webapp.encryption.fields import SealedJSONField
 from webapp.housing.models import BuildingList, Placement, Room
 from webapp.letters.services.templates import template_save
 from webapp.matching.models import LearnedModel

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.conf import LazySettings
 
-from webapp.common.checks import check_private_files, refuse_unsafe_settings
+from webapp.checks import check_private_files, refuse_unsafe_settings
 from webapp.instance import BASE_DIR
 from webapp.private_files import close_to_others
 
@@ -128,7 +128,7 @@ django.setup()
 from django.core.mail import send_mail
 from django.db import connection
 from django.core.management import call_command
-from webapp.common.checks import refuse_unsafe_settings
+from webapp.checks import refuse_unsafe_settings
 from webapp.files.contents import FileStore
 refuse_unsafe_settings()
 call_command("migrate", verbosity=0)

@@ -32,9 +32,9 @@ from webapp.api.services import token_find
 from webapp.api.shapes.base import Page, Paging, sentence_of
 from webapp.common.error_views import AWAY_ADVICE, away_title, is_away
 from webapp.common.errors import ConflictError, Refusal
-from webapp.common.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
 from webapp.common.head_requests import nothing_written_by_head
 from webapp.common.limits import TooManyError, count_up, seconds_left
+from webapp.database.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
 from webapp.files.contents import StorageFullError
 from webapp.jobs.doubles import SentTwiceError
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.api.models import ApiToken
 from webapp.audit.services import audit
-from webapp.common.passing_notes import leave_note
+from webapp.database.passing_notes import leave_note
 
 SECRET_PREFIX = "bh_"  # noqa: S105 - the mark by which secret scanners recognise a token
 SECRET_BYTES = 32

@@ -15,8 +15,8 @@ from webapp.audit.selectors import lines_of
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required
 from webapp.common.listing import list_page
-from webapp.common.tables_out import CSV, csv_lines
 from webapp.files.file_headers import as_attachment
+from webapp.tabular.tables_out import CSV, csv_lines
 
 SORTS = ("created_at", "username", "verb", "target_name")
 COLUMNS = ("time_utc", "who", "did", "kind", "what", "id", "details")

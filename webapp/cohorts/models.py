@@ -12,8 +12,8 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-from webapp.common.encryption import SealedJSONField, SealedKeyField, SealedTextField
 from webapp.common.models import OrganisationOwned
+from webapp.encryption.fields import SealedJSONField, SealedKeyField, SealedTextField
 
 MAX_ID = 1000  # letters of a student's own id
 MAX_NAME = 200

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class CommonConfig(AppConfig):
-    """Application that registers the system checks."""
+    """Application that registers the system checks, path converters, Home and Help."""
 
     name = "webapp.common"
     label = "common"
@@ -13,7 +13,8 @@ class CommonConfig(AppConfig):
         """Import the modules that register themselves."""
         from django.urls import register_converter
 
-        from webapp.common import checks, navigation  # noqa: F401
+        from webapp import checks  # noqa: F401
+        from webapp.common import navigation
         from webapp.common.converters import TableFormat
 
         register_converter(TableFormat, "table")

@@ -8,10 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import resolve
 
-from webapp.common.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
-from webapp.common.hooks import error_page_of
+from webapp.common.hooks import absent_part, error_page_of
 from webapp.common.kept_forms import is_marked, keep
-from webapp.files import store
+from webapp.database.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
 
 RETRY_SECONDS = 10  # after which a page or a program may try again
 AWAY_ADVICE = "Nothing was changed. Wait a few seconds and try again."
@@ -30,13 +29,13 @@ _PAGES = {
 
 
 def is_away(error: BaseException) -> bool:
-    """Return True if an error means that the database or the store cannot be used now."""
-    return isinstance(error, OperationalError | InterfaceError) or store.is_fault(error)
+    """Return True if an error means that the database or another part cannot be used now."""
+    return isinstance(error, OperationalError | InterfaceError) or bool(absent_part(error))
 
 
 def away_title(error: BaseException) -> str:
     """Return the name of the part that does not answer."""
-    return f"The {'store of files' if store.is_fault(error) else 'database'} does not answer"
+    return f"The {absent_part(error) or 'database'} does not answer"
 
 
 def _page(request: HttpRequest, status: int, detail: str = "") -> HttpResponse:

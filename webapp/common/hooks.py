@@ -114,6 +114,7 @@ class CohortContent:
 @dataclass(slots=True)
 class _Registry:
     error_pages: dict[str, ErrorPage] = field(default_factory=dict)
+    absences: dict[str, Callable[[BaseException], bool]] = field(default_factory=dict)
     navigation: list[NavigationItem] = field(default_factory=list)
     next_steps: list[Callable[[User], Iterable[NextStep]]] = field(default_factory=list)
     home_panels: list[HomePanel] = field(default_factory=list)
@@ -142,6 +143,16 @@ def error_page_of(path: str) -> ErrorPage | None:
     """Return the error pages of a path; None if the shared ones apply."""
     found = [prefix for prefix in _registry.error_pages if path.startswith(prefix)]
     return _registry.error_pages[max(found, key=len)] if found else None
+
+
+def register_absence(part: str, is_absent: Callable[[BaseException], bool]) -> None:
+    """Register which errors mean that a part, such as "store of files", does not answer now."""
+    _registry.absences[part] = is_absent
+
+
+def absent_part(error: BaseException) -> str:
+    """Return the registered part that does not answer, by its error; "" if it is no such error."""
+    return next((part for part, is_of in _registry.absences.items() if is_of(error)), "")
 
 
 def register_navigation(item: NavigationItem) -> None:

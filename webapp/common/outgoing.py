@@ -17,7 +17,7 @@ from django.db import models
 from django.db.models import F
 from django.utils import timezone
 
-from webapp.common.masking import mask_addresses
+from webapp.monitoring.masking import mask_addresses
 
 log = structlog.get_logger(__name__)
 

@@ -10,7 +10,4 @@ urlpatterns = [
     path("help/", views.help_page, name="help"),
     path("rail/", views.rail_counts, name="rail"),
     path("search/", views.search, name="search"),
-    path("healthz", views.healthz, name="healthz"),
-    path("readyz", views.readyz, name="readyz"),
-    path("metrics", views.metrics_page, name="metrics"),
 ]

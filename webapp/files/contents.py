@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engine.core.whole_file import PartFile, part_file
-from webapp.common.full_disk import FULL_DISK, is_full_disk, require_room
+from webapp.database.full_disk import FULL_DISK, is_full_disk, require_room
 from webapp.files import store
 from webapp.files.storage import organisation_folder
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from engine.core.whole_file import whole_file
-from webapp.common.full_disk import require_room
+from webapp.database.full_disk import require_room
 from webapp.files import store
 
 

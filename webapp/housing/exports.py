@@ -14,10 +14,10 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.naming import check_may_name, shown_names
 from webapp.common.listing import light
-from webapp.common.tables_out import Verbatim, table_file
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement
 from webapp.housing.selectors.changes import ChangedPlace
+from webapp.tabular.tables_out import Verbatim, table_file
 
 # Columns that say who a student is, for those who see names.
 IDENTITY = ("name", "preferred", "pronouns", "email")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from webapp.common.charts.picture import Chart, Picture
+from webapp.charts.picture import Chart, Picture
 from webapp.common.formats import number
 
 WIDTH, HEIGHT = 280.0, 216.0

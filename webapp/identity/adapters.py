@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from webapp.accounts.models import User
-from webapp.common.encryption import seal, unseal
+from webapp.encryption.fields import seal, unseal
 from webapp.identity import services, students
 from webapp.identity.claims import EMAIL_CLAIMS, Claims, read_claims, student_number
 from webapp.identity.models import IdentityProvider, Protocol

@@ -4,8 +4,8 @@ from allauth.socialaccount.models import SocialApp
 from django.db import models
 
 from webapp.accounts.models import Organisation, Role, User, new_sign_in_code
-from webapp.common.encryption import SealedJSONField
 from webapp.common.models import OrganisationOwned
+from webapp.encryption.fields import SealedJSONField
 
 
 def new_key() -> str:

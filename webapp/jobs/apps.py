@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 
-from webapp.common import version
+from webapp import version
 
 
 class JobsConfig(AppConfig):
@@ -14,7 +14,6 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Import the modules that register job kinds."""
-        from webapp.common import metrics, readiness
         from webapp.common.hooks import (
             HomePanel,
             NavigationItem,
@@ -25,6 +24,7 @@ class JobsConfig(AppConfig):
         from webapp.files.quota import register_promises
         from webapp.jobs import dispatch, selectors
         from webapp.jobs.metrics import job_gauges
+        from webapp.monitoring import metrics, readiness
 
         autodiscover_modules("jobs")
         version.code_version()  # now, while the checkout is still the version that was started

@@ -5,7 +5,7 @@ from pathlib import Path
 import structlog
 
 from engine.core.checkpoint import FileCheckpoint
-from webapp.common.full_disk import is_full_disk, require_room
+from webapp.database.full_disk import is_full_disk, require_room
 from webapp.files import store
 
 log = structlog.get_logger(__name__)

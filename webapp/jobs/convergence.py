@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from webapp.common.charts import Chart, ConvergenceSeries, ConvergenceWords, convergence_chart
+from webapp.charts import Chart, ConvergenceSeries, ConvergenceWords, convergence_chart
 from webapp.jobs import registry
 from webapp.jobs.models import Job
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from webapp.common.full_disk import FULL_DISK
+from webapp.database.full_disk import FULL_DISK
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from django.db.models import Count, F, Q, Subquery
 from django.utils import timezone
 
 from webapp.accounts.models import User
-from webapp.common.passing_notes import leave_note
 from webapp.common.selectors import owned_by
+from webapp.database.passing_notes import leave_note
 from webapp.jobs.models import ACTIVE_STATES, JobListVisit
 from webapp.jobs.selectors import visible_jobs
 

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
-from webapp.common.full_disk import is_full_disk
+from webapp.database.full_disk import is_full_disk
 from webapp.files import store
 from webapp.jobs import endings, registry, services
 from webapp.jobs.claims import ClaimLostError, job_claim, job_claim_next, job_update

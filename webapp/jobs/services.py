@@ -16,8 +16,6 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.limits import TooManyError
-from webapp.common.request_lines import current_request_id
-from webapp.common.version import code_version
 from webapp.files.quota import add_stored, check_quota, lock_organisation
 from webapp.jobs import dispatch, endings, registry
 from webapp.jobs.claims import change_if_claimed, job_update
@@ -27,6 +25,8 @@ from webapp.jobs.failures import GIVEN_UP, INTERRUPTED, TOO_LONG, Failure
 from webapp.jobs.liveness import is_alive, is_at_work, memory_kills
 from webapp.jobs.models import ACTIVE_STATES, Job, JobState
 from webapp.jobs.pieces import spread_advance
+from webapp.monitoring.request_lines import current_request_id
+from webapp.version import code_version
 
 log = structlog.get_logger(__name__)
 

@@ -7,9 +7,9 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from webapp.common.encryption import SealedTextField
 from webapp.common.models import OrganisationOwned
 from webapp.common.outgoing import OutgoingMail
+from webapp.encryption.fields import SealedTextField
 
 
 class Contact(models.TextChoices):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from webapp.common.charts import (
+from webapp.charts import (
     Bar,
     Chart,
     diverging_bars,

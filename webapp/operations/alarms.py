@@ -11,12 +11,13 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
 
-from webapp.common import formats, readiness
+from webapp.common import formats
 from webapp.common.models import Installation
-from webapp.common.readiness import Readiness
 from webapp.jobs.models import ACTIVE_STATES, Job, JobState, Worker
 from webapp.jobs.registry import Queue, kinds_of
 from webapp.jobs.workers import SILENT_SECONDS, workers
+from webapp.monitoring import readiness
+from webapp.monitoring.readiness import Readiness
 
 LONG_WAIT = timedelta(minutes=10)
 OLD_BACKUP = timedelta(days=2)

@@ -10,9 +10,13 @@ class OperationsConfig(AppConfig):
     label = "operations"
 
     def ready(self) -> None:
-        """Register the line of Operations in the navigation rail."""
+        """Register the line of Operations in the rail, and the age of the last backup."""
         from webapp.accounts.models import Role
         from webapp.common.hooks import NavigationItem, register_navigation
+        from webapp.monitoring import metrics
+        from webapp.operations.metrics import backup_gauges
+
+        metrics.gauges.append(backup_gauges)
 
         register_navigation(
             NavigationItem(

@@ -8,10 +8,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from webapp.common import formats
-from webapp.common.backup import backup_write
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import job_kind
+from webapp.operations.backup import backup_write
 
 BACKUP = "operations.backup"
 _OWN_NAME = re.compile(r"hall-\d{4}-\d\d-\d\d-\d{6}\.tar")

@@ -1,6 +1,5 @@
 """Faults of the installation open alerts with mails, and backups that were killed are removed."""
 
-from webapp.common.backup import backups_tidy
 from webapp.common.periodic import (
     CHECKS,
     DAY,
@@ -10,6 +9,7 @@ from webapp.common.periodic import (
     register_periodic_work,
 )
 from webapp.operations.alerts import alert_mails_send, alerts_note
+from webapp.operations.backup import backups_tidy
 
 register_periodic_work(
     PeriodicWork(alerts_note, CHECKS, order=60),

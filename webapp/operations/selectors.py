@@ -16,12 +16,11 @@ from django.utils import timezone
 
 from webapp.accounts.models import Organisation, User
 from webapp.common import formats
-from webapp.common.memory import memory
-from webapp.common.readiness import Readiness
-from webapp.common.version import code_version
 from webapp.jobs.models import ACTIVE_STATES, JobState
 from webapp.jobs.registry import Queue
 from webapp.jobs.selectors import jobs_of
+from webapp.monitoring.memory import memory
+from webapp.monitoring.readiness import Readiness
 from webapp.operations.alarms import (
     LITTLE_ROOM,
     OLD_BACKUP,
@@ -34,6 +33,7 @@ from webapp.operations.alarms import (
 )
 from webapp.operations.jobs import backup_running
 from webapp.operations.models import AlertReader
+from webapp.version import code_version
 
 DAY = timedelta(days=1)
 LITTLE_MEMORY = 0.9  # share of all memory, in use

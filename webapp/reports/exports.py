@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.naming import shown_names
-from webapp.common.tables_out import XLSX, as_xlsx, table_file
 from webapp.housing.exports import COLUMNS, check_columns_of_names, roster_rows
 from webapp.housing.models import Placement
 from webapp.reports.models import RosterShape
 from webapp.reports.selectors import HallReport
+from webapp.tabular.tables_out import XLSX, as_xlsx, table_file
 
 _SUMS = ("Hall", "Rooms", "Beds", "Taken", "Free", "Held back or offline", "Mean score", "Asked",
          "Honoured")  # fmt: skip

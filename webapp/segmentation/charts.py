@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from webapp.common.charts import Chart, Series, line_chart, reliability_chart
+from webapp.charts import Chart, Series, line_chart, reliability_chart
 from webapp.segmentation.models import HeldOutPoint
 from webapp.segmentation.uncertainty import ReliabilityBin
 

@@ -14,7 +14,6 @@ from PIL import Image
 from engine import InvalidProblemError
 from engine.datasets import read_image
 from engine.datasets.object_files import cellpose_seg, geojson, imagej_rois, label_tiff
-from webapp.common.tables_out import as_csv
 from webapp.files import store
 from webapp.files.contents import FileStore, read_chunks
 from webapp.files.zip_stream import ZipMember, stream_zip, unique_names
@@ -32,6 +31,7 @@ from webapp.segmentation.rendering import overlay_picture, png_bytes, read_mask_
 from webapp.segmentation.services.class_predictions import class_overlay
 from webapp.segmentation.services.known_labels import UNKNOWN
 from webapp.segmentation.services.painting import export_number
+from webapp.tabular.tables_out import as_csv
 
 COLUMNS = [
     "name",

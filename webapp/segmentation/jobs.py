@@ -11,7 +11,7 @@ from engine import (
     load_segmentation_model,
     train_boosted_segmentation,
 )
-from webapp.common.full_disk import FULL_DISK
+from webapp.database.full_disk import FULL_DISK
 from webapp.files import store
 from webapp.files.contents import StorageFullError, full_disk_explained
 from webapp.jobs.context import JobContext

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from engine.datasets.calibration import PixelSize
-from webapp.common.tables_out import as_csv, as_xlsx
+from webapp.tabular.tables_out import as_csv, as_xlsx
 
 Row = dict[str, Any]
 CHANNELS = ("channel_0", "channel_1", "channel_2")

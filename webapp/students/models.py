@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from webapp.common.encryption import SealedTextField
+from webapp.encryption.fields import SealedTextField
 
 MAX_NOTE = 2_000
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.naming import Search, directory_of
-from webapp.common.encryption import search_key
+from webapp.encryption.fields import search_key
 from webapp.students.models import SearchIndex
 
 PREFIX = 8  # letters of a word; a longer one is searched by its first

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import IO
 
-from webapp.common.collector import freeze_loaded_objects
+from webapp.collector import freeze_loaded_objects
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15

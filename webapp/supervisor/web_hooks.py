@@ -5,9 +5,9 @@ from typing import Any
 
 from gunicorn.glogging import Logger
 
-from webapp.common.collector import freeze_loaded_objects
-from webapp.common.masking import mask
-from webapp.common.request_counts import request_counts, share_request_counts
+from webapp.collector import freeze_loaded_objects
+from webapp.monitoring.masking import mask
+from webapp.monitoring.request_counts import request_counts, share_request_counts
 
 
 class MaskingFormatter(logging.Formatter):
@@ -55,7 +55,7 @@ def pre_fork(_server: Any, worker: Any) -> None:
 
 def post_fork(server: Any, worker: Any) -> None:
     """Count in that part; at most half of the threads may wait to change the database."""
-    from webapp.common.sqlite3.base import limit_waiting  # the settings are available only now
+    from webapp.database.sqlite3.base import limit_waiting  # the settings are available only now
 
     request_counts().count_in(worker.part_of_counts)
     limit_waiting(max(server.cfg.threads // 2, 1))

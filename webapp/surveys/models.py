@@ -13,9 +13,9 @@ from django.db import models
 from django.utils import timezone
 
 from webapp.cohorts.models import Cohort
-from webapp.common.encryption import SealedJSONField, SealedKeyField, SealedTextField
 from webapp.common.models import OrganisationOwned
 from webapp.common.outgoing import OutgoingMail
+from webapp.encryption.fields import SealedJSONField, SealedKeyField, SealedTextField
 from webapp.surveys.content import ContentField
 
 # Letters and digits that are not confused with each other when read out.

@@ -3,7 +3,7 @@
 Anybody with a link can answer for its owner, and addresses end up in logs of proxies, in browser
 histories and in Referer headers. So the first visit exchanges the token of the address for a cookie
 and redirects to an address without it. A browser without cookies stays at the address of the link;
-all our logs mask it (:mod:`webapp.common.masking`).
+all our logs mask it (:mod:`webapp.monitoring.masking`).
 """
 
 from datetime import timedelta

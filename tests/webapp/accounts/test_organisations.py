@@ -14,7 +14,7 @@ from django.urls import reverse
 from webapp.accounts.models import Organisation, Role, User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
-from webapp.common.management.commands.load_demonstration import ORGANISATION
+from webapp.demonstration.management.commands.load_demonstration import ORGANISATION
 
 ClientOf = Callable[[User], Client]
 RENAME = "/accounts/organisation/rename/"

@@ -15,7 +15,7 @@ from tests.tabular.file_writers import PEOPLE, as_csv, qualtrics_rows
 from webapp.accounts.models import User
 from webapp.cohorts.models import Draft
 from webapp.cohorts.services.drafts import draft_create, draft_review
-from webapp.common.collector import freeze_loaded_objects
+from webapp.collector import freeze_loaded_objects
 
 # Aimed at are 300 ms on the whole. Measured is the processor's part, on whatever machine: .01 to
 # .13 s where this was written; starting over, which looks at all columns as an upload does, .2. A

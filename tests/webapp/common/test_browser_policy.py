@@ -12,7 +12,7 @@ from django.core.checks import run_checks
 from django.test import Client, override_settings
 
 from webapp.accounts.models import User
-from webapp.common.checks import _WEAK_SECRETS
+from webapp.checks import _WEAK_SECRETS
 from webapp.instance import BASE_DIR, read_or_create_secret
 
 ClientOf = Callable[[User], Client]

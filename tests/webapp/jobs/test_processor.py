@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 
 from webapp.accounts.models import User
-from webapp.common import readiness
 from webapp.jobs import claims, processor, services
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.processor import WINDOW_SECONDS, ProcessorWatch
 from webapp.jobs.watchdog import Watchdog
+from webapp.monitoring import readiness
 
 ClientOf = Callable[[User], Client]
 SECOND = 10**9

@@ -13,9 +13,9 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.accounts.services import operator_set
 from webapp.audit.models import AuditLine
-from webapp.common import readiness
 from webapp.common.models import Installation
 from webapp.jobs.models import Worker
+from webapp.monitoring import readiness
 from webapp.operations import alarms, alerts
 from webapp.operations.models import Alert, AlertMail, AlertReader
 from webapp.operations.services import alerts_start

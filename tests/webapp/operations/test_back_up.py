@@ -13,11 +13,11 @@ from django.urls import reverse
 
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
-from webapp.common import backup
 from webapp.files.storage import array_path, keep_bytes
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
 from webapp.jobs.services import job_cancel
+from webapp.operations import backup
 from webapp.operations.services import OperationsError, backup_start
 
 ClientOf = Callable[[User], Client]

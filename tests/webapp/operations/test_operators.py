@@ -20,13 +20,13 @@ from webapp.accounts.models import Organisation, Role, User
 from webapp.accounts.services import AccountError, user_reset_password
 from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
-from webapp.common import readiness
 from webapp.identity.models import IdentityProvider, ProviderAccount
 from webapp.identity.second_factor import second_factor_remove
 from webapp.jobs.endings import job_fail
 from webapp.jobs.failures import INTERRUPTED
 from webapp.jobs.models import Job, JobState, Worker
 from webapp.jobs.services import job_cancel
+from webapp.monitoring import readiness
 from webapp.operations.jobs import BACKUP
 from webapp.operations.models import AlertReader
 from webapp.operations.services import backup_start, worker_forget

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
-from webapp.common import readiness
 from webapp.common.models import Installation
 from webapp.jobs.models import Job, JobState, Worker
+from webapp.monitoring import readiness
 
 ClientOf = Callable[[User], Client]
 

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
-from webapp.common import encryption
 from webapp.common.listing import PAGE_SIZE
+from webapp.encryption import fields as encryption
 from webapp.surveys.models import Participant, Questionnaire, WrittenAnswer
 from webapp.surveys.questions import questions_of
 from webapp.surveys.selectors.answers import (

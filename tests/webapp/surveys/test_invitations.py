@@ -18,7 +18,6 @@ from django.utils import timezone
 
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
-from webapp.common.tables_out import as_xlsx
 from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.invited import read_people
 from webapp.surveys.links import token_of
@@ -31,6 +30,7 @@ from webapp.surveys.services.invitations import (
     mails_send,
     reminder_schedule,
 )
+from webapp.tabular.tables_out import as_xlsx
 
 HELLO = {"en": "Hello [name],\n\n[link]\n\n[office]", "es": "Hola [name],\n\n[link]\n\n[office]"}
 

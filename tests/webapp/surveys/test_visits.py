@@ -13,7 +13,7 @@ from django.test import Client
 
 from tests.webapp.surveys.conftest import Student, enter
 from webapp.accounts.models import User
-from webapp.common import metrics
+from webapp.monitoring import metrics
 from webapp.surveys import visits
 from webapp.surveys.links import token_of
 from webapp.surveys.models import Participant, Questionnaire

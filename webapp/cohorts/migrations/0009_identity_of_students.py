@@ -2,7 +2,7 @@ from django.conf import settings
 from django.db import migrations
 from django.db.models import Max
 
-import webapp.common.encryption
+import webapp.encryption.fields
 
 _BATCH = 500
 
@@ -46,27 +46,27 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="student",
             name="preferred",
-            field=webapp.common.encryption.SealedTextField(blank=True, max_length=200),
+            field=webapp.encryption.fields.SealedTextField(blank=True, max_length=200),
         ),
         migrations.AddField(
             model_name="student",
             name="pronouns",
-            field=webapp.common.encryption.SealedTextField(blank=True, max_length=60),
+            field=webapp.encryption.fields.SealedTextField(blank=True, max_length=60),
         ),
         migrations.AlterField(
             model_name="student",
             name="email",
-            field=webapp.common.encryption.SealedTextField(blank=True, max_length=254),
+            field=webapp.encryption.fields.SealedTextField(blank=True, max_length=254),
         ),
         migrations.AlterField(
             model_name="student",
             name="name",
-            field=webapp.common.encryption.SealedTextField(blank=True, max_length=200),
+            field=webapp.encryption.fields.SealedTextField(blank=True, max_length=200),
         ),
         migrations.AlterField(
             model_name="student",
             name="original_id",
-            field=webapp.common.encryption.SealedKeyField(max_length=1000),
+            field=webapp.encryption.fields.SealedKeyField(max_length=1000),
         ),
         migrations.RunPython(continue_numbers, migrations.RunPython.noop, elidable=True),
         migrations.RunPython(encrypt, migrations.RunPython.noop, elidable=True),

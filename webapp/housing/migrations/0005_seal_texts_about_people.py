@@ -1,7 +1,7 @@
 from django.db import migrations
 
-import webapp.common.encryption
-from webapp.common.sealed_rows import sealing
+import webapp.encryption.fields
+from webapp.encryption.migration_steps import sealing
 
 
 class Migration(migrations.Migration):
@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='roommaterequest',
             name='written',
-            field=webapp.common.encryption.SealedTextField(blank=True, max_length=120),
+            field=webapp.encryption.fields.SealedTextField(blank=True, max_length=120),
         ),
         migrations.RunPython(
             sealing("housing", {"RoommateRequest": ("written",)}),

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from webapp.common.encryption import SealedTextField
+from webapp.encryption.fields import SealedTextField
 
 
 class RoommateRequest(models.Model):

@@ -1,7 +1,7 @@
 from django.db import migrations
 
-import webapp.common.encryption
-from webapp.common.sealed_rows import masking_errors, sealing
+import webapp.encryption.fields
+from webapp.encryption.migration_steps import masking_errors, sealing
 
 
 class Migration(migrations.Migration):
@@ -14,32 +14,32 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='letter',
             name='address',
-            field=webapp.common.encryption.SealedTextField(max_length=254),
+            field=webapp.encryption.fields.SealedTextField(max_length=254),
         ),
         migrations.AlterField(
             model_name='letter',
             name='subject',
-            field=webapp.common.encryption.SealedTextField(max_length=200),
+            field=webapp.encryption.fields.SealedTextField(max_length=200),
         ),
         migrations.AlterField(
             model_name='letter',
             name='text',
-            field=webapp.common.encryption.SealedTextField(),
+            field=webapp.encryption.fields.SealedTextField(),
         ),
         migrations.AlterField(
             model_name='requestquestion',
             name='address',
-            field=webapp.common.encryption.SealedTextField(max_length=254),
+            field=webapp.encryption.fields.SealedTextField(max_length=254),
         ),
         migrations.AlterField(
             model_name='requestquestion',
             name='subject',
-            field=webapp.common.encryption.SealedTextField(max_length=200),
+            field=webapp.encryption.fields.SealedTextField(max_length=200),
         ),
         migrations.AlterField(
             model_name='requestquestion',
             name='text',
-            field=webapp.common.encryption.SealedTextField(),
+            field=webapp.encryption.fields.SealedTextField(),
         ),
         migrations.RunPython(
             sealing("letters", {"Letter": ("address", "subject", "text"), "RequestQuestion": ("address", "subject", "text")}),

@@ -24,7 +24,6 @@ from webapp.common.events import send_event
 from webapp.common.formats import counted
 from webapp.common.limits import TooManyError, count_up, seconds_left
 from webapp.common.outgoing import RefusedError, mails_send_due, sentence_of
-from webapp.common.tables_out import table_file
 from webapp.housing.models import Placement
 from webapp.housing.services.conflicts import check_nobody_moved
 from webapp.housing.services.locking import lock_placement
@@ -39,6 +38,7 @@ from webapp.letters.recipients import (
     text_for,
 )
 from webapp.letters.services.returned import HEADER, ticket_of
+from webapp.tabular.tables_out import table_file
 
 TESTS_A_MINUTE = 10
 LOST = "Its sending was cut off, and it may have arrived. Send it again if it did not."

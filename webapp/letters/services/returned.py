@@ -14,8 +14,8 @@ from django.db import transaction
 
 from webapp.accounts.models import Organisation
 from webapp.audit.services import audit
-from webapp.common.masking import mask_addresses
 from webapp.letters.models import Letter
+from webapp.monitoring.masking import mask_addresses
 
 HEADER = "X-Letter"
 _TICKET = re.compile(rf"{HEADER}:\s*(\d{{1,18}}~[\w-]{{20,60}})", re.I)

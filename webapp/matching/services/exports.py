@@ -6,9 +6,9 @@ from typing import Any
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.naming import check_may_name
-from webapp.common.tables_out import as_csv, table_file
 from webapp.matching.models import LearnedModel, PairState, Proposal
 from webapp.matching.selectors.proposals import standing_pairs
+from webapp.tabular.tables_out import as_csv, table_file
 
 _HEADER = (
     "student_a",

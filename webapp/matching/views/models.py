@@ -12,7 +12,6 @@ from webapp.common.decorators import administrator_required, staff_required, vie
 from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
-from webapp.common.tables_out import CSV
 from webapp.common.toasts import attempt
 from webapp.files.file_headers import as_attachment
 from webapp.matching.charts import model_charts, question_chart
@@ -41,6 +40,7 @@ from webapp.matching.services.learning import (
     model_rename,
     model_stop,
 )
+from webapp.tabular.tables_out import CSV
 
 
 @require_safe

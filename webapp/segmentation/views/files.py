@@ -14,9 +14,9 @@ from engine.datasets.annotations.archive import ENCODINGS
 from webapp.accounts.models import User
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
-from webapp.common.full_disk import is_full_disk
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
+from webapp.database.full_disk import is_full_disk
 from webapp.files import store
 from webapp.files.contents import StorageFullError
 from webapp.files.file_responses import exported, file_response

@@ -15,7 +15,6 @@ from webapp.audit.services import audit
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.tables_out import CSV
 from webapp.common.toasts import toast
 from webapp.files.file_headers import as_attachment
 from webapp.files.file_responses import file_response
@@ -32,6 +31,7 @@ from webapp.segmentation.services.painted_models import painting_learn
 from webapp.segmentation.services.probability_maps import maps_beside
 from webapp.segmentation.services.thumbnails import view_picture_path
 from webapp.segmentation.views.set_views import view_words
+from webapp.tabular.tables_out import CSV
 
 MOST_JSON_BYTES = 2 * 1024**2
 MOST_STROKES_AT_ONCE = 200

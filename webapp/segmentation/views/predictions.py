@@ -13,7 +13,6 @@ from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.listing import page_at
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.tables_out import CSV, XLSX
 from webapp.common.toasts import attempt, toast
 from webapp.files.file_headers import as_attachment
 from webapp.segmentation.charts import reliability_figure
@@ -43,6 +42,7 @@ from webapp.segmentation.services.predictions import (
     prediction_start,
 )
 from webapp.segmentation.services.waiting_images import waiting_count
+from webapp.tabular.tables_out import CSV, XLSX
 
 PAGE_SIZE = 30
 

@@ -3,7 +3,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import webapp.common.encryption
+import webapp.encryption.fields
 
 
 class Migration(migrations.Migration):
@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("text", webapp.common.encryption.SealedTextField(max_length=2000)),
+                ("text", webapp.encryption.fields.SealedTextField(max_length=2000)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("edited_at", models.DateTimeField(null=True)),
                 (

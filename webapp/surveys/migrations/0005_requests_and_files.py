@@ -3,7 +3,7 @@
 import django.db.models.deletion
 import django.utils.timezone
 import uuid
-import webapp.common.encryption
+import webapp.encryption.fields
 from django.db import migrations, models
 
 
@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=150)),
                 ('media_type', models.CharField(max_length=60)),
                 ('size', models.PositiveIntegerField()),
-                ('file_key', webapp.common.encryption.SealedJSONField()),
+                ('file_key', webapp.encryption.fields.SealedJSONField()),
                 ('sent_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('participant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='surveys.participant')),
             ],

@@ -7,7 +7,7 @@ import json
 
 from django.db import migrations, models
 
-from webapp.common.encryption import SealedJSONField, seal, unseal
+from webapp.encryption.fields import SealedJSONField, seal, unseal
 
 VERB = "downloaded a student's file"
 

@@ -1,7 +1,7 @@
 from django.db import migrations
 
-import webapp.common.encryption
-from webapp.common.sealed_rows import masking_errors, sealing
+import webapp.encryption.fields
+from webapp.encryption.migration_steps import masking_errors, sealing
 
 
 class Migration(migrations.Migration):
@@ -14,32 +14,32 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='mail',
             name='address',
-            field=webapp.common.encryption.SealedKeyField(blank=True, max_length=254),
+            field=webapp.encryption.fields.SealedKeyField(blank=True, max_length=254),
         ),
         migrations.AlterField(
             model_name='participant',
             name='bounce',
-            field=webapp.common.encryption.SealedTextField(blank=True, max_length=200),
+            field=webapp.encryption.fields.SealedTextField(blank=True, max_length=200),
         ),
         migrations.AlterField(
             model_name='participant',
             name='email',
-            field=webapp.common.encryption.SealedKeyField(blank=True, max_length=254),
+            field=webapp.encryption.fields.SealedKeyField(blank=True, max_length=254),
         ),
         migrations.AlterField(
             model_name='participant',
             name='identifier',
-            field=webapp.common.encryption.SealedKeyField(blank=True, max_length=200),
+            field=webapp.encryption.fields.SealedKeyField(blank=True, max_length=200),
         ),
         migrations.AlterField(
             model_name='participant',
             name='name',
-            field=webapp.common.encryption.SealedTextField(blank=True, max_length=200),
+            field=webapp.encryption.fields.SealedTextField(blank=True, max_length=200),
         ),
         migrations.AlterField(
             model_name='participant',
             name='subject',
-            field=webapp.common.encryption.SealedKeyField(blank=True, max_length=255),
+            field=webapp.encryption.fields.SealedKeyField(blank=True, max_length=255),
         ),
         migrations.RunPython(
             sealing("surveys", {"Participant": ("email", "name", "identifier", "subject", "bounce"), "Mail": ("address",)}),

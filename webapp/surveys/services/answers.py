@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from webapp.common.passing_notes import leave_note
+from webapp.database.passing_notes import leave_note
 from webapp.identity.students import SignedInStudent
 from webapp.surveys.answer_files import file_keep
 from webapp.surveys.content import Kind, QuestionnaireError

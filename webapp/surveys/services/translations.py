@@ -10,10 +10,10 @@ from django.utils.text import capfirst
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.tables_out import as_csv, without_mark
 from webapp.surveys.content import Kind, QuestionnaireError
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.questions import languages_of, questions_of, texts_of
+from webapp.tabular.tables_out import as_csv, without_mark
 
 MAX_LANGUAGES = 12
 MAX_FILE = 1_000_000  # bytes

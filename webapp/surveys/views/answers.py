@@ -18,7 +18,6 @@ from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import list_page, page_at
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404
-from webapp.common.tables_out import Rows, table_file
 from webapp.common.toasts import toast
 from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
@@ -46,6 +45,7 @@ from webapp.surveys.selectors.answers import (
 from webapp.surveys.selectors.progress import question_states
 from webapp.surveys.selectors.requests import request_lines
 from webapp.surveys.services.written import written_as_need, written_handle
+from webapp.tabular.tables_out import Rows, table_file
 
 KEPT = ("q", "question", "show", "page")  # parameters of the page of texts
 

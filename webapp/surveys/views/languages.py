@@ -10,7 +10,6 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.tables_out import CSV
 from webapp.common.toasts import attempt, toast
 from webapp.files.file_headers import as_attachment
 from webapp.surveys.forms import LanguageFileForm, LanguageForm, TextsForm, VersionForm
@@ -23,6 +22,7 @@ from webapp.surveys.services.translations import (
     translations_set,
     write_file,
 )
+from webapp.tabular.tables_out import CSV
 
 KEPT = "The languages were kept."
 

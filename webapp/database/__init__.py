@@ -1,0 +1,1 @@
+"""The database: its backend, waiting for its locks, and full disks."""

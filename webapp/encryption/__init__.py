@@ -1,0 +1,1 @@
+"""Columns that are encrypted in the database."""

@@ -1,0 +1,1 @@
+"""What operators' programs read: logs without secrets, metrics, readiness."""
