@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.shared_data import EXTRA
+from webapp.instance import instance_folder
 
 REQUIRED = os.environ.get("REQUIRE_ALL") == "1"
 # Time tells how busy the machine is, not whether a property holds. Where a change is accepted or
@@ -21,6 +22,7 @@ settings.register_profile(
 settings.load_profile("house")
 # What a test waits for shares the cores with whatever else runs here, instead of giving way to it.
 os.environ.setdefault("LEARN_NICE", "0")
+instance_folder()  # the product makes it as it starts; its free room is on several pages
 
 
 @pytest.hookimpl(wrapper=True)

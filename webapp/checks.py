@@ -15,7 +15,7 @@ _WEAK_SECRETS = ("django-insecure", "changeme", "change-me", "secret", "default"
 @register(Tags.security)
 def check_secret_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a default, short or monotonous secret key outside debug."""
-    key = settings.SECRET_KEY
+    key = str(settings.SECRET_KEY)
     if settings.DEBUG:
         return []
     lowered = key.lower()
@@ -53,6 +53,7 @@ def check_visibility_timeout(app_configs: Any, **kwargs: Any) -> list[CheckMessa
 def check_private_files(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Correct the modes of the installation's files, and refuse files that stay open to others."""
     instance, media = Path(settings.INSTANCE_DIR), Path(settings.MEDIA_ROOT)
+    instance.mkdir(mode=0o700, parents=True, exist_ok=True)
     backups = Path(settings.BACKUP_FOLDER)
     problems = [close_to_others(instance, large=media)]
     if not media.is_relative_to(instance):

@@ -8,15 +8,21 @@ from pathlib import Path
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
-def instance_folder() -> Path:
+def instance_path() -> Path:
     """Return the folder of database, files, logs and secrets; ``BETHE_HALL_INSTANCE`` moves it."""
-    folder = Path(os.environ.get("BETHE_HALL_INSTANCE") or BASE_DIR / "instance").resolve()
+    return Path(os.environ.get("BETHE_HALL_INSTANCE") or BASE_DIR / "instance").resolve()
+
+
+def instance_folder() -> Path:
+    """Return the same folder, and make it if it is absent."""
+    folder = instance_path()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 
-def read_or_create_secret(folder: Path) -> str:
-    """Return the installation's secret key; the first start creates it with mode 600."""
+def read_or_create_secret(folder: Path | None = None) -> str:
+    """Return the installation's secret key; its first use creates it with mode 600."""
+    folder = folder or instance_folder()
     path = folder / "secret_key"
     with contextlib.suppress(FileExistsError):
         # O_EXCL: if two processes start together, exactly one writes the key.
@@ -30,14 +36,3 @@ def read_or_create_secret(folder: Path) -> str:
         finally:
             temporary.unlink()
     return path.read_text(encoding="ascii").strip()
-
-
-def is_set(name: str) -> bool:
-    """Return True if an environment variable is set to a true value."""
-    return os.environ.get(name, "").strip().lower() in {"1", "true", "yes", "on"}
-
-
-def listed(name: str, default: str = "") -> list[str]:
-    """Return the comma-separated items of an environment variable."""
-    words = (word.strip() for word in os.environ.get(name, default).split(","))
-    return [word for word in words if word]

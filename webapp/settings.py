@@ -12,7 +12,6 @@ SIGN_IN_FAILURES_OF_ALL, ENCRYPTION_KEYS, WEBHOOK_NETWORKS. Each is explained wh
 Numbers of processes: ``webapp/sizing.py``.
 """
 
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,17 +19,20 @@ from urllib.parse import unquote, urlsplit
 
 import dj_database_url
 from csp.constants import NONE, SELF
+from django.utils.functional import SimpleLazyObject
 
 from webapp.common.client_address import read_networks
-from webapp.instance import BASE_DIR, instance_folder, is_set, listed, read_or_create_secret
+from webapp.environment import flag, listed, number, text, whole_number
+from webapp.instance import BASE_DIR, instance_path, read_or_create_secret
 from webapp.monitoring.log_settings import logging_settings
 from webapp.private_files import make_new_files_private
 
 make_new_files_private()
-INSTANCE_DIR = instance_folder()
+INSTANCE_DIR = instance_path()
 
-DEBUG = is_set("DEBUG")
-SECRET_KEY = os.environ.get("SECRET_KEY") or read_or_create_secret(INSTANCE_DIR)
+DEBUG = flag("DEBUG")
+# The installation's own key is made at its first use, not when this file is imported.
+SECRET_KEY: Any = text("SECRET_KEY") or SimpleLazyObject(read_or_create_secret)
 # Comma-separated host names of the server; the supervisor adds those that it listens on.
 ALLOWED_HOSTS = listed("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 # Comma-separated origins, besides the own host, that may send forms, such as https://hall.example:
@@ -136,7 +138,7 @@ FORM_RENDERER = "webapp.common.forms.InterfaceFormRenderer"
 _SQLITE_URL = f"sqlite:///{INSTANCE_DIR / 'bethe_hall.sqlite3'}"
 DATABASES = {
     "default": dj_database_url.parse(
-        os.environ.get("DATABASE_URL") or _SQLITE_URL, conn_max_age=60, conn_health_checks=True
+        text("DATABASE_URL") or _SQLITE_URL, conn_max_age=60, conn_health_checks=True
     )
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
@@ -154,11 +156,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Where files are stored: a folder of this host, a folder shared by all hosts, or s3://BUCKET/PREFIX
 # with ?endpoint= and &region=. For s3, MEDIA_ROOT holds local copies, at most STORE_CACHE_GB.
 # Files are never served by path: views check rights and stream.
-MEDIA_ROOT = Path(os.environ.get("MEDIA_ROOT") or INSTANCE_DIR / "media")
-STORE_URL = os.environ.get("STORE_URL", "")
-STORE_CACHE_GB = float(os.environ.get("STORE_CACHE_GB", "20"))
+MEDIA_ROOT = Path(text("MEDIA_ROOT") or INSTANCE_DIR / "media")
+STORE_URL = text("STORE_URL")
+STORE_CACHE_GB = number("STORE_CACHE_GB", 20)
 # Total size of one organisation's files in GB, so that none fills the disk for all.
-ORGANISATION_QUOTA_GB = float(os.environ.get("ORGANISATION_QUOTA_GB", "50"))
+ORGANISATION_QUOTA_GB = number("ORGANISATION_QUOTA_GB", 50)
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # the preview of a wide survey posts one role per column
@@ -167,7 +169,6 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 
 STATIC_URL = "/static/"
 STATIC_ROOT = INSTANCE_DIR / "static"
-STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -203,8 +204,8 @@ SESSION_COOKIE_AGE = 12 * 3600  # a working day
 SESSION_SAVE_EVERY_REQUEST = False
 # Maximum failed sign-ins in ten minutes over all names: from one address, and in total. Beyond it,
 # browsers in which nobody has signed in before have to wait.
-SIGN_IN_FAILURES_OF_ADDRESS = int(os.environ.get("SIGN_IN_FAILURES_OF_ADDRESS", "30"))
-SIGN_IN_FAILURES_OF_ALL = int(os.environ.get("SIGN_IN_FAILURES_OF_ALL", "500"))
+SIGN_IN_FAILURES_OF_ADDRESS = whole_number("SIGN_IN_FAILURES_OF_ADDRESS", 30)
+SIGN_IN_FAILURES_OF_ALL = whole_number("SIGN_IN_FAILURES_OF_ALL", 500)
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
@@ -253,17 +254,17 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 # Behind TLS these cookies travel over https only. `bin/start` serves plain http, over which the
 # browser would not return them: it sets SECURE_COOKIES=0 unless the caller has set it, and warns if
 # it listens beyond the loopback address.
-SECURE_COOKIES = is_set("SECURE_COOKIES") if "SECURE_COOKIES" in os.environ else not DEBUG
+SECURE_COOKIES = flag("SECURE_COOKIES", not DEBUG)
 SESSION_COOKIE_SECURE = SECURE_COOKIES
 CSRF_COOKIE_SECURE = SECURE_COOKIES
 # An untrusted proxy that ends TLS has to redirect by itself: every request looks like http here.
-SECURE_SSL_REDIRECT = SECURE_COOKIES and not is_set("TLS_REDIRECT_ELSEWHERE")
+SECURE_SSL_REDIRECT = SECURE_COOKIES and not flag("TLS_REDIRECT_ELSEWHERE")
 # Seconds for which a browser uses https only for this host name. The default is one day, since a
 # browser cannot be made to forget it: raise it once TLS has worked for a while. Subdomains and
 # browsers' preload lists are for the owner of the domain to decide.
-SECURE_HSTS_SECONDS = int(os.environ.get("HSTS_SECONDS", "86400")) if SECURE_COOKIES else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = is_set("HSTS_SUBDOMAINS")
-SECURE_HSTS_PRELOAD = is_set("HSTS_PRELOAD")
+SECURE_HSTS_SECONDS = whole_number("HSTS_SECONDS", 86_400) if SECURE_COOKIES else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = flag("HSTS_SUBDOMAINS")
+SECURE_HSTS_PRELOAD = flag("HSTS_PRELOAD")
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # called without the proxy
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -273,8 +274,8 @@ CSRF_FAILURE_VIEW = "webapp.common.error_views.csrf_failure"
 # Comma-separated addresses and networks of the proxies that end TLS: their X-Forwarded-For, -Proto
 # and -Host are believed. TRUST_PROXY=1 believes every sender: only if nothing but a proxy that
 # overwrites these headers can reach this server.
-TRUSTED_PROXIES = read_networks(os.environ.get("TRUSTED_PROXIES", ""))
-TRUST_PROXY = is_set("TRUST_PROXY")
+TRUSTED_PROXIES = read_networks(text("TRUSTED_PROXIES"))
+TRUST_PROXY = flag("TRUST_PROXY")
 if TRUSTED_PROXIES or TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     USE_X_FORWARDED_HOST = True
@@ -286,15 +287,15 @@ USE_I18N = True  # students choose the language of their pages; staff pages are 
 LANGUAGES = [("en", "English"), ("es", "Español")]
 LOCALE_PATHS = [BASE_DIR / "webapp" / "surveys" / "locale"]
 USE_TZ = True
-TIME_ZONE = os.environ.get("TIME_ZONE", "UTC")
+TIME_ZONE = text("TIME_ZONE", "UTC")
 USE_THOUSAND_SEPARATOR = False
 
 # -- Mail ---------------------------------------------------------------------------------------
 
 # smtp://user:password@host:587 (TLS by STARTTLS), smtps://... (TLS from the start). If unset,
 # mails are written as files into the instance folder, for trying them out.
-if os.environ.get("EMAIL_URL"):
-    _mail = urlsplit(os.environ["EMAIL_URL"])
+if text("EMAIL_URL"):
+    _mail = urlsplit(text("EMAIL_URL"))
     EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     EMAIL_HOST = _mail.hostname or "localhost"
     EMAIL_PORT = _mail.port or (465 if _mail.scheme == "smtps" else 587)
@@ -307,23 +308,23 @@ else:
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = INSTANCE_DIR / "mail"
 # imaps://user:password@host/INBOX: the mailbox of EMAIL_FROM, which gets undeliverable mails.
-BOUNCES_URL = os.environ.get("BOUNCES_URL", "")
-DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "housing@localhost")
+BOUNCES_URL = text("BOUNCES_URL")
+DEFAULT_FROM_EMAIL = text("EMAIL_FROM", "housing@localhost")
 # https://housing.example: the start of links in mails. If unset, the address under which the sender
 # reached this server, which students may be unable to reach.
-PUBLIC_URL = os.environ.get("PUBLIC_URL", "").rstrip("/")
+PUBLIC_URL = text("PUBLIC_URL").rstrip("/")
 
 # -- Webhooks -----------------------------------------------------------------------------------
 
 # Private networks that may be called nevertheless, such as 10.1.0.0/16; none by default.
-WEBHOOK_NETWORKS = read_networks(os.environ.get("WEBHOOK_NETWORKS", "").replace(" ", ","))
+WEBHOOK_NETWORKS = read_networks(text("WEBHOOK_NETWORKS").replace(" ", ","))
 
 # -- Backups ------------------------------------------------------------------------------------
 
 # Folder for the backups of the operations page, on the host of the worker that makes them, and
 # the number of backups kept there.
-BACKUP_FOLDER = Path(os.environ.get("BACKUP_FOLDER") or INSTANCE_DIR / "backups")
-BACKUPS_KEPT = max(1, int(os.environ.get("BACKUPS_KEPT", "14")))
+BACKUP_FOLDER = Path(text("BACKUP_FOLDER") or INSTANCE_DIR / "backups")
+BACKUPS_KEPT = whole_number("BACKUPS_KEPT", 14, least=1)
 
 # -- Jobs ---------------------------------------------------------------------------------------
 
@@ -347,7 +348,7 @@ def _running_broker() -> str:
     return path.read_text(encoding="ascii").strip() if path.exists() else ""
 
 
-REDIS_URL = os.environ.get("REDIS_URL") or _running_broker()
+REDIS_URL = text("REDIS_URL") or _running_broker()
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # Counters that all processes share, see webapp/common/limits.py.
@@ -361,18 +362,18 @@ CACHES = {
 }
 # Maximum waiting jobs of one organisation, calls a minute of one token, and wrong tokens a minute
 # from one address.
-ORGANISATION_MAX_WAITING_JOBS = int(os.environ.get("ORGANISATION_MAX_WAITING_JOBS", "200"))
+ORGANISATION_MAX_WAITING_JOBS = whole_number("ORGANISATION_MAX_WAITING_JOBS", 200)
 # Maximum running jobs of one organisation in one queue (short, long).
-ORGANISATION_MAX_RUNNING_JOBS = int(os.environ.get("ORGANISATION_MAX_RUNNING_JOBS", "1000"))
+ORGANISATION_MAX_RUNNING_JOBS = whole_number("ORGANISATION_MAX_RUNNING_JOBS", 1_000)
 # Scheduler of Dask's workers, tcp://HOST:8786 or tls://HOST:8786, if one learning job may use more
 # hosts than its own. Sets of fewer pixels (at the size of their models) are learned on one host.
-DASK_SCHEDULER = os.environ.get("DASK_SCHEDULER", "")
-SPREAD_PIXELS = float(os.environ.get("SPREAD_PIXELS", "2e7"))
+DASK_SCHEDULER = text("DASK_SCHEDULER")
+SPREAD_PIXELS = number("SPREAD_PIXELS", 2e7)
 # A prediction of more images is divided into pieces of this many, which all workers take in turn.
-PIECE_IMAGES = max(1, int(os.environ.get("PIECE_IMAGES", "100")))
+PIECE_IMAGES = whole_number("PIECE_IMAGES", 100, least=1)
 REMOVED_AT_ONCE = 200  # images and predictions that one request removes; a job removes more
-API_CALLS_A_MINUTE = int(os.environ.get("API_CALLS_A_MINUTE", "600"))
-API_WRONG_TOKENS_A_MINUTE = int(os.environ.get("API_WRONG_TOKENS_A_MINUTE", "20"))
+API_CALLS_A_MINUTE = whole_number("API_CALLS_A_MINUTE", 600)
+API_WRONG_TOKENS_A_MINUTE = whole_number("API_WRONG_TOKENS_A_MINUTE", 20)
 BROKER_URL = REDIS_URL or "redis://127.0.0.1:6379/0"
 CELERY_BROKER_URL = _celery_url(BROKER_URL)
 CELERY_TASK_IGNORE_RESULT = True
@@ -381,7 +382,7 @@ CELERY_TASK_SOFT_TIME_LIMIT = JOB_HARD_TIME_LIMIT - 120  # raises in the job, wh
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 50
 # A process that has grown beyond this is replaced after its job.
-CELERY_WORKER_MAX_MEMORY_PER_CHILD = int(float(os.environ.get("JOB_MEMORY_GB", "1")) * 1e6)  # kB
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = int(number("JOB_MEMORY_GB", 1) * 1e6)  # kB
 CELERY_TASK_DEFAULT_QUEUE = "short"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
@@ -404,14 +405,12 @@ warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(redis|k
 
 # -- Operation ----------------------------------------------------------------------------------
 
-METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")  # of Prometheus; unset: no /metrics
-MIN_FREE_GB = float(os.environ.get("MIN_FREE_GB", "1"))  # with less, /readyz fails
+METRICS_TOKEN = text("METRICS_TOKEN")  # of Prometheus; unset: no /metrics
+MIN_FREE_GB = number("MIN_FREE_GB", 1)  # with less, /readyz fails
 
 # -- Log ----------------------------------------------------------------------------------------
 
 # One line of JSON per request and job goes into LINES_LOG, or to the other lines if unset.
-LOGGING = logging_settings(
-    level=os.environ.get("LOG_LEVEL", "INFO"), lines_file=os.environ.get("LINES_LOG", "")
-)
+LOGGING = logging_settings(level=text("LOG_LEVEL", "INFO"), lines_file=text("LINES_LOG"))
 # The owner of the domain decides on subdomains and preload lists (HSTS_SUBDOMAINS, HSTS_PRELOAD).
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

@@ -203,7 +203,8 @@ def test_the_manual_names_every_variable_that_is_read() -> None:
     files = [*(BASE_DIR / "webapp" / "supervisor").glob("*.py")]
     files += [BASE_DIR / "webapp" / name for name in ("settings.py", "sizing.py", "instance.py")]
     read = "".join(path.read_text(encoding="utf-8") for path in files)
-    names = re.findall(r'(?:environ\.get\(|environ\[|is_set\(|_override\()\s*"([A-Z_]+)"', read)
+    reads = r"environ\.get\(|environ\[|_override\(|\b(?:text|flag|listed|number|whole_number)\("
+    names = re.findall(rf'(?:{reads})\s*"([A-Z_]+)"', read)
     ours = set(names) - {"XDG_RUNTIME_DIR", "PYTHONPATH"}
     assert len(ours) > 30
     assert not sorted(name for name in ours if f"`{name}`" not in manual)

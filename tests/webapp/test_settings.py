@@ -6,10 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from webapp import settings
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from webapp import environment, settings
 from webapp.instance import BASE_DIR
 
-READ = re.compile(r'(?:environ\.get\(|environ\[|(?:is_set|listed)\()"([A-Z_]+)"')
+READ = re.compile(
+    r'(?:environ\.get\(|environ\[|\b(?:text|flag|listed|number|whole_number)\()"([A-Z_]+)"'
+)
 
 
 def test_every_variable_that_is_read_is_listed() -> None:
@@ -63,3 +68,37 @@ def test_a_proxy_that_is_not_trusted_needs_both_variables(tmp_path: Path) -> Non
     origin = "https://hall.example"
     both = answer_behind(tmp_path, TLS_REDIRECT_ELSEWHERE="1", CSRF_TRUSTED_ORIGINS=origin)
     assert both == "200 200"
+
+
+def test_settings_are_imported_without_writing_a_file(tmp_path: Path) -> None:
+    folder = tmp_path / "instance"
+    script = "from django.conf import settings; settings.DATABASES; print(settings.DEBUG)"
+    unset = {"SECRET_KEY", "DATABASE_URL"}
+    variables = {name: value for name, value in os.environ.items() if name not in unset}
+    variables |= {"DJANGO_SETTINGS_MODULE": "webapp.settings", "BETHE_HALL_INSTANCE": str(folder)}
+    command = [sys.executable, "-c", script]
+    subprocess.run(command, cwd=BASE_DIR, env=variables, check=True, capture_output=True)
+    assert not folder.exists()
+    signs = [sys.executable, "-c", "from django.core import signing; print(signing.dumps(1))"]
+    subprocess.run(signs, cwd=BASE_DIR, env=variables, check=True, capture_output=True)
+    assert len((folder / "secret_key").read_text()) == 96
+
+
+def test_a_value_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X", "2e7")
+    assert environment.number("X", 1) == 20_000_000
+    with pytest.raises(ImproperlyConfigured, match="X: expected a whole number from 0, received"):
+        environment.whole_number("X", 1)
+    with pytest.raises(ImproperlyConfigured, match="X: expected 1 or 0, received '2e7'"):
+        environment.flag("X")
+    for text in ("nan", "-1", "much"):
+        monkeypatch.setenv("X", text)
+        with pytest.raises(ImproperlyConfigured, match="X: expected a number from 0"):
+            environment.number("X", 1)
+    monkeypatch.setenv("X", "")
+    assert environment.flag("X", True)
+    assert environment.whole_number("X", 7) == 7
+    monkeypatch.setenv("X", " Off ")
+    assert not environment.flag("X", True)
+    monkeypatch.setenv("X", " a, b,,c ")
+    assert environment.listed("X") == ["a", "b", "c"]

@@ -142,6 +142,7 @@ def backup_restore(source: Path) -> dict[str, Any]:
         If the installation is not empty, or the file is no backup of this kind of database.
     """
     _check_empty()
+    Path(settings.INSTANCE_DIR).mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=settings.INSTANCE_DIR, prefix="restore-") as name:
         folder = Path(name)
         notes = _unpack(source, folder)

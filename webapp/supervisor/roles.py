@@ -108,6 +108,7 @@ def main() -> None:
     parser.add_argument("--bind", default="127.0.0.1:8000", help="of the web server")
     options = parser.parse_args()
     make_new_files_private()
+    instance_folder()
     size = sizes()
     command = {
         "web": web_command(options.bind, size),

@@ -16,7 +16,8 @@ from typing import IO
 import structlog
 from django.core.exceptions import ImproperlyConfigured
 
-from webapp.instance import BASE_DIR, instance_folder, is_set
+from webapp.environment import flag
+from webapp.instance import BASE_DIR, instance_folder
 from webapp.private_files import close_to_others
 from webapp.sizing import Sizes, sizes
 from webapp.supervisor import address, broker, forks, leftovers, roles
@@ -112,7 +113,7 @@ class Supervisor:
         if not self._wait_for_port():
             say(f"{self._host}:{self._port} is in use. Choose another port: PORT=8001 bin/start")
             return 1
-        if not is_set("SECURE_COOKIES") and not address.is_loopback(self._host):
+        if not flag("SECURE_COOKIES") and not address.is_loopback(self._host):
             say(PLAIN_HTTP)
         try:
             self._start()

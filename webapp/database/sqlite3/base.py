@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from django.db import OperationalError
@@ -59,6 +60,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: Any) -> Any:
         """Open a connection; with a limit on threads, single statements wait for the first step."""
+        if Path(conn_params["database"]).is_absolute():  # not a database in memory
+            Path(conn_params["database"]).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         connection = super().get_new_connection(conn_params)
         if _gate is not None:
             connection.execute(f"PRAGMA busy_timeout = {FIRST_MS}")
