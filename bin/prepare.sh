@@ -55,6 +55,7 @@ state_of_code() {
   {
     cat requirements.txt
     printf '%s\n' "${DATABASE_URL:-}" "$instance"
+    cat webapp/settings.py
     find static webapp -name __pycache__ -prune -o -type f \( -path 'static/*' -o -path '*/migrations/*.py' \) -exec cksum {} + | sort
   } | cksum
 }

@@ -6,8 +6,8 @@ TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
 ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, ORGANISATION_MAX_RUNNING_JOBS, PIECE_IMAGES,
 DASK_SCHEDULER, SPREAD_PIXELS, API_CALLS_A_MINUTE, JOB_MEMORY_GB,
 API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD,
-METRICS_TOKEN, MIN_FREE_GB, BACKUP_FOLDER, BACKUPS_KEPT, LINES_LOG, EMAIL_URL, EMAIL_FROM,
-BOUNCES_URL, PUBLIC_URL, SIGN_IN_PRIVATE_HOSTS, SIGN_IN_FAILURES_OF_ADDRESS,
+OPERATOR_ADMIN, METRICS_TOKEN, MIN_FREE_GB, BACKUP_FOLDER, BACKUPS_KEPT, LINES_LOG, EMAIL_URL,
+EMAIL_FROM, BOUNCES_URL, PUBLIC_URL, SIGN_IN_PRIVATE_HOSTS, SIGN_IN_FAILURES_OF_ADDRESS,
 SIGN_IN_FAILURES_OF_ALL, ENCRYPTION_KEYS, WEBHOOK_NETWORKS. Each is explained where it is read.
 Numbers of processes: ``webapp/sizing.py``.
 """
@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "webapp.webhooks",
     "webapp.api",
     "webapp.demonstration",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # see OPERATOR_ADMIN
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -405,6 +406,8 @@ warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(redis|k
 
 # -- Operation ----------------------------------------------------------------------------------
 
+# Django's admin at /operations/rows/, for operators alone: webapp/operations/admin.py.
+OPERATOR_ADMIN = flag("OPERATOR_ADMIN")
 METRICS_TOKEN = text("METRICS_TOKEN")  # of Prometheus; unset: no /metrics
 MIN_FREE_GB = number("MIN_FREE_GB", 1)  # with less, /readyz fails
 

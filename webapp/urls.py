@@ -1,5 +1,6 @@
 """URL patterns of the product; each application owns the paths under its prefix."""
 
+from django.conf import settings
 from django.urls import include, path
 
 urlpatterns = [
@@ -24,6 +25,11 @@ urlpatterns = [
     path("webhooks/", include("webapp.webhooks.urls")),
     path("api/", include("webapp.api.urls")),
 ]
+
+if settings.OPERATOR_ADMIN:
+    from webapp.operations.admin import site
+
+    urlpatterns.append(path("operations/rows/", site.urls))
 
 handler400 = "webapp.common.error_views.bad_request"
 handler403 = "webapp.common.error_views.permission_denied"

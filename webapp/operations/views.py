@@ -1,9 +1,11 @@
 """Views of the operations page."""
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.validators import validate_email
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -18,7 +20,9 @@ def page(request: SignedInRequest) -> HttpResponse:
     """Show operators the installation, and administrators their organisation."""
     user = request.user
     if user.is_operator:
-        return render(request, "operations/page.html", selectors.overview(user))
+        rows_url = reverse("admin:index") if settings.OPERATOR_ADMIN else ""
+        context = selectors.overview(user) | {"rows_url": rows_url}
+        return render(request, "operations/page.html", context)
     if not user.is_administrator:
         raise PermissionDenied("This needs the role administrator.")
     return render(request, "operations/organisation.html", selectors.of_organisation(user))
