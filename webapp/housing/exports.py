@@ -81,7 +81,7 @@ def roster_export(
     """Return a roster by person and its content type, and write the audit line."""
     names = checked_columns(columns)
     check_columns_of_names(user, names)
-    places = light(placement.places.filter(has_left=False), "student", "room")
+    places = light(placement.places.present(), "student", "room")
     rows = roster_rows([(name, COLUMNS[name][0]) for name in names], places, exact=exact)
     return _file(user, placement, "Roster", rows, file_format, exact)
 
@@ -115,7 +115,7 @@ def rooms_export(
     people: dict[int, list[str]] = {room.pk: [] for room in rooms}
     names = shown_names(user, placement.cohort) if with_names else None
     n_columns = 1 if names is None else 2  # of one student
-    places = light(placement.places.filter(room__isnull=False), "student")
+    places = light(placement.places.with_bed(), "student")
     for place in places.order_by("bed"):
         if place.room_id is not None:
             people[place.room_id].append(place.student.original_id)

@@ -89,7 +89,7 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
 def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
     """Return the placements, requests, choices and needs that are removed with a cohort."""
     for placement in light(cohort.placements.all()):
-        placed = placement.places.filter(room__isnull=False).count()
+        placed = placement.places.with_bed().count()
         rooms = counted(placed, "student", "students")
         acts = counted(placement.events.count(), "act")
         if placement.is_published:

@@ -62,7 +62,7 @@ def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipi
     """Return the students of a placement who have a room, by number on screen."""
     students = placement.cohort.students.defer("answers").in_bulk()
     rooms = {room.pk: room for room in placement.buildings.rooms.all()}
-    places = placement.places.filter(room__isnull=False).order_by("number")
+    places = placement.places.with_bed().order_by("number")
     beds = list(places.values_list("student_id", "room_id", "bed"))
     together: dict[int, list[Student]] = defaultdict(list)
     for student, room, _ in beds:
@@ -180,7 +180,7 @@ def problems_of(
     if "roommates" in used:
         unnamed = [r for r in recipients if r.roommates and any(not m.name for m in r.roommates)]
         found += _about(unnamed, "a roommate without a name", f"They read “{NO_NAME}”.")
-    homeless = placement.places.filter(room__isnull=True, has_left=False)
+    homeless = placement.places.without_bed()
     without = tuple(homeless.order_by("number").values_list("number", flat=True))
     if without:
         count = counted(len(without), "student has", "students have")

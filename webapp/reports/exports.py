@@ -55,7 +55,7 @@ def shaped_roster(
     """Return a roster by student in a stored shape with its content type; write the audit line."""
     columns = [(key, heading) for key, heading in shape.columns if key in COLUMNS]
     check_columns_of_names(user, [key for key, _ in columns])
-    places = placement.places.filter(has_left=False).select_related("student", "room")
+    places = placement.places.present().select_related("student", "room")
     rows = roster_rows(columns, places, exact=shape.is_exact)
     data, kind = table_file(shape.name, rows, file_format)
     audit(

@@ -131,7 +131,7 @@ def coco_json(rows: Sequence[PredictedImage]) -> bytes:
 
 def done_rows(batch: PredictionBatch) -> list[PredictedImage]:
     """Return the predicted images of a batch, each linked to this batch object."""
-    rows = list(batch.images.filter(state=PredictedImage.State.DONE))
+    rows = list(batch.images.done())
     for row in rows:
         row.batch = batch
     return rows

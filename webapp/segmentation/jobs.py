@@ -165,7 +165,7 @@ def _learning_seconds(segmenter: Segmenter, held_out: LabelledFiles) -> float:
 def kept_sentence(job: Job) -> str:
     """Return "5 of 20 images are predicted." for a prediction that did not finish."""
     rows = PredictedImage.objects.filter(batch=job.parameters["batch"])
-    done, total = rows.filter(state=PredictedImage.State.DONE).count(), rows.count()
+    done, total = rows.done().count(), rows.count()
     total += _unlisted(job)
     if not done:
         return keeps_nothing(job)
@@ -213,7 +213,7 @@ def predict(context: JobContext) -> dict[str, Any] | Pieces:
     _list_images(context, batch)
     pieces = prediction_pieces(batch)
     if len(pieces) > 1:
-        n_waiting = batch.images.filter(state=PredictedImage.State.WAITING).count()
+        n_waiting = batch.images.waiting().count()
         return Pieces("segmentation.predict_piece", pieces, USUAL_SECONDS * n_waiting)
     _predict(context, batch.images.all())
     return predicted(context.job)
@@ -263,7 +263,7 @@ def measure(context: JobContext) -> dict[str, Any]:
     if batch is None:
         raise InvalidProblemError("The prediction was removed meanwhile.")
     options = options_of(batch.object_options, batch.model.classes)
-    rows = list(batch.images.filter(state=PredictedImage.State.DONE).select_related("file"))
+    rows = list(batch.images.done().select_related("file"))
     for done, row in enumerate(rows):
         row.batch = batch
         context.raise_if_stopped()

@@ -36,7 +36,7 @@ def list_places(request: Request, placement_id: UUID) -> Page[shapes.StudentPlac
     if query.room:
         places = places.filter(room=int(query.room)) if query.room.isdecimal() else places.none()
     if query.without_room == "yes":
-        places = places.filter(room__isnull=True, has_left=False)
+        places = places.without_bed()
     names = shown_names(request.user, found.cohort)
 
     def named(rows: list[Place]) -> list[shapes.StudentPlace]:

@@ -1,6 +1,7 @@
 """A placement: one cohort in the rooms of one building list, under one set of rules."""
 
 import uuid
+from typing import Self
 
 from django.db import models
 from django.utils import timezone
@@ -84,6 +85,22 @@ class Placement(OrganisationOwned):
         return self.job is not None and self.job.is_active
 
 
+class PlaceQuerySet(models.QuerySet["Place"]):
+    """Query set of places, read by letters, reports, students and the API as well."""
+
+    def with_bed(self) -> Self:
+        """Return the places of students who have a bed."""
+        return self.filter(room__isnull=False)
+
+    def present(self) -> Self:
+        """Return the places of students who did not withdraw."""
+        return self.filter(has_left=False)
+
+    def without_bed(self) -> Self:
+        """Return the places of students who wait for a bed."""
+        return self.present().filter(room__isnull=True)
+
+
 class Place(models.Model):
     """The place of one student in a placement: a bed of a room, or none yet.
 
@@ -105,6 +122,8 @@ class Place(models.Model):
     score = models.FloatField(null=True)
     doubt = models.FloatField(null=True)
     turn = models.IntegerField(default=0)
+
+    objects = PlaceQuerySet.as_manager()
 
     class Meta:
         ordering = ["number"]

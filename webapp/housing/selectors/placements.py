@@ -128,7 +128,7 @@ def placement_listing(user: User, parameters: Mapping[str, str]) -> Listing[Plac
     """Return a page of the placements, annotated with ``n_people`` and ``n_placed``."""
     placements = light(owned_by(Placement, user), "cohort", "model", "job", "buildings")
     numbers = {"n_people": Count("pk"), "n_placed": Count("room")}
-    tally = Tally(Place.objects.filter(has_left=False), "placement", numbers)
+    tally = Tally(Place.objects.present(), "placement", numbers)
     return list_page(placements, parameters, tally)
 
 
@@ -149,7 +149,7 @@ class PlacementRooms:
         self.rules = PlacementRules.from_json(placement.rules)
         self.rooms = list(placement.buildings.rooms.all()) if rooms is None else rooms
         self.wishes = wishes or CohortWishes(placement.cohort_id)
-        rows = placement.places.filter(has_left=False).values(
+        rows = placement.places.present().values(
             "number", "room_id", "bed", "is_locked", "score", "doubt", "turn"
         )
         self.places = cast("list[dict[str, Any]]", list(rows))

@@ -10,8 +10,8 @@ NAMED = 8  # students whom a question names
 
 def moved_between(before: Placement, after: Placement) -> int:
     """Return how many people of one placement live elsewhere in another."""
-    rooms = dict(before.places.filter(has_left=False).values_list("student_id", "room_id"))
-    now = after.places.filter(has_left=False).values_list("student_id", "room_id")
+    rooms = dict(before.places.present().values_list("student_id", "room_id"))
+    now = after.places.present().values_list("student_id", "room_id")
     return sum(rooms.get(student, room) != room for student, room in now)
 
 
@@ -30,8 +30,8 @@ _notes: list[Callable[[Placement], Iterable[str]]] = []
 
 def losing_between(before: Placement, after: Placement) -> list[int]:
     """Return the students with a bed in one placement and none in another, by number."""
-    housed = before.places.filter(room__isnull=False).values_list("student_id", "number")
-    has_bed = set(after.places.filter(room__isnull=False).values_list("student_id", flat=True))
+    housed = before.places.with_bed().values_list("student_id", "number")
+    has_bed = set(after.places.with_bed().values_list("student_id", flat=True))
     return sorted(number for student, number in housed if student not in has_bed)
 
 

@@ -60,7 +60,7 @@ def counts_context(cohort: Cohort, placement: Placement, requests: RequestPairs)
 
 def _total(placement: Placement) -> float:
     """Return the score of all rooms: half the sum of every student's mean over pairs."""
-    found = placement.places.filter(has_left=False).aggregate(sum=Sum("score"))
+    found = placement.places.present().aggregate(sum=Sum("score"))
     return (found["sum"] or 0.0) / 2
 
 

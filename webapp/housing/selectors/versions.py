@@ -103,7 +103,7 @@ def outcome_words(version: PlacementVersion, placement: Placement) -> str:
     """Return the outcome of a version in one sentence: beds, needs, requests, moves."""
     figures = version.outcome
     line = VersionLine(version, is_current=False)
-    placed = placement.places.filter(room__isnull=False).count()
+    placed = placement.places.with_bed().count()
     more = figures["placed"] - placed
     against = f" ({abs(more):,} {'more' if more > 0 else 'fewer'})" if more else " (as many as now)"
     parts = [f"{line.placed} students have a bed{against}"]

@@ -104,7 +104,7 @@ def rooms_taken_elsewhere(
 
 def check_free_elsewhere(placement: Placement) -> None:
     """Raise HousingError if publishing would put two cohorts into one room."""
-    own = placement.places.filter(room__isnull=False).values_list("room_id", flat=True)
+    own = placement.places.with_bed().values_list("room_id", flat=True)
     taken = rooms_taken_elsewhere(placement, set(own))
     if taken:
         raise HousingError(

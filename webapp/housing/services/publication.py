@@ -81,7 +81,7 @@ def placement_unpublish(*, user: User, placement: Placement, people: int) -> Non
 
 def published_people(placement: Placement) -> int:
     """Return how many students have a bed in a placement."""
-    return placement.places.filter(room__isnull=False).count()
+    return placement.places.with_bed().count()
 
 
 def _withdraw(user: User, placement: Placement, why: str) -> None:

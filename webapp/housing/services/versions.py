@@ -363,7 +363,7 @@ def _take_into_force(
     seating.check()
     seating.write()
     _write_uncertainty(placement, version)
-    placed = placement.places.filter(room__isnull=False).count()
+    placed = placement.places.with_bed().count()
     people = counted(placed, "student has a bed", "students have a bed")
     rows = ([], []) if is_first else (seating.before, seating.after)
     return event_record(

@@ -45,7 +45,7 @@ def turn_change(*, user: User, placement: Placement, number: int, is_first: bool
     Raises HousingError for a student who is not waiting.
     """
     placement = lock_placement(placement)
-    waiting = placement.places.filter(has_left=False, room=None)
+    waiting = placement.places.without_bed()
     place = waiting.filter(number=number).first()
     if place is None:
         raise HousingError(f"S-{number} does not wait for a bed.")

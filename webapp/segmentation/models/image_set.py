@@ -1,7 +1,7 @@
 """Image sets with their images, masks and probability maps."""
 
 import uuid
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import models
@@ -59,6 +59,14 @@ class ImageSet(Removable, OrganisationOwned):
         return PixelSize(self.pixel_size, self.pixel_size) if self.pixel_size else None
 
 
+class ImageFileQuerySet(models.QuerySet["ImageFile"]):
+    """Query set of the files of sets."""
+
+    def images(self) -> Self:
+        """Return the images, without masks and probabilities."""
+        return self.filter(role=ImageFile.Role.IMAGE)
+
+
 class ImageFile(models.Model):
     """One uploaded or painted file of a set: an image, its mask, or probabilities of its pixels.
 
@@ -105,6 +113,8 @@ class ImageFile(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ImageFileQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]

@@ -2,6 +2,7 @@
 
 import uuid
 from pathlib import Path
+from typing import Self
 
 from django.db import models
 from django.urls import reverse
@@ -75,6 +76,18 @@ class PredictionBatch(Removable, OrganisationOwned):
         return self.n_listed + self.n_unlisted
 
 
+class PredictedImageQuerySet(models.QuerySet["PredictedImage"]):
+    """Query set of the images of predictions."""
+
+    def waiting(self) -> Self:
+        """Return the images that are still to be predicted."""
+        return self.filter(state=PredictedImage.State.WAITING)
+
+    def done(self) -> Self:
+        """Return the images that were predicted."""
+        return self.filter(state=PredictedImage.State.DONE)
+
+
 class PredictedImage(models.Model):
     """Prediction of one image, and its accuracy if a mask is known.
 
@@ -124,6 +137,8 @@ class PredictedImage(models.Model):
         default=list, help_text="of classes: known pixels by true class, then by the one given"
     )
     shares = models.JSONField(default=dict, help_text="by class: share of pixels, objects, areas")
+
+    objects = PredictedImageQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]

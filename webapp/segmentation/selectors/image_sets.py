@@ -139,5 +139,5 @@ def masked_images(image_sets: list[ImageSet]) -> QuerySet[ImageFile]:
 
 def most_pages(image_set: ImageSet) -> int:
     """Return the largest number of pages of any file in the set."""
-    files = image_set.files.filter(role=ImageFile.Role.IMAGE, facts__has_key="pages")
+    files = image_set.files.images().filter(facts__has_key="pages")
     return max(files.values_list("facts__pages", flat=True), default=1)

@@ -11,7 +11,7 @@ from engine.datasets.annotations.shapes import Annotation
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.segmentation.errors import SegmentationError
-from webapp.segmentation.models import ImageFile, ImageSet
+from webapp.segmentation.models import ImageSet
 from webapp.segmentation.services.painting import (
     COLOURS,
     MOST_CLASSES,
@@ -40,7 +40,7 @@ def annotations_take(
         If an image is not in the set or has another size, if there are too many classes, or if two
         images of the file are one image of the set.
     """
-    others = image_set.files.filter(role=ImageFile.Role.IMAGE).exclude(name=name)
+    others = image_set.files.images().exclude(name=name)
     images = {file.name: file for file in others}
     named = annotations_by_picture(
         annotations,

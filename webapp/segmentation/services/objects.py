@@ -51,7 +51,7 @@ def objects_measure(*, user: User, batch: PredictionBatch, options: ObjectOption
         batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
         if batch.job is not None and batch.job.is_active:
             raise SegmentationError("Wait until the images are predicted.")
-        count = batch.images.filter(state=PredictedImage.State.DONE).count()
+        count = batch.images.done().count()
         if not count:
             raise SegmentationError("No image of this prediction is predicted yet.")
         batch.object_options = options.as_json()

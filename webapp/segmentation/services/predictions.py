@@ -30,7 +30,6 @@ from webapp.segmentation.measuring import (
     object_options,
 )
 from webapp.segmentation.models import (
-    ImageFile,
     ImageSet,
     PredictedImage,
     PredictionBatch,
@@ -83,7 +82,7 @@ def prediction_start(
         If the set has no images, or none with the probability map that the model needs, the model
         is not learned yet, or there is no space.
     """
-    n_images = image_set.files.filter(role=ImageFile.Role.IMAGE).count()
+    n_images = image_set.files.images().count()
     if not n_images:
         raise SegmentationError(f"{image_set.name} has no images yet. Upload some first.")
     if not segmenter.is_ready:
@@ -146,7 +145,7 @@ def prediction_pieces(batch: PredictionBatch) -> list[Piece]:
     A piece is named by its first and last image. Names are unique in a batch and never change, so
     a piece means the same images on every host.
     """
-    waiting = batch.images.filter(state=PredictedImage.State.WAITING).order_by("name")
+    waiting = batch.images.waiting().order_by("name")
     n_classes = len(batch.model.classes)
     pieces: list[Piece] = []
     names: list[str] = []

@@ -37,7 +37,7 @@ def maps_beside(*image_sets: ImageSet) -> MapsBeside:
     for image_set in image_sets:
         maps = image_set.files.filter(role=ImageFile.Role.MAP, problem="")
         planes_of = {map_stem(one.name): one.facts["planes"] for one in maps}
-        names = image_set.files.filter(role=ImageFile.Role.IMAGE).values_list("name", flat=True)
+        names = image_set.files.images().values_list("name", flat=True)
         n_images += len(names) if planes_of else names.count()
         n_with += sum(picture_stem(name) in planes_of for name in names) if planes_of else 0
         planes.update(planes_of.values())
@@ -100,7 +100,7 @@ def is_map_of_image(image_set: ImageSet, name: str) -> bool:
     stem = map_stem(name)
     if stem is None:
         return False
-    images = _begins_like(image_set.files.filter(role=ImageFile.Role.IMAGE), stem)
+    images = _begins_like(image_set.files.images(), stem)
     return any(picture_stem(image.name) == stem for image in images.only("name"))
 
 

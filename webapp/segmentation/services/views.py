@@ -96,7 +96,7 @@ def view_change(
 
 def deep_files(image_set: ImageSet) -> list[ImageFile]:
     """Return the deep images of a set, evenly chosen if there are many."""
-    files = image_set.files.filter(role=ImageFile.Role.IMAGE)
+    files = image_set.files.images()
     found = list(files.filter(facts__has_key="kind").select_related("image_set"))
     return found[:: -(-len(found) // MOST_READ)] if found else []
 

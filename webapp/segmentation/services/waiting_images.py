@@ -61,7 +61,7 @@ def _waiting(batch: PredictionBatch, file: ImageFile, learned: set[str]) -> Pred
 
 def waiting_count(batch: PredictionBatch) -> int:
     """Return the number of images of a batch still to predict, with or without a row."""
-    return batch.images.filter(state=PredictedImage.State.WAITING).count() + batch.n_unlisted
+    return batch.images.waiting().count() + batch.n_unlisted
 
 
 def predicted_bytes(width: int, height: int, n_classes: int = 0) -> int:
@@ -71,7 +71,7 @@ def predicted_bytes(width: int, height: int, n_classes: int = 0) -> int:
 
 def bytes_to_come(batch: PredictionBatch) -> int:
     """Return the maximum bytes of the files of all images that a batch still has to predict."""
-    waiting = batch.images.filter(state=PredictedImage.State.WAITING)
+    waiting = batch.images.waiting()
     n_classes = len(batch.model.classes)
     found = [_room(waiting, n_classes)]
     if batch.n_unlisted:

@@ -78,7 +78,7 @@ def image_set_page(request: SignedInRequest, pk: str) -> HttpResponse:
 
 
 def _images_without_mask(image_set: ImageSet) -> list[ImageFile]:
-    return list(image_set.files.filter(role=ImageFile.Role.IMAGE, mask__isnull=True)[:1000])
+    return list(image_set.files.images().filter(mask__isnull=True)[:1000])
 
 
 @require_POST

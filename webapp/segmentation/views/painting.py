@@ -52,7 +52,7 @@ def paint_set(request: SignedInRequest, pk: str) -> HttpResponse:
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     last = Stroke.objects.filter(file__image_set=image_set, undone=False).order_by("-created_at")
     stroke = last.select_related("file").first()
-    file = stroke.file if stroke else image_set.files.filter(role=ImageFile.Role.IMAGE).first()
+    file = stroke.file if stroke else image_set.files.images().first()
     if file is None:
         toast(request, "There is no image to paint on yet. Upload some first.", error=True)
         return redirect(image_set)
@@ -65,7 +65,7 @@ def paint_page(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponse:
     """Show one image with its strokes and tools."""
     file = _painted_file(request, pk, file_pk)
     image_set = file.image_set
-    keys = list(image_set.files.filter(role=ImageFile.Role.IMAGE).values_list("pk", flat=True))
+    keys = list(image_set.files.images().values_list("pk", flat=True))
     place = keys.index(file.pk)
     context = {
         "file": file,
