@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.product import Product, children_of, is_running, new_product
-from tests.patience import busyness, wait_for
+from tests.patience import PATIENCE_SECONDS, busyness, wait_for
 
 pytestmark = [
     pytest.mark.slow,
@@ -68,6 +68,17 @@ def test_it_restarts_what_dies(product: Product, name: str) -> None:
                 return False
 
         wait_for(answers, logs=product.logs)
+
+
+def test_visitors_wait_while_the_web_server_starts_again(product: Product) -> None:
+    """Its socket belongs to the supervisor: connections were refused until it listened again."""
+    web = product.pid_of("web")
+    workers = children_of(web)
+    for pid in (web, *workers):
+        os.kill(pid, signal.SIGKILL)
+    with urllib.request.urlopen(f"{product.url}/healthz", timeout=PATIENCE_SECONDS) as answer:
+        assert answer.status == 200
+    assert product.pid_of("web") != web
 
 
 def test_a_killed_server_leaves_no_run_folder_to_the_next(product: Product) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from webapp.supervisor import address
-from webapp.supervisor.address import AddressError, check_address, own_names, read_port, urls
+from webapp.supervisor.address import AddressError, listen, own_names, read_port, urls
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +43,15 @@ def test_a_port_that_is_none(text: str) -> None:
 
 def test_a_port_that_somebody_has_is_no_wrong_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(OSError) as caught:
-        check_address("127.0.0.1", server.getsockname()[1])
+        listen("127.0.0.1", server.getsockname()[1])
     assert not isinstance(caught.value, AddressError)
+
+
+def test_connections_wait_in_the_socket_until_the_web_server_answers() -> None:
+    with listen("localhost", 0) as listener:
+        assert listener.family == socket.AF_INET  # the address that people type, if there are two
+        with socket.create_connection(listener.getsockname()):
+            assert listener.accept()
 
 
 def test_an_unknown_name_is_told_how_it_becomes_known(client: Client, db: None) -> None:

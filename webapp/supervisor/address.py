@@ -1,4 +1,4 @@
-"""Address of the web server: its checks, and the names by which the server is reached."""
+"""Address of the web server: its socket, and the names by which the server is reached."""
 
 import errno
 import ipaddress
@@ -10,6 +10,7 @@ import psutil
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 LARGEST_PORT = 65_535
 _PRIVILEGED = 1024
+_WAITING_CONNECTIONS = 2048  # while the web server starts or is busy
 
 
 class AddressError(ValueError):
@@ -25,8 +26,8 @@ def read_port(text: str) -> int:
     return int(text)
 
 
-def check_address(host: str, port: int) -> None:
-    """Check that the server can listen on an address.
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address; the web server gets it.
 
     Raises
     ------
@@ -36,29 +37,31 @@ def check_address(host: str, port: int) -> None:
         If another program listens there.
     """
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (socket.gaierror, UnicodeError) as error:
         raise AddressError(
             f"HOST: {host!r} is not known here. Use 127.0.0.1 for this machine alone, 0.0.0.0 for "
             "all its addresses, or one of them."
         ) from error
-    with socket.socket(family, kind, protocol) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(place)
-        except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                known = ", ".join(own_addresses())
-                raise AddressError(
-                    f"HOST: {host} is no address of this machine. It has {known}."
-                ) from error
-            if error.errno in (errno.EACCES, errno.EPERM):
-                raise AddressError(
-                    f"PORT: this user may not listen at {port}. Choose a port from {_PRIVILEGED}."
-                ) from error
-            raise
+    family, kind, protocol, _, place = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(place)
+        listener.listen(_WAITING_CONNECTIONS)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            known = ", ".join(own_addresses())
+            raise AddressError(
+                f"HOST: {host} is no address of this machine. It has {known}."
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM):
+            raise AddressError(
+                f"PORT: this user may not listen at {port}. Choose a port from {_PRIVILEGED}."
+            ) from error
+        raise
+    return listener
 
 
 def own_addresses() -> list[str]:

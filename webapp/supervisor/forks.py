@@ -19,6 +19,7 @@ from webapp.collector import freeze_loaded_objects
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _LOOK_SECONDS = 0.02
+LISTENER = "BETHE_HALL_LISTENER"  # variable of a program that gets this file, as its file 3
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)  # the signals that the supervisor handles
 # Web server, workers and sweep need all but the last modules. Later forks copy only
 # the pages that they change.
@@ -143,7 +144,12 @@ def _leave_parent(environment: Mapping[str, str], output: int, name: str, parent
     os.dup2(nothing, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the lock of the folder belongs to the supervisor
+    first_closed = 3
+    if LISTENER in environment:
+        os.dup2(int(environment[LISTENER]), 3)
+        first_closed = 4
+    # The lock of the folder, for one, belongs to the supervisor.
+    os.closerange(first_closed, os.sysconf("SC_OPEN_MAX"))
     os.environ.clear()
     os.environ.update(environment)
 

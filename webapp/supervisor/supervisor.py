@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -61,6 +62,7 @@ class Supervisor:
         self._broker: broker.Broker | None = None
         self._watch: broker.Watch | None = None
         self._lock: IO[str] | None = None
+        self._listener = socket.socket()  # the web server's; closed once it stops
         self.children: list[Child] = []
 
     def show_in_environment(self) -> None:
@@ -75,11 +77,11 @@ class Supervisor:
     def problem(self) -> str:
         """Return in one sentence the reason why no server can start here; '' if it can."""
         try:
-            address.check_address(self._host, self._port)
+            address.listen(self._host, self._port).close()
         except address.AddressError as error:
             return str(error)
         except OSError:
-            pass  # a killed server may still be ending: `_wait_for_port` looks again
+            pass  # a killed server may still be ending: `run` looks again
         if not os.access(self._instance, os.W_OK | os.X_OK):
             return NOT_WRITABLE.format(folder=self._instance)
         return OTHER_SERVER if self._is_served() else ""
@@ -110,7 +112,9 @@ class Supervisor:
         n_left = leftovers.end_leftovers(self._instance)
         if n_left:
             log.warning("ended what a killed server left behind", processes=n_left)
-        if not self._wait_for_port():
+        try:
+            self._listener = self._listen()
+        except OSError:
             say(f"{self._host}:{self._port} is in use. Choose another port: PORT=8001 bin/start")
             return 1
         if not flag("SECURE_COOKIES") and not address.is_loopback(self._host):
@@ -160,7 +164,8 @@ class Supervisor:
             self._watch = broker.Watch(self._broker.url)
         self._write_state(environment)
         self._load(environment)
-        self._add("web", roles.web_command(self._bind(), self._sizes), environment, is_forked=True)
+        web = environment | {forks.LISTENER: str(self._listener.fileno())}
+        self._add("web", roles.web_command("fd://3", self._sizes), web, is_forked=True)
         size = self._sizes
         for name, queue, processes in (
             ("worker", "short", size.job_workers),
@@ -235,25 +240,16 @@ class Supervisor:
         """Return the names by which pages answer: the configured ones, else all of this machine."""
         return os.environ.get("ALLOWED_HOSTS") or ",".join(address.own_names(self._host))
 
-    def _wait_for_port(self) -> bool:
-        """Wait briefly for the children of a killed server to end."""
+    def _listen(self) -> socket.socket:
+        """Take the port; wait briefly for the children of a killed server to end."""
         deadline = time.monotonic() + PORT_SECONDS
-        while not self._port_is_free():
-            if self._stopping or time.monotonic() > deadline:
-                return False
+        while True:
+            try:
+                return address.listen(self._host, self._port)
+            except OSError:
+                if self._stopping or time.monotonic() > deadline:
+                    raise
             time.sleep(0.1)
-        return True
-
-    def _port_is_free(self) -> bool:
-        """Return True if nothing listens there: another server must not be mistaken for ours."""
-        try:
-            address.check_address(self._host, self._port)
-        except OSError:
-            return False
-        return True
-
-    def _bind(self) -> str:
-        return f"{address.in_brackets(self._host)}:{self._port}"
 
     def _add(
         self,
@@ -296,6 +292,7 @@ class Supervisor:
     def _stop(self) -> None:
         """Stop web and worker together, then the broker that both use."""
         self._mark_lock(STOPPING)
+        self._listener.close()
         self._end_warming()
         users = [child for child in self.children if child.name != "broker"]
         brokers = [child for child in self.children if child.name == "broker"]
