@@ -125,7 +125,9 @@ STAFF = {
     "housing:placement-rename", "housing:placement-export", "housing:buildings-state",
     "housing:version", "housing:version-use", "housing:version-discard", "housing:draft",
     "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
-    "letters:ask", "letters:placement", "letters:placement-act", "letters:placement-file",
+    "letters:ask", "letters:ask-send", "letters:placement", "letters:placement-act",
+    "letters:placement-addresses", "letters:placement-file", "letters:placement-returned",
+    "letters:placement-stop", "letters:placement-test",
     "reports:check-start", "reports:report-file", "reports:rosters", "reports:roster-file",
     "reports:roster-remove", "demonstration:retry", "students:note",
 }  # fmt: skip
@@ -137,7 +139,8 @@ ADMINISTRATORS = {
     "identity:remove-second-factor", "cohorts:purge", "matching:model-delete",
     "matching:proposal-delete", "housing:buildings-remove", "housing:placement-publish",
     "housing:placement-delete", "surveys:delete", "letters:placement-send",
-    "operations:page", "webhooks:list", "webhooks:webhook", "webhooks:act",
+    "letters:placement-retry", "operations:page", "webhooks:list", "webhooks:webhook",
+    "webhooks:act",
 }  # fmt: skip
 # Whatever their role: who looks after the installation. Nobody else, administrators neither.
 OPERATORS = {
@@ -147,8 +150,8 @@ OPERATORS = {
 # what is sent is a chosen letter, moves are listed once they are worked out, and a file that a
 # student sent is one that was sent.
 NAMES_ANOTHER_OBJECT = {
-    "api:token-revoke", "matching:model-check", "letters:placement-send", "letters:placement-act",
-    "letters:placement-file", "housing:changes-moves", "surveys:answers-sent-file",
+    "api:token-revoke", "matching:model-check", "letters:placement-file",
+    "housing:changes-moves", "surveys:answers-sent-file",
 }  # fmt: skip
 # What reading may write: who came, what the log promises to record, and the mark of the store.
 NOTED = {

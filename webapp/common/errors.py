@@ -2,7 +2,14 @@
 
 
 class Refusal(ValueError):
-    """Refusal of a request, in one sentence for the sender; nothing was changed."""
+    """Refusal of a request, in one sentence for the sender; nothing was changed.
+
+    ``field`` names the form field beside which the sentence is shown; "" for none.
+    """
+
+    def __init__(self, sentence: str = "", field: str = "") -> None:
+        super().__init__(sentence)
+        self.field = field
 
 
 class ConflictError(Refusal):

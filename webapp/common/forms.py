@@ -1,9 +1,15 @@
-"""Layout of forms: label, hint, control, error, in one column."""
+"""Forms that keep what was typed, and their layout: label, hint, control, error, in one column."""
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
+from django import forms
 from django.forms import BaseForm, Field
 from django.forms.renderers import TemplatesSetting
+from django.http import HttpRequest, QueryDict
+
+from webapp.common.errors import Refusal
+from webapp.common.kept_forms import EXPIRED, take
 
 F = TypeVar("F", bound=Field)
 
@@ -21,3 +27,59 @@ class InterfaceFormRenderer(TemplatesSetting):
 
     form_template_name = "common/_form.html"
     field_template_name = "common/_field.html"
+
+
+class TypedForm(forms.Form):
+    """A form filled from a POST, or from the values typed before a session ended.
+
+    ``refused_field`` is the field beside which a refusal that names no field is shown.
+    """
+
+    refused_field = ""
+
+    @classmethod
+    def typed(cls, request: HttpRequest, **options: Any) -> Self:
+        """Return the form with this request's values, or those typed before a session ended."""
+        if request.method == "POST":
+            return cls(request.POST, request.FILES, **options)
+        kept = take(request)
+        if kept is None:
+            return cls(**options)
+        form = cls(kept, **options)
+        form.add_error(None, EXPIRED)
+        return form
+
+    def attempt(self, act: Callable[[], object]) -> bool:
+        """Perform an act; show a refusal beside its field. Return True if the act succeeded."""
+        try:
+            act()
+        except Refusal as refusal:
+            field = refusal.field or self.refused_field
+            self.add_error(field if field in self.fields else None, str(refusal))
+            return False
+        return True
+
+    def submit(self, request: HttpRequest, act: Callable[..., object]) -> bool:
+        """Perform an act with the fields of a valid POST; return True if the act succeeded."""
+        return (
+            request.method == "POST"
+            and self.is_valid()
+            and self.attempt(lambda: act(**self.cleaned_data))
+        )
+
+    def show_value(self, name: str, value: str) -> None:
+        """Set a field of a refused form to a value that the next submission needs."""
+        if self.is_bound:
+            data = self.data.copy() if isinstance(self.data, QueryDict) else {**self.data}
+            data[name] = value
+            self.data = data
+
+    @property
+    def first_error(self) -> str:
+        """The first error, for a form that shows no fields; "" if there is none."""
+        return next((str(error) for errors in self.errors.values() for error in errors), "")
+
+    @property
+    def status(self) -> int:
+        """The status of the page that shows the form."""
+        return 422 if self.is_bound and self.errors else 200

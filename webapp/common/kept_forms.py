@@ -2,14 +2,17 @@
 
 A marked view answers GET with its form. When a POST to it comes without a session, or with the
 token of an older one, its fields are kept in the visitor's session, and the visitor is led back
-to the form, which shows them.
+to the form, which shows them. They are encrypted where the installation sets a key.
 """
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.http import HttpRequest, QueryDict
+
+from webapp.common.encryption import seal, unseal
 
 MAX_LETTERS = 100_000  # of all fields together; a longer form is not kept
 KEPT_SECONDS = 3_600
@@ -43,7 +46,8 @@ def keep(request: HttpRequest) -> bool:
     ]
     if sum(len(name) + len(value) for name, value in fields) > MAX_LETTERS:
         return False
-    request.session[_KEY] = {"path": request.path, "at": time.time(), "fields": fields}
+    sealed = seal(json.dumps(fields))
+    request.session[_KEY] = {"path": request.path, "at": time.time(), "fields": sealed}
     return True
 
 
@@ -56,6 +60,6 @@ def take(request: HttpRequest) -> QueryDict | None:
     if time.time() - kept["at"] > KEPT_SECONDS:
         return None
     typed = QueryDict(mutable=True)
-    for name, value in kept["fields"]:
+    for name, value in json.loads(unseal(kept["fields"])):
         typed.appendlist(name, value)
     return typed

@@ -38,7 +38,6 @@ def letters_context(
         "placement": placement,
         "templates": templates,
         "template": template,
-        "own_address": parameters.get("address", user.email),
     }
     if template is None or not placement.is_computed:
         return context

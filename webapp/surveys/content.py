@@ -25,14 +25,7 @@ NO_SECTION = "This section was removed meanwhile."
 
 
 class QuestionnaireError(Refusal):
-    """Refusal of an invalid change or answer; the message is one sentence.
-
-    ``field`` names the form field beside which the sentence is shown; "" for none.
-    """
-
-    def __init__(self, sentence: str, field: str = "") -> None:
-        super().__init__(sentence)
-        self.field = field
+    """Refusal of an invalid change or answer; the message is one sentence."""
 
 
 class Kind(StrEnum):

@@ -1,18 +1,16 @@
 """Forms of the staff pages of questionnaires; a refused form keeps all typed values."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime, time
-from typing import Any, Self
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, QueryDict
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
-from webapp.common.errors import Refusal
-from webapp.common.forms import field_of
-from webapp.common.kept_forms import EXPIRED, take
+from webapp.common.forms import TypedForm, field_of
 from webapp.surveys.content import (
     MAX_HINT,
     MAX_LABEL,
@@ -37,37 +35,6 @@ from webapp.surveys.services.written import MAX_NEED, checked_need
 Choices = list[tuple[str, Any]]
 
 
-class TypedForm(forms.Form):
-    """A form filled from a POST, or from the values typed before a session ended."""
-
-    @classmethod
-    def typed(cls, request: HttpRequest, **options: Any) -> Self:
-        """Return the form with this request's values, or those typed before a session ended."""
-        if request.method == "POST":
-            return cls(request.POST, request.FILES, **options)
-        kept = take(request)
-        if kept is None:
-            return cls(**options)
-        form = cls(kept, **options)
-        form.add_error(None, EXPIRED)
-        return form
-
-    def attempt(self, act: Callable[[], object]) -> bool:
-        """Perform an act; show a refusal beside its field. Return True if the act succeeded."""
-        try:
-            act()
-        except Refusal as refusal:
-            field = getattr(refusal, "field", "")
-            self.add_error(field if field in self.fields else None, str(refusal))
-            return False
-        return True
-
-    @property
-    def status(self) -> int:
-        """The status of the page that shows the form."""
-        return 422 if self.is_bound and self.errors else 200
-
-
 class VersionForm(TypedForm):
     """A change of the questions at the version that the sender saw."""
 
@@ -75,10 +42,7 @@ class VersionForm(TypedForm):
 
     def show_version(self, version: int) -> None:
         """Set the present version in a refused form, so that it can be sent again."""
-        if self.is_bound:
-            data = self.data.copy() if isinstance(self.data, QueryDict) else {**self.data}
-            data["version"] = str(version)
-            self.data = data
+        self.show_value("version", str(version))
 
 
 class NewForm(TypedForm):

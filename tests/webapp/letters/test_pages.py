@@ -45,30 +45,29 @@ def test_staff_write_and_administrators_send(
     page = staff.get(at(placement), {"letter": template.pk}).content.decode()
     assert "5 sent, 0 on their way" in page
     assert "anna@uni.example" in page
-    test = {**sent, "act": "test", "student": "S-1002", "address": "bob@uni.example"}
-    page = staff.post(at(placement, "placement-act"), test, follow=True).content.decode()
+    test = {**sent, "student": "S-1002", "address": "bob@uni.example"}
+    page = staff.post(at(placement, "placement-test"), test, follow=True).content.decode()
     assert "The letter of Ben Birch (S-1002) went to bob@uni.example." in page
     assert mail.outbox[-1].subject == "Test: Hello Ben Birch"
-    bounced = {**sent, "act": "bounced", "addresses": "anna@uni.example, x@y.example"}
-    page = staff.post(at(placement, "placement-act"), bounced, follow=True).content.decode()
+    bounced = {**sent, "addresses": "anna@uni.example, x@y.example"}
+    page = staff.post(at(placement, "placement-returned"), bounced, follow=True).content.decode()
     assert "1 letter is marked as come back." in page
     page = administrator.get(at(placement), {"show": "failed"}).content.decode()
     assert "Came back, as staff noted." in page
     several = " ".join(letter.address for letter in template.letters.filter(state=Letter.SENT))
     n_sent = len(several.split())
     listed = {**bounced, "addresses": several}
-    asked = staff.post(at(placement, "placement-act"), listed)
+    asked = staff.post(at(placement, "placement-returned"), listed)
     assert asked.status_code == 422
     assert f"{n_sent} letters went to these addresses." in asked.content.decode()
     assert f'name="asked" value="{n_sent}"' in asked.content.decode()
     listed["asked"] = n_sent + 1
-    assert staff.post(at(placement, "placement-act"), listed).status_code == 422
+    assert staff.post(at(placement, "placement-returned"), listed).status_code == 422
     assert template.letters.filter(state=Letter.SENT).count() == n_sent > 1
-    again = {**sent, "act": "retry"}
-    page = administrator.post(at(placement, "placement-send"), again, follow=True)
+    page = administrator.post(at(placement, "placement-retry"), sent, follow=True)
     assert "1 letter is on its way." in page.content.decode()
     listed["asked"] = n_sent
-    page = staff.post(at(placement, "placement-act"), listed, follow=True).content.decode()
+    page = staff.post(at(placement, "placement-returned"), listed, follow=True).content.decode()
     assert f"{n_sent} letters are marked as come back." in page
 
 
@@ -76,9 +75,9 @@ def test_a_file_of_addresses_by_the_page(
     client_of: ClientOf, bob: User, placement: Placement, template: LetterTemplate
 ) -> None:
     file = SimpleUploadedFile("a.csv", b"id,email\n+470,ann@uni.example\n")
-    fields = {"letter": str(template.pk), "act": "addresses", "file": file}
+    fields = {"letter": str(template.pk), "file": file}
     client = client_of(bob)
-    preview = client.post(at(placement, "placement-act"), fields).url
+    preview = client.post(at(placement, "placement-addresses"), fields).url
     assert "Import e-mails of 1 student" in client.get(preview).content.decode()
     page = client.post(f"{preview}confirm/", {"version": 1}, follow=True)
     assert "1 student found." in page.content.decode()

@@ -6,6 +6,7 @@ import pytest
 from django.core import mail
 from django.test import Client
 
+from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
@@ -115,12 +116,12 @@ def test_staff_preview_and_ask_from_the_page(
     page = client.post(address, sent | {"act": "preview"}).content.decode()
     assert "Who is my cousin?" in page
     assert not RequestQuestion.objects.exists()
-    wrong = client.post(address, sent | {"act": "send", "text": "[roommates]"})
-    assert wrong.status_code == 422
+    wrong = sent | {"text": "[roommates]"}
+    check_refused(client.post(f"{address}send/", wrong), wrong, field="text", error="is no field.")
     page = client.post(address, sent | {"act": "send"}, follow=True).content.decode()
     assert "1 student is asked by e-mail." in page
     assert "mail is on its way" in page
-    page = client.post(address, sent | {"act": "send"}).content.decode()
+    page = client.post(f"{address}send/", sent).content.decode()
     assert "Nobody was asked twice" in page
     assert (
         "None of these students has an e-mail"

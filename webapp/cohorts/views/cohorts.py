@@ -1,11 +1,13 @@
 """Pages of cohorts: the list, one cohort, and its acts."""
 
 import secrets
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
@@ -30,7 +32,9 @@ from webapp.cohorts.services.cohorts import (
 )
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.form_pages import Trail, remove_page, rename_page
 from webapp.common.hooks import CohortContent, cohort_contents
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import light, page_at
 from webapp.common.parameters import MAX_DIGITS, whole_number
 from webapp.common.selectors import get_owned_or_404
@@ -127,17 +131,19 @@ def _open_jobs(cohort: Cohort) -> list[Job]:
     return [latest]
 
 
-@require_POST
+@keeps_typed
+@require_http_methods(["GET", "POST"])
 @staff_required
 def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Rename the cohort."""
-    found, name = get_owned_or_404(Cohort, request.user, uuid), request.POST.get("name", "")
-    attempt(
-        request,
-        lambda: cohort_rename(user=request.user, cohort=found, name=name),
-        "The cohort was renamed.",
-    )
-    return redirect("cohorts:cohort", found.pk)
+    found = get_owned_or_404(Cohort, request.user, uuid)
+    act = partial(cohort_rename, user=request.user, cohort=found)
+    return rename_page(request, "cohort", act, _trail(found))
+
+
+def _trail(found: Cohort) -> Trail:
+    own = reverse("cohorts:cohort", args=[found.pk])
+    return [("Cohorts", reverse("cohorts:list")), (found.name, own)]
 
 
 @require_POST
@@ -171,14 +177,16 @@ def simulate(request: SignedInRequest, uuid: str) -> HttpResponse:
     return redirect("cohorts:cohort", found.pk)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 @administrator_required
 def purge(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove the cohort for good, if its name was typed."""
-    found, name = get_owned_or_404(Cohort, request.user, uuid), request.POST.get("name", "")
-    is_removed = attempt(
+    found = get_owned_or_404(Cohort, request.user, uuid)
+    return remove_page(
         request,
-        lambda: cohort_purge(user=request.user, cohort=found, typed_name=name),
-        f"{found.name} was purged with everything in it.",
+        "Purge the cohort",
+        partial(cohort_purge, user=request.user, cohort=found),
+        _trail(found),
+        words="This removes the cohort with everything in it.",
+        done="{} was purged with everything in it.",
     )
-    return redirect("cohorts:list") if is_removed else redirect("cohorts:cohort", found.pk)

@@ -1,6 +1,7 @@
 """Building lists: uploading, checking and editing rooms."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +20,9 @@ from webapp.cohorts.views.drafts import moved
 from webapp.cohorts.wrong_slots import wrong_slot
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.form_pages import Trail, remove_page, rename_page
 from webapp.common.formats import counted
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import page_at
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
@@ -257,10 +260,7 @@ def _state_question(
         fields={**sent, "confirmed": f"{len(rooms)} {people}"},
         is_danger=people > 0,
         back=back,
-        trail=[
-            ("Buildings", reverse("housing:building-lists")),
-            (found.name, reverse("housing:buildings", args=[found.pk])),
-        ],
+        trail=_trail(found),
     )
 
 
@@ -310,27 +310,26 @@ def remove_room(request: SignedInRequest, uuid: str, room_id: int) -> HttpRespon
     return redirect("housing:buildings", found.pk)
 
 
-@require_POST
+@keeps_typed
+@require_http_methods(["GET", "POST"])
 @staff_required
 def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Rename a list."""
-    found, name = get_owned_or_404(BuildingList, request.user, uuid), request.POST.get("name", "")
-    attempt(
-        request,
-        lambda: building_list_rename(user=request.user, buildings=found, name=name),
-        "The building list was renamed.",
-    )
-    return redirect("housing:buildings", found.pk)
+    found = get_owned_or_404(BuildingList, request.user, uuid)
+    act = partial(building_list_rename, user=request.user, buildings=found)
+    return rename_page(request, "building list", act, _trail(found))
 
 
-@require_POST
+def _trail(found: BuildingList) -> Trail:
+    own = reverse("housing:buildings", args=[found.pk])
+    return [("Buildings", reverse("housing:building-lists")), (found.name, own)]
+
+
+@require_http_methods(["GET", "POST"])
 @administrator_required
 def remove(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove a list, if its name was typed."""
-    found, name = get_owned_or_404(BuildingList, request.user, uuid), request.POST.get("name", "")
-    is_removed = attempt(
-        request,
-        lambda: building_list_remove(user=request.user, buildings=found, typed_name=name),
-        f"{found.name} was removed.",
-    )
-    return redirect("housing:building-lists") if is_removed else redirect("housing:buildings", uuid)
+    found = get_owned_or_404(BuildingList, request.user, uuid)
+    act = partial(building_list_remove, user=request.user, buildings=found)
+    words = "This removes the list with all its rooms."
+    return remove_page(request, "Remove the building list", act, _trail(found), words=words)

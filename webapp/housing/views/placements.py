@@ -1,5 +1,6 @@
 """Pages of placements: the list, a new one, its rooms, scenarios side by side, and downloads."""
 
+from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -13,8 +14,10 @@ from webapp.cohorts.naming import names_on_page
 from webapp.cohorts.selectors.cohorts import cohort_choices
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.form_pages import remove_page, rename_page
 from webapp.common.formats import counted
 from webapp.common.free_names import free_name
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import light
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
@@ -321,27 +324,21 @@ def export(request: SignedInRequest, uuid: str, file_format: str) -> HttpRespons
     )
 
 
-@require_POST
+@keeps_typed
+@require_http_methods(["GET", "POST"])
 @staff_required
 def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Rename a placement."""
-    found, name = find_placement(request, uuid), request.POST.get("name", "")
-    attempt(
-        request,
-        lambda: placement_rename(user=request.user, placement=found, name=name),
-        "The placement was renamed.",
-    )
-    return redirect("housing:placement", found.pk)
+    found = find_placement(request, uuid)
+    act = partial(placement_rename, user=request.user, placement=found)
+    return rename_page(request, "placement", act, trail_of(found))
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 @administrator_required
 def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove a placement, if its name was typed."""
-    found, name = find_placement(request, uuid), request.POST.get("name", "")
-    is_removed = attempt(
-        request,
-        lambda: placement_delete(user=request.user, placement=found, typed_name=name),
-        f"{found.name} was removed.",
-    )
-    return redirect("housing:placements") if is_removed else redirect("housing:placement", uuid)
+    found = find_placement(request, uuid)
+    act = partial(placement_delete, user=request.user, placement=found)
+    words = "This removes everybody's rooms and the history of every bed."
+    return remove_page(request, "Remove the placement", act, trail_of(found), words=words)

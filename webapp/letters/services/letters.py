@@ -160,7 +160,7 @@ def letter_test(
     try:
         validate_email(address)
     except ValidationError as error:
-        raise LetterError("Give the e-mail that the test goes to.") from error
+        raise LetterError("Give the e-mail that the test goes to.", "address") from error
     if count_up("letter-tests", str(user.pk)) > TESTS_A_MINUTE:
         wait = seconds_left()
         raise TooManyError(f"{TESTS_A_MINUTE} tests a minute are enough. Wait {wait} s.", wait)
@@ -171,7 +171,9 @@ def letter_test(
         try:
             message.send()
         except Exception as error:
-            raise LetterError(f"The test was not sent. {sentence_of(error)[:200]}") from error
+            raise LetterError(
+                f"The test was not sent. {sentence_of(error)[:200]}", "address"
+            ) from error
 
 
 def _message(template: LetterTemplate, to: list[str], subject: str, text: str) -> EmailMessage:
@@ -286,7 +288,7 @@ def letters_bounced(
     with transaction.atomic():
         keys = letters_to(placement, template, addresses)
         if not keys:
-            raise LetterError("No letter went to any of these addresses.")
+            raise LetterError("No letter went to any of these addresses.", "addresses")
         count = template.letters.filter(pk__in=keys).update(
             state=Letter.BOUNCED, error="Came back, as staff noted."
         )

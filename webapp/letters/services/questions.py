@@ -57,21 +57,23 @@ class Wording:
         """Return the cleaned wording; raise LetterError with one sentence if it cannot be sent."""
         subject, text = " ".join(self.subject.split()), self.text.strip()
         reply_to = self.reply_to.strip()
-        if not subject or not text:
-            raise LetterError("A mail needs a subject and a text. Nothing was sent.")
-        if len(subject) > MAX_SUBJECT or len(text) > MAX_TEXT:
-            raise LetterError(
-                f"A subject has at most {MAX_SUBJECT} letters and a text {MAX_TEXT:,}. "
-                "Nothing was sent."
-            )
-        unknown = unknown_fields(f"{subject}\n{text}", tuple(FIELDS))
-        if unknown:
-            raise LetterError(f"{unknown[0]} Nothing was sent.")
+        for field, words, most in (("subject", subject, MAX_SUBJECT), ("text", text, MAX_TEXT)):
+            if not words:
+                raise LetterError("A mail needs a subject and a text. Nothing was sent.", field)
+            if len(words) > most:
+                raise LetterError(
+                    f"A subject has at most {MAX_SUBJECT} letters and a text {MAX_TEXT:,}. "
+                    "Nothing was sent.",
+                    field,
+                )
+            unknown = unknown_fields(words, tuple(FIELDS))
+            if unknown:
+                raise LetterError(f"{unknown[0]} Nothing was sent.", field)
         try:
             if reply_to:
                 validate_email(reply_to)
         except ValidationError as error:
-            raise LetterError("Give the e-mail that answers go to, or none.") from error
+            raise LetterError("Give the e-mail that answers go to, or none.", "reply_to") from error
         return Wording(subject, text, reply_to)
 
 

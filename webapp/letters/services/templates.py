@@ -61,31 +61,35 @@ def template_save(
             template.save()
             audit(user, "wrote a letter" if is_new else "changed a letter", template)
     except IntegrityError as error:
-        raise LetterError(f"There is already a letter called “{values['name']}”.") from error
+        raise LetterError(
+            f"There is already a letter called “{values['name']}”.", "name"
+        ) from error
     return template
 
 
 def _check(values: dict[str, str]) -> None:
     if not values["name"]:
-        raise LetterError("The letter needs a name, by which staff find it.")
+        raise LetterError("The letter needs a name, by which staff find it.", "name")
     for field, words, most in (("subject", "The subject", 150), ("text", "The letter", 10_000)):
         if not 1 <= len(values[field]) <= most:
-            raise LetterError(f"{words} has 1 to {most:,} letters.")
+            raise LetterError(f"{words} has 1 to {most:,} letters.", field)
         if "\x00" in values[field]:
-            raise LetterError(f"{words} holds a zero byte.")
-    unknown = unknown_fields(f"{values['subject']}\n{values['text']}")
-    if unknown:
-        raise LetterError(unknown[0])
+            raise LetterError(f"{words} holds a zero byte.", field)
+        unknown = unknown_fields(values[field])
+        if unknown:
+            raise LetterError(unknown[0], field)
     if values["contact"] not in Contact.values:
-        raise LetterError("Choose whose e-mail roommates read.")
+        raise LetterError("Choose whose e-mail roommates read.", "contact")
     if values["contact"] == Contact.WHO_AGREED and not values["consent_column"]:
-        raise LetterError("Name the column in which students said yes to being named.")
+        raise LetterError(
+            "Name the column in which students said yes to being named.", "consent_column"
+        )
     if values["reply_to"]:
         try:
             validate_email(values["reply_to"])
         except ValidationError as error:
             raise LetterError(
-                f"“{values['reply_to'][:60]}” is not an e-mail address for answers."
+                f"“{values['reply_to'][:60]}” is not an e-mail address for answers.", "reply_to"
             ) from error
 
 

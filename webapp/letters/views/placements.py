@@ -1,19 +1,20 @@
 """The letters of one placement: preview, problems, test, sending and results."""
 
-import re
-from typing import Any
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.views.student_files import checked_upload
+from webapp.common.acts import passed_on
 from webapp.common.decorators import administrator_required, staff_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
@@ -21,6 +22,7 @@ from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.models import Placement
 from webapp.housing.views.placements import find_placement
 from webapp.letters.errors import LetterError
+from webapp.letters.forms import LetterForm, LetterTestForm, ReturnedForm, SendForm
 from webapp.letters.models import LetterTemplate
 from webapp.letters.recipients import recipients_of
 from webapp.letters.selectors import letters_context
@@ -36,113 +38,180 @@ from webapp.letters.services.letters import (
     sent_in_words,
 )
 
+_MOVED = {
+    "test": "letters:placement-test",
+    "addresses": "letters:placement-addresses",
+    "bounced": "letters:placement-returned",
+    "stop": "letters:placement-stop",
+}
+
 
 @require_safe
 @staff_required
 def letters(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show a real student's letter, the problems of sending, and the state of sent letters."""
-    placement = find_placement(request, uuid)
-    context = letters_context(request.user, placement, request.GET)
-    return render(request, "letters/placement.html", context)
+    return _show(request, find_placement(request, uuid))
 
 
-def _address(request: SignedInRequest, uuid: str) -> str:
-    kept = {name: request.POST[name] for name in ("letter", "student") if request.POST.get(name)}
-    address = reverse("letters:placement", args=[uuid])
-    return f"{address}?{urlencode(kept)}" if kept else address
+def _show(
+    request: SignedInRequest,
+    placement: Placement,
+    *,
+    test: LetterTestForm | None = None,
+    returned: ReturnedForm | None = None,
+) -> HttpResponse:
+    """Return the page; ``test`` and ``returned`` are forms to show with what was typed."""
+    parameters = request.GET.copy()
+    bound = test or returned
+    if bound is not None and bound.is_bound:
+        kept = ("letter", "student") if test else ("letter",)
+        parameters.update({name: str(bound[name].value() or "") for name in kept})
+    if returned is not None:
+        parameters["show"] = "failed"  # the tab with the form
+    context = letters_context(request.user, placement, parameters)
+    if context.get("chosen"):
+        initial = {"letter": context["template"], "student": context["chosen"].student.label}
+        initial["address"] = request.user.email
+        context |= {
+            "test_form": test or LetterTestForm(user=request.user, initial=initial),
+            "returned_form": returned or ReturnedForm(user=request.user, initial=initial),
+        }
+    status = bound.status if bound is not None else 200
+    return render(request, "letters/placement.html", context, status=status)
 
 
-def _back(request: SignedInRequest, uuid: str) -> HttpResponse:
-    return redirect(_address(request, uuid))
-
-
-def _letter(request: SignedInRequest, sent: Any) -> LetterTemplate:
-    return get_owned_or_404(LetterTemplate, request.user, sent.get("letter", ""))
+def _back(placement: Placement, form: LetterForm) -> HttpResponse:
+    address = reverse("letters:placement", args=[placement.pk])
+    names = [name for name in ("letter", "student") if name in form.fields]
+    kept = [(name, str(form[name].value() or "")) for name in names]
+    query = urlencode([(name, value) for name, value in kept if value])
+    return redirect(f"{address}?{query}" if query else address)
 
 
 @require_POST
 @staff_required
 def act(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Send a test to oneself, import addresses, note bounces, or stop waiting letters."""
+    """Repeat an act at its own address; until version 0.2 this address took four of them."""
     placement = find_placement(request, uuid)
+    moved = passed_on(request, _MOVED, placement.pk)
+    if moved is not None:
+        return moved
+    toast(request, "There is no such action.", error=True)
+    return redirect("letters:placement", placement.pk)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def test(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Send one student's letter to an address of the sender."""
+    placement = find_placement(request, uuid)
+    form = LetterTestForm.typed(request, user=request.user)
+
+    def send_test(*, letter: LetterTemplate, student: str, address: str) -> None:
+        number = whole_number(digits_of(student))
+        found = (r for r in recipients_of(placement, letter) if r.number == number)
+        chosen = next(found, None)
+        if chosen is None:
+            raise LetterError("Choose a student with a room, whose letter is the test.")
+        letter_test(user=request.user, template=letter, recipient=chosen, address=address)
+        toast(request, f"The letter of S-{chosen.number} went to {address}.")
+
+    if form.submit(request, send_test):
+        return _back(placement, form)
+    return _show(request, placement, test=form if form.is_bound else None)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def returned(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Mark letters as come back, once staff confirmed how many a list of addresses marks."""
+    placement = find_placement(request, uuid)
+    form = ReturnedForm.typed(request, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        letter, addresses = form.cleaned_data["letter"], form.cleaned_data["addresses"]
+        count = len(letters_to(placement, letter, addresses))
+        if count > 1 and form.cleaned_data["asked"] != count:
+            form.ask(count)
+        elif form.attempt(
+            lambda: letters_bounced(
+                user=request.user, placement=placement, template=letter, addresses=addresses
+            )
+        ):
+            words = counted(count, "letter is", "letters are")
+            toast(request, f"{words} marked as come back.")
+            return _back(placement, form)
+    return _show(request, placement, returned=form if form.is_bound else None)
+
+
+@require_POST
+@staff_required
+def addresses(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Check a file of e-mails before they are imported."""
+    placement = find_placement(request, uuid)
+    form = LetterForm.typed(request, user=request.user)
+    back = _back(placement, form)
     try:
-        if request.POST.get("act") == ADDRESSES.key:
-            back = _address(request, uuid)
-            return redirect(checked_upload(request, placement.cohort, ADDRESSES.key, back))
-        asked = _returned_to_ask(request, placement)
-        if asked:
-            shown = request.POST.copy()
-            shown["show"] = "failed"  # the tab with the form
-            context = letters_context(request.user, placement, shown) | {"asked": asked}
-            return render(request, "letters/placement.html", context, status=422)
-        toast(request, _act(request, uuid))
+        return redirect(checked_upload(request, placement.cohort, ADDRESSES.key, back["Location"]))
     except Refusal as problem:
         toast(request, str(problem), error=True)
-    return _back(request, uuid)
+        return back
 
 
-def _returned_to_ask(request: SignedInRequest, placement: Placement) -> int:
-    """Return how many letters a list of addresses would mark if staff have not confirmed it."""
-    if request.POST.get("act") != "bounced":
-        return 0
-    template = _letter(request, request.POST)
-    count = len(letters_to(placement, template, _addresses(request)))
-    return count if count > 1 and request.POST.get("asked") != str(count) else 0
+@require_POST
+@staff_required
+def stop(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Stop the letters that wait."""
+    placement = find_placement(request, uuid)
 
+    def act(*, letter: LetterTemplate) -> str:
+        count = letters_stop(user=request.user, placement=placement, template=letter)
+        return f"{counted(count, 'letter')} stopped."
 
-def _addresses(request: SignedInRequest) -> list[str]:
-    return re.split(r"[,;\s]+", request.POST.get("addresses", ""))
-
-
-def _act(request: SignedInRequest, uuid: str) -> str:
-    placement, wanted = find_placement(request, uuid), request.POST.get("act", "")
-    options: dict[str, Any] = {
-        "user": request.user,
-        "placement": placement,
-        "template": _letter(request, request.POST),
-    }
-    if wanted == "test":
-        return _test(request, options)
-    if wanted == "stop":
-        return f"{counted(letters_stop(**options), 'letter')} stopped."
-    if wanted == "bounced":
-        count = letters_bounced(addresses=_addresses(request), **options)
-        return f"{counted(count, 'letter is', 'letters are')} marked as come back."
-    raise LetterError("There is no such action.")
-
-
-def _test(request: SignedInRequest, options: dict[str, Any]) -> str:
-    recipients = recipients_of(options["placement"], options["template"])
-    number = whole_number(digits_of(request.POST.get("student", "")))
-    chosen = next((r for r in recipients if r.number == number), None)
-    if chosen is None:
-        raise LetterError("Choose a student with a room, whose letter is the test.")
-    address = request.POST.get("address", "")
-    letter_test(user=request.user, template=options["template"], recipient=chosen, address=address)
-    return f"The letter of S-{chosen.number} went to {address.strip()}."
+    return _press(request, placement, LetterForm.typed(request, user=request.user), act)
 
 
 @require_POST
 @administrator_required
 def send(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Send to all students who are due, or again where sending failed."""
+    """Send to all students who are due."""
     placement = find_placement(request, uuid)
-    template = _letter(request, request.POST)
-    options: dict[str, Any] = {
-        "user": request.user,
-        "placement": placement,
-        "template": template,
-    }
-    try:
-        if request.POST.get("act") == "retry":
-            count = letters_retry(**options)
-        else:
-            version = whole_number(request.POST.get("version", ""))
-            count = letters_queue(version=-1 if version is None else version, **options)
-        toast(request, sent_in_words(count), icon="send")
-    except Refusal as problem:
-        toast(request, str(problem), error=True)
-    return _back(request, uuid)
+    moved = passed_on(request, {"retry": "letters:placement-retry"}, placement.pk)
+    if moved is not None:
+        return moved
+
+    def act(*, letter: LetterTemplate, version: int) -> str:
+        count = letters_queue(
+            user=request.user, placement=placement, template=letter, version=version
+        )
+        return sent_in_words(count)
+
+    return _press(request, placement, SendForm.typed(request, user=request.user), act)
+
+
+@require_POST
+@administrator_required
+def retry(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Send the letters again whose sending failed."""
+    placement = find_placement(request, uuid)
+
+    def act(*, letter: LetterTemplate) -> str:
+        return sent_in_words(letters_retry(user=request.user, placement=placement, template=letter))
+
+    return _press(request, placement, LetterForm.typed(request, user=request.user), act)
+
+
+def _press(
+    request: SignedInRequest, placement: Placement, form: LetterForm, act: Callable[..., str]
+) -> HttpResponse:
+    """Perform the act of a button; a refusal is a toast, since nothing was typed."""
+    done: list[str] = []
+    if form.submit(request, lambda **fields: done.append(act(**fields))):
+        toast(request, done[0], icon="send")
+    else:
+        toast(request, form.first_error, error=True)
+    return _back(placement, form)
 
 
 @require_safe
@@ -150,7 +219,7 @@ def send(request: SignedInRequest, uuid: str) -> HttpResponse:
 def file(request: SignedInRequest, uuid: str) -> HttpResponseBase:
     """Download the letters for a mail merge; an audit line records who did."""
     placement = find_placement(request, uuid)
-    template = _letter(request, request.GET)
+    template = get_owned_or_404(LetterTemplate, request.user, request.GET.get("letter", ""))
     shape = request.GET.get("shape", "csv")
     try:
         data, kind, ending = letters_file(

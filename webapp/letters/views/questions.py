@@ -8,16 +8,20 @@ from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
+from webapp.common.acts import passed_on
 from webapp.common.decorators import staff_required
-from webapp.common.errors import Refusal
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.housing.models import RoommateRequest
 from webapp.housing.selectors.requests import unsure_requests
+from webapp.letters.forms import QuestionForm
 from webapp.letters.recipients import address_of
 from webapp.letters.services.questions import (
     FIELDS,
+    FIRST_SUBJECT,
+    FIRST_TEXT,
     Wording,
     askable,
     asked_in_words,
@@ -27,29 +31,66 @@ from webapp.letters.services.questions import (
 )
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def ask(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Show the mail about one request, or about all uncertain requests, and send it."""
+    """Show the mail about one request, or about all uncertain requests; a POST previews it."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
-    sent = request.POST or request.GET
-    one, chosen = _chosen(cohort, sent.get("request", ""))
-    first = Wording(reply_to=request.user.email)
-    wording, error = first, ""
-    if request.method == "POST":
-        wording = Wording(*(request.POST.get(k, "") for k in ("subject", "text", "reply_to")))
-        try:
-            wording = wording.checked()
-            if request.POST.get("act") == "send":
-                return _send(request, cohort, wording, chosen)
-        except Refusal as problem:
-            error = str(problem)
-    context = _context(cohort, one, chosen, wording) | {"error": error}
-    return render(request, "letters/ask.html", context, status=422 if error else 200)
+    moved = passed_on(request, {"send": "letters:ask-send"}, cohort.pk)
+    if moved is not None:
+        return moved
+    form = _form(request)
+    if request.method == "POST" and form.is_valid():
+        form.attempt(lambda: _wording(form).checked())
+    return _show(request, cohort, form)
 
 
-def _chosen(cohort: Cohort, key: str) -> tuple[RoommateRequest | None, list[RoommateRequest]]:
-    """Return the request in the address and it alone, or None and all that were not asked about."""
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def send(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Send the mail to the students whose requests are uncertain."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    form = _form(request)
+    if request.method == "POST" and form.is_valid():
+
+        def act() -> None:
+            _, chosen = _chosen(cohort, form)
+            count = questions_ask(
+                user=request.user,
+                cohort=cohort,
+                wording=_wording(form),
+                requests=[one.pk for one in chosen],
+                seen=form.cleaned_data["seen"] or 0,
+            )
+            toast(request, asked_in_words(count), icon="send")
+
+        if form.attempt(act):
+            return redirect("housing:requests", cohort.pk)
+    return _show(request, cohort, form)
+
+
+def _form(request: SignedInRequest) -> QuestionForm:
+    first = {
+        "request": request.GET.get("request", ""),
+        "subject": FIRST_SUBJECT,
+        "text": FIRST_TEXT,
+        "reply_to": request.user.email,
+    }
+    return QuestionForm.typed(request, initial=first)
+
+
+def _wording(form: QuestionForm) -> Wording:
+    """Return the wording of a form as it was typed, valid or not."""
+    return Wording(*(str(form[name].value() or "") for name in ("subject", "text", "reply_to")))
+
+
+def _chosen(
+    cohort: Cohort, form: QuestionForm
+) -> tuple[RoommateRequest | None, list[RoommateRequest]]:
+    """Return the request that a form names and it alone, or None and all that were not asked."""
+    key = str(form["request"].value() or "")
     requests, wanted = askable(cohort), whole_number(key)
     one = next((r for r in requests if r.pk == wanted), None)
     if one is not None or key:
@@ -58,29 +99,20 @@ def _chosen(cohort: Cohort, key: str) -> tuple[RoommateRequest | None, list[Room
     return None, [r for r in requests if r.pk in unsure and not hasattr(r, "question")]
 
 
-def _send(
-    request: SignedInRequest, cohort: Cohort, wording: Wording, chosen: list[RoommateRequest]
-) -> HttpResponse:
-    seen = whole_number(request.POST.get("seen", "")) or 0
-    keys = [one.pk for one in chosen]
-    count = questions_ask(
-        user=request.user, cohort=cohort, wording=wording, requests=keys, seen=seen
-    )
-    toast(request, asked_in_words(count), icon="send")
-    return redirect("housing:requests", cohort.pk)
-
-
-def _context(
-    cohort: Cohort, one: RoommateRequest | None, chosen: list[RoommateRequest], wording: Wording
-) -> dict[str, Any]:
-    reachable = [request for request in chosen if address_of(request.student)]
+def _show(request: SignedInRequest, cohort: Cohort, form: QuestionForm) -> HttpResponse:
+    one, chosen = _chosen(cohort, form)
+    wording = _wording(form)
+    reachable = [found for found in chosen if address_of(found.student)]
     shown = reachable[0] if reachable else None
     subject, text = filled(wording, shown) if shown else ("", "")
-    return {
+    times = one.question.times if one and hasattr(one, "question") else 0
+    form.initial["seen"] = times
+    form.show_value("seen", str(times))
+    context: dict[str, Any] = {
         "cohort": cohort,
+        "form": form,
         "one": one,
-        "seen": one.question.times if one and hasattr(one, "question") else 0,
-        "wording": wording,
+        "reply_to": wording.reply_to,
         "fields": FIELDS,
         "n_asked": len(reachable),
         "without": without_address(chosen),
@@ -88,3 +120,4 @@ def _context(
         "subject": subject,
         "text": text,
     }
+    return render(request, "letters/ask.html", context, status=form.status)

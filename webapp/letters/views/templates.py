@@ -1,19 +1,24 @@
 """Templates of letters: listing, writing, changing, removing."""
 
+from functools import partial
+
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
+from webapp.common.form_pages import remove_page
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import Tally, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
-from webapp.common.toasts import attempt, toast
+from webapp.common.toasts import toast
 from webapp.housing.models import Placement
-from webapp.letters.errors import LetterError
 from webapp.letters.fields import FIELDS
-from webapp.letters.models import Contact, Letter, LetterTemplate
+from webapp.letters.forms import TemplateForm
+from webapp.letters.models import Letter, LetterTemplate
 from webapp.letters.services.templates import (
     FIRST_SUBJECT,
     FIRST_TEXT,
@@ -21,7 +26,7 @@ from webapp.letters.services.templates import (
     template_save,
 )
 
-WRITTEN = ("name", "subject", "text", "reply_to", "contact", "consent_column")
+REMOVAL = "Only a letter that nobody got can go."
 
 
 @require_safe
@@ -33,54 +38,52 @@ def templates(request: SignedInRequest) -> HttpResponse:
     return render(request, "letters/templates.html", {"listing": listing})
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def template_new(request: SignedInRequest) -> HttpResponse:
     """Write a letter, starting from a text with everything that a letter needs."""
     first = {"name": "Room assignment", "subject": FIRST_SUBJECT, "text": FIRST_TEXT}
-    return _write(request, None, first)
+    return _write(request, None, TemplateForm.typed(request, initial=first))
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def template(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Change a letter; sent ones stay as they were."""
     found = get_owned_or_404(LetterTemplate, request.user, uuid)
-    return _write(request, found, {name: getattr(found, name) for name in WRITTEN})
+    values = {name: getattr(found, name) for name in TemplateForm.base_fields}
+    return _write(request, found, TemplateForm.typed(request, initial=values))
 
 
 def _write(
-    request: SignedInRequest, found: LetterTemplate | None, values: dict[str, str]
+    request: SignedInRequest, found: LetterTemplate | None, form: TemplateForm
 ) -> HttpResponse:
-    error = ""
-    if request.method == "POST":
-        values = {name: request.POST.get(name, "") for name in WRITTEN}
-        try:
-            saved = template_save(user=request.user, template=found, **values)
-            toast(request, f"{saved.name} is kept. Look at it with real students next.")
-            return redirect("letters:template", saved.pk)
-        except LetterError as problem:
-            error = str(problem)
+    name = found.name if found else ""
+    saved: list[LetterTemplate] = []
+    save = partial(template_save, user=request.user, template=found)
+    if form.submit(request, lambda **values: saved.append(save(**values))):
+        toast(request, f"{saved[0].name} is kept. Look at it with real students next.")
+        return redirect("letters:template", saved[0].pk)
     placements = light(owned_by(Placement, request.user)).filter(revision__gt=0)
     context = {
         "template": found,
-        "values": values,
+        "name": name,
+        "form": form,
         "fields": FIELDS,
-        "contacts": Contact.choices,
+        "removal": REMOVAL,
         "placements": placements.order_by("-updated_at")[:8],
-        "error": error,
     }
-    return render(request, "letters/template.html", context, status=422 if error else 200)
+    return render(request, "letters/template.html", context, status=form.status)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 @staff_required
 def template_delete(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove a letter that was not sent to anybody, if its name was typed."""
-    found, name = get_owned_or_404(LetterTemplate, request.user, uuid), request.POST.get("name", "")
-    is_removed = attempt(
-        request,
-        lambda: template_remove(user=request.user, template=found, typed_name=name),
-        f"{found.name} was removed.",
-    )
-    return redirect("letters:templates") if is_removed else redirect("letters:template", uuid)
+    found = get_owned_or_404(LetterTemplate, request.user, uuid)
+    own = reverse("letters:template", args=[found.pk])
+    trail = [("Letters", reverse("letters:templates")), (found.name, own)]
+    act = partial(template_remove, user=request.user, template=found)
+    return remove_page(request, "Remove the letter", act, trail, words=REMOVAL)

@@ -1,15 +1,19 @@
 """Views of learned models."""
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.form_pages import Trail, remove_page, rename_page
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
@@ -208,27 +212,26 @@ def weights(request: SignedInRequest, uuid: str) -> HttpResponseBase:
     return as_attachment(HttpResponse(data, content_type=CSV), "weights.csv")
 
 
-@require_POST
+@keeps_typed
+@require_http_methods(["GET", "POST"])
 @staff_required
 def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Change the name of the model."""
-    found, name = _find(request, uuid), request.POST.get("name", "")
-    attempt(
-        request,
-        lambda: model_rename(user=request.user, model=found, name=name),
-        "The model was renamed.",
-    )
-    return redirect("matching:model", found.pk)
+    found = _find(request, uuid)
+    act = partial(model_rename, user=request.user, model=found)
+    return rename_page(request, "model", act, _trail(found))
 
 
-@require_POST
+def _trail(found: LearnedModel) -> Trail:
+    own = reverse("matching:model", args=[found.pk])
+    return [("Models", reverse("matching:models")), (found.name, own)]
+
+
+@require_http_methods(["GET", "POST"])
 @administrator_required
 def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Delete the model if its name was typed."""
-    found, name = _find(request, uuid), request.POST.get("name", "")
-    is_removed = attempt(
-        request,
-        lambda: model_delete(user=request.user, model=found, typed_name=name),
-        f"{found.name} was removed.",
-    )
-    return redirect("matching:models") if is_removed else redirect("matching:model", found.pk)
+    found = _find(request, uuid)
+    act = partial(model_delete, user=request.user, model=found)
+    words = "This removes the weights and the check."
+    return remove_page(request, "Remove the model", act, _trail(found), words=words)

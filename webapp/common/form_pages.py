@@ -1,0 +1,105 @@
+"""Pages with one form, which a dialog leads to if its form is refused: new names, removals."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from webapp.common.forms import TypedForm
+from webapp.common.free_names import LONGEST_NAME
+from webapp.common.toasts import toast
+
+Trail = Sequence[tuple[str, str]]  # words and address of each page above
+
+
+class NameForm(TypedForm):
+    """The new name of something."""
+
+    refused_field = "name"
+    name = forms.CharField(label="Name", max_length=LONGEST_NAME)
+
+
+class RemoveForm(TypedForm):
+    """The name of something, typed to remove it."""
+
+    refused_field = "name"
+    name = forms.CharField(
+        required=False, max_length=200, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+
+    def __init__(self, *args: Any, expected: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].label = f"Type “{expected}” to confirm"
+        self.fields["name"].widget.attrs["data-confirm-text"] = expected
+
+
+@dataclass(frozen=True, slots=True)
+class FormPage:
+    """A page with one form.
+
+    Parameters
+    ----------
+    title : str, the act: verb and object.
+    button : str, the button that performs it.
+    trail : sequence of (words, address), breadcrumbs; the last is the page to return to.
+    words : str, what the act does.
+    is_danger : bool, whether something is lost.
+    """
+
+    title: str
+    button: str
+    trail: Trail
+    words: str = ""
+    is_danger: bool = False
+
+    @property
+    def back(self) -> str:
+        """The address of the page to return to."""
+        return self.trail[-1][1]
+
+    def show(self, request: HttpRequest, form: TypedForm) -> HttpResponse:
+        """Return the page with a form; its status is 422 if the form was refused."""
+        context = {"page": self, "form": form}
+        return render(request, "common/form_page.html", context, status=form.status)
+
+
+def rename_page(
+    request: HttpRequest, kind: str, act: Callable[..., object], trail: Trail
+) -> HttpResponse:
+    """Rename something by a form and return to its page, the last of the trail.
+
+    ``act`` takes the new ``name``; ``kind`` is the word for the thing, such as cohort.
+    """
+    name, address = trail[-1]
+    form = NameForm.typed(request, initial={"name": name})
+    if form.submit(request, act):
+        toast(request, f"The {kind} was renamed.")
+        return redirect(address)
+    return FormPage(f"Rename the {kind}", "Rename", trail).show(request, form)
+
+
+def remove_page(
+    request: HttpRequest,
+    title: str,
+    act: Callable[..., object],
+    trail: Trail,
+    *,
+    words: str,
+    done: str = "{} was removed.",
+) -> HttpResponse:
+    """Remove something whose name was typed, and return to the list, the first of the trail.
+
+    ``act`` takes the ``typed_name``; ``words`` say what is lost, ``done`` that it is.
+    """
+    name = trail[-1][0]
+    form = RemoveForm.typed(request, expected=name)
+    if form.submit(request, lambda name: act(typed_name=name)):
+        toast(request, done.format(name))
+        return redirect(trail[0][1])
+    page = FormPage(
+        title, title.split()[0], trail, words=f"{words} It cannot be undone.", is_danger=True
+    )
+    return page.show(request, form)
