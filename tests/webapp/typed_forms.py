@@ -23,7 +23,8 @@ def field_values(page: Any, name: str) -> list[str]:
             options = control.xpath(".//option[@selected]")
             found += [option.get("value", option.text) for option in options]
         elif control.get("type") not in ("radio", "checkbox") or "checked" in control.attrib:
-            found.append(control.get("value", ""))
+            default = "on" if control.get("type") in ("radio", "checkbox") else ""
+            found.append(control.get("value", default))
     return found
 
 

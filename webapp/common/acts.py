@@ -1,9 +1,29 @@
-"""Old addresses that took many acts by a field: each act has an address of its own now."""
+"""Acts of forms: the page that an act returns to, and old addresses that took many acts.
+
+A form sends the field ``back``: the address of its page with all filters, or these filters alone.
+"""
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+
+
+def page_of(back: str, path: str) -> str:
+    """Return the address that a form names, if it is the page of a path, with its filters.
+
+    Any other address gives "".
+    """
+    is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return back if is_ours and urlsplit(back).path == path else ""
+
+
+def filters_of(back: str) -> dict[str, str]:
+    """Return the filters of the page that a form was on."""
+    sent = QueryDict(urlsplit(back).query if back.startswith("/") else back)
+    return {name: str(value) for name, value in sent.items()}
 
 
 def passed_on(

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.forms import BaseForm, Field
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest, QueryDict
 
+from webapp.common.acts import page_of
 from webapp.common.errors import Refusal
 from webapp.common.kept_forms import EXPIRED, take
 
@@ -54,10 +56,14 @@ class TypedForm(forms.Form):
         try:
             act()
         except Refusal as refusal:
-            field = refusal.field or self.refused_field
+            field = self.field_named(refusal.field) or self.refused_field
             self.add_error(field if field in self.fields else None, str(refusal))
             return False
         return True
+
+    def field_named(self, name: str) -> str:
+        """Return the field beside which a refusal is shown that names a part of the request."""
+        return name
 
     def submit(self, request: HttpRequest, act: Callable[..., object]) -> bool:
         """Perform an act with the fields of a valid POST; return True if the act succeeded."""
@@ -83,3 +89,36 @@ class TypedForm(forms.Form):
     def status(self) -> int:
         """The status of the page that shows the form."""
         return 422 if self.is_bound and self.errors else 200
+
+
+class BackForm(TypedForm):
+    """An act that returns to the page that its form was on, with that page's filters."""
+
+    back = forms.CharField(required=False, max_length=2_000, widget=forms.HiddenInput)
+
+    def page_of(self, default: str) -> str:
+        """Return the form's page with its filters, or the default if the form names another."""
+        return page_of(str(self["back"].value() or ""), default) or default
+
+
+class ObjectField(forms.ModelChoiceField):
+    """One of the objects of a query; a key that cannot be one is refused as an unknown object."""
+
+    def to_python(self, value: Any) -> Any:
+        """Return the object."""
+        try:
+            return super().to_python(value)
+        except ValidationError as error:
+            raise ValidationError(
+                self.error_messages["invalid_choice"], code="invalid_choice"
+            ) from error
+
+
+class ManyField(forms.MultipleChoiceField):
+    """Values of a list that may have changed since the page was made: any are accepted."""
+
+    widget = forms.MultipleHiddenInput
+
+    def valid_value(self, value: Any) -> bool:
+        """Accept every value; the act looks the objects up."""
+        return True

@@ -53,10 +53,21 @@ def keep(request: HttpRequest) -> bool:
 
 def take(request: HttpRequest) -> QueryDict | None:
     """Return the fields kept for this address, once; None if there are none, or after an hour."""
+    found = _kept(request)
+    if found is not None:
+        del request.session[_KEY]
+    return found
+
+
+def sent_fields(request: HttpRequest) -> QueryDict | None:
+    """Return the fields of a POST, or those kept for this address, which stay; None for neither."""
+    return request.POST if request.method == "POST" else _kept(request)
+
+
+def _kept(request: HttpRequest) -> QueryDict | None:
     kept = request.session.get(_KEY)
     if not isinstance(kept, dict) or kept["path"] != request.path:
         return None
-    del request.session[_KEY]
     if time.time() - kept["at"] > KEPT_SECONDS:
         return None
     typed = QueryDict(mutable=True)

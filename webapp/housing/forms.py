@@ -1,55 +1,150 @@
-"""Forms of placements: reading rules, students and seeds."""
+"""Forms of placements: rules, students and seeds."""
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
+from django import forms
+from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
+from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.student_finder import StudentFinder
+from webapp.common.forms import BackForm, ManyField, ObjectField, field_of
 from webapp.common.parameters import digits_of, whole_number
+from webapp.common.selectors import owned_by
 from webapp.housing.errors import HousingError
-from webapp.housing.models import Placement
-from webapp.housing.rules import COUNTS, MUST, WISH, PlacementRules
+from webapp.housing.models import BuildingList, Placement
+from webapp.housing.rules import PlacementRules
+from webapp.matching.models import LearnedModel
+from webapp.matching.selectors.models import learned_models
 
 SEEDS = 2**31
 
 
-def read_rules(
-    data: QueryDict, cohort: Cohort, now: PlacementRules | None = None
-) -> PlacementRules:
-    """Return the rules that a form sends; a text field that is missing keeps its present value.
+def chosen_errors(noun: str) -> dict[str, str]:
+    """Return the messages of a field that chooses an object."""
+    return {
+        "required": f"Choose a {noun} first.",
+        "invalid_choice": f"This {noun} was removed meanwhile. Choose another.",
+    }
 
-    Raises HousingError for an invalid number.
+
+COUNT_WORDS = [
+    ("must", "Must: they share a room"),
+    ("wish", "Wish: counts as chosen below"),
+    ("no", "Not counted"),
+]
+
+
+class WorthField(forms.CharField):
+    """A worth from 0 to 100 with a point or a comma; None if blank.
+
+    ``words`` name what counts, such as "A wish".
     """
-    now = now or default_rules(cohort)
-    return PlacementRules(
-        designation=data.get("designation", now.designation),
-        same=tuple(c for c in data.getlist("same") if c in cohort.constraints),
-        needs=tuple(c for c in data.getlist("needs") if c in cohort.constraints),
-        mutual=_count(data.get("mutual", now.mutual), MUST),
-        one_sided=_count(data.get("one_sided", now.one_sided), WISH),
-        wish=_worth(data, "wish", now.wish, "A wish"),
-        preference=_worth(data, "preference", now.preference, "The first choice"),
-        price=_worth(data, "price", now.price, "A move"),
+
+    def __init__(self, words: str, **kwargs: Any) -> None:
+        super().__init__(required=False, max_length=100, **kwargs)
+        self.words = words
+
+    def clean(self, value: Any) -> float | None:
+        """Return the number, rounded to 4 places."""
+        text = super().clean(value).replace(",", ".")
+        if not text:
+            return None
+        try:
+            worth = float(text)
+        except ValueError:
+            worth = -1.0
+        if not 0 <= worth <= 100:
+            raise ValidationError(
+                f"{self.words} counts from 0 to 100; “{text[:20]}” is no such number."
+            )
+        return round(worth, 4)
+
+
+class SeedField(forms.CharField):
+    """The seed of a placement; None if the product is to choose it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        attrs = {"inputmode": "numeric", "placeholder": "chosen for you", "class": "id-input"}
+        super().__init__(
+            label="Random seed",
+            required=False,
+            max_length=100,
+            widget=forms.TextInput(attrs=attrs),
+            help_text="The same students, rooms, rules and seed give the same placement.",
+            **kwargs,
+        )
+
+    def clean(self, value: Any) -> int | None:
+        """Return the seed."""
+        text = super().clean(value)
+        if not text:
+            return None
+        if not (text.isdecimal() and len(text) <= 10 and int(text) < SEEDS):
+            raise ValidationError(f"A seed is a whole number from 0 to {SEEDS - 1:,}.")
+        return int(text)
+
+
+class RulesForm(BackForm):
+    """The rules of a placement; a field that is missing keeps its present value."""
+
+    designation = forms.CharField(required=False, max_length=200)
+    same = ManyField(required=False)
+    needs = ManyField(required=False)
+    mutual = forms.ChoiceField(required=False, choices=COUNT_WORDS)
+    one_sided = forms.ChoiceField(required=False, choices=COUNT_WORDS)
+    wish = WorthField("A wish")
+    preference = WorthField("The first choice")
+    price = WorthField("A move")
+
+    def __init__(
+        self, *args: Any, cohort: Cohort, now: PlacementRules | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.cohort, self.now = cohort, now or default_rules(cohort)
+
+    @property
+    def rules(self) -> PlacementRules:
+        """The rules that the form sends; the present ones where nothing or nonsense was sent."""
+        if not self.is_bound:
+            return self.now
+        self.errors  # noqa: B018 - reads the fields, once
+        found: dict[str, Any] = {}
+        for name in ("designation", "mutual", "one_sided", "wish", "preference", "price"):
+            value = self.cleaned_data.get(name)
+            is_sent = name in self.data and value is not None
+            if is_sent and (value != "" or name == "designation"):
+                found[name] = value
+        for name in ("same", "needs"):
+            chosen = self.cleaned_data.get(name, [])
+            found[name] = tuple(c for c in chosen if c in self.cohort.constraints)
+        return replace(self.now, **found)
+
+
+class NewPlacementForm(RulesForm):
+    """Students, rooms, model and rules of a new placement."""
+
+    name = forms.CharField(label="Name of the placement", required=False, max_length=120)
+    buildings = ObjectField(
+        BuildingList.objects.none(), error_messages=chosen_errors("building list")
     )
+    model = ObjectField(LearnedModel.objects.none(), error_messages=chosen_errors("model"))
+    seed = SeedField()
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field_of(self, "buildings", ObjectField).queryset = owned_by(BuildingList, user)
+        field_of(self, "model", ObjectField).queryset = learned_models(user)
 
 
-def _count(text: str, default: str) -> str:
-    return text if text in COUNTS else default
+class ChangedRulesForm(RulesForm):
+    """Other rules of a placement, and the seed of the new version or copy."""
 
-
-def _worth(data: QueryDict, name: str, default: float, words: str) -> float:
-    text = data.get(name, "").strip().replace(",", ".")
-    if not text:
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
-        raise HousingError(f"{words} counts from 0 to 100; “{text[:20]}” is no such number.")
-    return round(value, 4)
+    seed = SeedField()
 
 
 def read_students(texts: Iterable[str], *, may_be_empty: bool = False) -> list[int]:
@@ -67,19 +162,6 @@ def read_students(texts: Iterable[str], *, may_be_empty: bool = False) -> list[i
     if not found and not may_be_empty:
         raise HousingError("Name at least one student.")
     return list(dict.fromkeys(found))
-
-
-def read_seed(data: QueryDict) -> int | None:
-    """Return the seed that a form sends; None if the product is to choose it.
-
-    Raises HousingError for an invalid seed.
-    """
-    text = data.get("seed", "").strip()
-    if not text:
-        return None
-    if not (text.isdecimal() and len(text) <= 10 and int(text) < SEEDS):
-        raise HousingError(f"A seed is a whole number from 0 to {SEEDS - 1:,}.")
-    return int(text)
 
 
 def seen_version(data: QueryDict) -> int:

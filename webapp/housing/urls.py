@@ -1,11 +1,40 @@
 """URL patterns of buildings, requests and placements."""
 
-from django.urls import path
+from django.urls import include, path
 
 from webapp.housing.views import buildings, changes, decisions, history, placements, requests
 
 app_name = "housing"
 
+_changes = [
+    path("withdraw/", changes.withdraw, name="changes-withdraw"),
+    path("return/", changes.bring_back, name="changes-return"),
+    path("give/", changes.give, name="changes-give"),
+    path("keep/", changes.keep, name="changes-keep"),
+    path("first/", changes.first, name="changes-first"),
+    path("last/", changes.last, name="changes-last"),
+    path("propose/", changes.propose, name="changes-propose"),
+    path("choose/", changes.choose, name="changes-choose"),
+    path("discard/", changes.discard, name="changes-discard"),
+    path("act/", changes.act, name="changes-act"),
+]
+_requests = [
+    path("import/<slug:kind>/", requests.import_file, name="requests-import"),
+    path("<int:request_id>/settle/", requests.settle, name="request-settle"),
+    path("<int:request_id>/leave-out/", requests.leave_one_out, name="request-leave-out"),
+    path("match/", requests.match, name="requests-match"),
+    path("leave-out/", requests.leave_out, name="requests-leave-out"),
+    path("split/", requests.split, name="requests-split"),
+    path("circles/", requests.circles, name="requests-circles"),
+    path("impossible/", requests.impossible, name="requests-impossible"),
+    path("cut/", requests.cut, name="requests-cut"),
+    path("keep/", requests.keep, name="requests-keep"),
+    path("themselves/", requests.themselves, name="requests-themselves"),
+    path("clear/", requests.clear, name="requests-clear"),
+    path("count/", requests.count, name="requests-count"),
+    path("try/", requests.try_count, name="requests-try"),
+    path("change/", requests.change, name="requests-change"),
+]
 urlpatterns = [
     path("buildings/", buildings.building_lists, name="building-lists"),
     path("buildings/new/", buildings.upload, name="buildings-upload"),
@@ -32,7 +61,7 @@ urlpatterns = [
         name="room-remove",
     ),
     path("cohorts/<uuid:uuid>/requests/", requests.requests, name="requests"),
-    path("cohorts/<uuid:uuid>/requests/change/", requests.change, name="requests-change"),
+    path("cohorts/<uuid:uuid>/requests/", include(_requests)),
     path("cohorts/<uuid:uuid>/wish-effects/", requests.wish_effects, name="wish-effects"),
     path("cohorts/<uuid:uuid>/scenarios/", placements.scenarios, name="scenarios"),
     path(
@@ -44,6 +73,7 @@ urlpatterns = [
     path("placements/new/", placements.placement_new, name="placement-new"),
     path("placements/<uuid:uuid>/", placements.placement, name="placement"),
     path("placements/<uuid:uuid>/rules/", placements.rules, name="placement-rules"),
+    path("placements/<uuid:uuid>/rules/try/", placements.try_rules, name="placement-try"),
     path("placements/<uuid:uuid>/compute/", placements.compute, name="placement-compute"),
     path(
         "placements/<uuid:uuid>/count-needs/",
@@ -70,7 +100,7 @@ urlpatterns = [
     ),
     path("placements/<uuid:uuid>/drafts/<int:draft_id>/", changes.draft, name="draft"),
     path("placements/<uuid:uuid>/changes/", changes.changes, name="changes"),
-    path("placements/<uuid:uuid>/changes/act/", changes.act, name="changes-act"),
+    path("placements/<uuid:uuid>/changes/", include(_changes)),
     path(
         "placements/<uuid:uuid>/changes/moves.<table:file_format>",
         changes.moves_file,

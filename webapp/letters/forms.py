@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from webapp.accounts.models import User
-from webapp.common.forms import TypedForm, field_of
+from webapp.common.forms import ObjectField, TypedForm, field_of
 from webapp.common.selectors import owned_by
 from webapp.letters.models import Contact, LetterTemplate
 from webapp.letters.services.questions import MAX_SUBJECT, MAX_TEXT
@@ -76,7 +76,7 @@ class QuestionForm(TypedForm):
 class LetterForm(TypedForm):
     """An act on one of the organisation's letters."""
 
-    letter = forms.ModelChoiceField(
+    letter = ObjectField(
         LetterTemplate.objects.none(),
         widget=forms.HiddenInput,
         error_messages={
@@ -88,7 +88,7 @@ class LetterForm(TypedForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         letters = owned_by(LetterTemplate, user)
-        field_of(self, "letter", forms.ModelChoiceField).queryset = letters
+        field_of(self, "letter", ObjectField).queryset = letters
 
 
 class SendForm(LetterForm):

@@ -80,7 +80,7 @@ def test_a_late_change_is_a_draft_that_names_the_people_until_it_is_confirmed(
     assert "Nothing is changed before you confirm it." in page
     assert "Your draft of late changes" in page
     assert "Nothing is changed yet: 2 people change rooms." in page
-    client.post(f"{at}changes/act/", {**sent, "act": "withdraw", "students": f"S-{b}"})
+    client.post(f"{at}changes/withdraw/", {**sent, "students": f"S-{b}"})
     assert beds(published) == before
     page = client.get(f"{at}changes/").content.decode()
     assert "Confirm: 2 people change rooms, 1 person withdraws" in page

@@ -105,13 +105,13 @@ def test_who_asked_for_themselves_and_circles_are_listed_with_their_fix(
     assert "Asked for themselves" in page
     graph = graph_of(first_years)
     assert graph.circles == [[(1001, 1002), (1002, 1003), (1003, 1001)]]
-    client.post(f"{address}change/", {"act": "circle"})
+    client.post(f"{address}circles/", {"members": "1001-1002-1003"})
     graph = graph_of(first_years)
     assert (graph.circles, graph.groups) == ([], [[1001, 1002, 1003]])
     first = graph.themselves[0]
-    client.post(f"{address}change/", {"act": "settle", "request": first.pk, "answer": "S-1009"})
+    client.post(f"{address}{first.pk}/settle/", {"answer": "S-1009"})
     assert (1006, 1009) in graph_of(first_years).one_sided
-    client.post(f"{address}change/", {"act": "themselves"})
+    client.post(f"{address}themselves/")
     graph = graph_of(first_years)
     assert (graph.themselves, graph.n_ignored) == ([], 1)
 
@@ -223,8 +223,8 @@ def test_the_page_shows_what_needs_a_decision(
     client = client_of(bob)
     address = f"/cohorts/{first_years.pk}/requests/"
     assert "No requests. Import a list" in client.get(address).content.decode()
-    sent = {"act": "import", "file": csv_file("student,wants\nN000,Anna K\nN001,N002\n")}
-    answer = client.post(f"{address}change/", sent)
+    sent = {"file": csv_file("student,wants\nN000,Anna K\nN001,N002\n")}
+    answer = client.post(f"{address}import/requests/", sent)
     assert "Import 2 requests" in client.get(answer.url).content.decode()
     page = confirm(client, answer.url)
     assert "“Anna K”" in page
@@ -237,7 +237,7 @@ def test_who_asked_whom_is_for_staff_only(
     address = f"/cohorts/{first_years.pk}/requests/"
     assert client_of(alice).get(address).status_code == 403
     assert client_of(mallory).get(address).status_code == 404
-    assert client_of(mallory).post(f"{address}change/", {"act": "clear"}).status_code == 404
+    assert client_of(mallory).post(f"{address}clear/").status_code == 404
 
 
 def named(cohort: Cohort, **people: str) -> None:
@@ -270,8 +270,8 @@ def test_two_of_one_name_are_asked_about_and_never_guessed(
     assert "1 matches one student, 1 matches several, 2 match nobody" in page
     assert requests_match_close(user=bob, cohort=first_years) == 1
     assert graph_of(first_years).one_sided == [(1005, 1004)]
-    sent = {"act": "leave-out"}
-    change = reverse("housing:requests-change", args=[first_years.pk])
+    sent = {"back": reverse("housing:requests", args=[first_years.pk]) + "?show=unknown"}
+    change = reverse("housing:requests-leave-out", args=[first_years.pk])
     page = client_of(bob).post(change, sent, follow=True).content.decode()
     assert "2 requests left out." in page
     page = client_of(bob).post(change, sent, follow=True).content.decode()
@@ -313,19 +313,18 @@ def test_chosen_requests_are_left_out_and_counted_again(
 ) -> None:
     send(bob, first_years, "N000,N001", "N001,N000", "N002,N003", "N004,nobody such")
     client, address = client_of(bob), f"/cohorts/{first_years.pk}/requests/"
-    change = f"{address}change/"
     assert 'value="1003-1004"' in client.get(f"{address}?show=one-sided").content.decode()
-    sent = {"act": "cut", "pair": ["1003-1004", "1001-1002", "7", "x-y", "1-2-3"]}
-    page = client.post(change, sent, follow=True).content.decode()
+    sent = {"pair": ["1003-1004", "1001-1002", "7", "x-y", "1-2-3"]}
+    page = client.post(f"{address}cut/", sent, follow=True).content.decode()
     assert "3 requests left out." in page
     assert (graph_of(first_years).mutual, graph_of(first_years).one_sided) == ([], [])
-    for wrong in ({"act": "cut"}, {"act": "cut", "pair": "1003-1004"}, {"act": "keep"}):
-        client.post(change, wrong)
+    for act, wrong in (("cut", {}), ("cut", {"pair": "1003-1004"}), ("keep", {})):
+        client.post(f"{address}{act}/", wrong)
     assert graph_of(first_years).n_ignored == 3
     key = RoommateRequest.objects.get(student__number=1003).pk
-    client.post(change, {"act": "keep", "request": key})
+    client.post(f"{address}keep/", {"request": key})
     assert graph_of(first_years).one_sided == [(1003, 1004)]
-    client.post(change, {"act": "keep", "all": "1"})
+    client.post(f"{address}keep/", {"all": "1"})
     assert graph_of(first_years).mutual == [(1001, 1002)]
-    page = client.post(change, {"act": "keep", "all": "1"}, follow=True).content.decode()
+    page = client.post(f"{address}keep/", {"all": "1"}, follow=True).content.decode()
     assert "None of these requests is left out" in page

@@ -94,7 +94,7 @@ def confirmed(client: Client, preview: str) -> str:
 
 
 KINDS = {
-    "import": (["Recipient Email"], ["Name or e-mail of requested roommate"], "5 requests"),
+    "requests": (["Recipient Email"], ["Name or e-mail of requested roommate"], "5 requests"),
     "preferences": (
         ["Recipient Email"],
         ["What kind of room do you prefer?", "Which hall do you prefer?"],
@@ -110,9 +110,10 @@ def test_the_survey_itself_is_a_file_of_requests_choices_and_needs(
 ) -> None:
     client, (who, said, words) = client_of(bob), KINDS[act]
     preview = previewed(
-        client, f"/cohorts/{asked.pk}/requests/change/", upload("qualtrics_requests_small.csv"),
-        act=act,
-    )  # fmt: skip
+        client,
+        f"/cohorts/{asked.pk}/requests/import/{act}/",
+        upload("qualtrics_requests_small.csv"),
+    )
     page = client.get(preview)
     used = {use: [] for _, _, use, _ in page.context["columns"]}
     for _, name, use, _ in page.context["columns"]:
@@ -134,7 +135,7 @@ def test_a_file_of_requests_is_no_file_of_choices_or_needs(
     data = f"student,wants\n{one},{other}\n{other},{one}\n".encode()
     client, sentence = client_of(bob), f"“wants” contains students, not {what}"
     preview = previewed(
-        client, f"/cohorts/{asked.pk}/requests/change/", SimpleUploadedFile("r.csv", data), act=act
+        client, f"/cohorts/{asked.pk}/requests/import/{act}/", SimpleUploadedFile("r.csv", data)
     )
     assert sentence in client.get(preview).content.decode()
     with pytest.raises(Refusal, match=sentence):
@@ -147,9 +148,10 @@ def test_requests_of_a_survey_are_saved_once_staff_have_seen_them(
 ) -> None:
     client = client_of(bob)
     preview = previewed(
-        client, f"/cohorts/{asked.pk}/requests/change/", upload("qualtrics_requests_small.csv"),
-        act="import",
-    )  # fmt: skip
+        client,
+        f"/cohorts/{asked.pk}/requests/import/requests/",
+        upload("qualtrics_requests_small.csv"),
+    )
     assert not RoommateRequest.objects.exists(), "nothing is saved before staff say so"
     assert "5 requests imported" in confirmed(client, preview)
     pairs = RoommateRequest.objects.values_list("student__number", "target__number")
@@ -165,9 +167,10 @@ def test_two_people_of_one_name_who_ask_are_a_question(
         requests_import(user=bob, cohort=namesakes, filename="r.csv", **reader(text))
     client = client_of(bob)
     preview = previewed(
-        client, f"/cohorts/{namesakes.pk}/requests/change/", SimpleUploadedFile("r.csv", text),
-        act="import",
-    )  # fmt: skip
+        client,
+        f"/cohorts/{namesakes.pk}/requests/import/requests/",
+        SimpleUploadedFile("r.csv", text),
+    )
     page = client.get(preview)
     question, near = page.context["file"].unsure
     assert question.sentence == "2 students are called Avaa Kim. Which one?"
@@ -186,8 +189,8 @@ def test_rows_of_one_name_can_be_left_out_and_taken_back(
 ) -> None:
     client = client_of(bob)
     file = SimpleUploadedFile("r.csv", b"Student,Roommate\nAvaa Kim,Ben Lee\nCai Roy,Ben Lee\n")
-    address = f"/cohorts/{namesakes.pk}/requests/change/"
-    preview = previewed(client, address, file, act="import")
+    address = f"/cohorts/{namesakes.pk}/requests/import/requests/"
+    preview = previewed(client, address, file)
     client.post(preview, {"action": "without", "version": 1})
     assert client.get(preview).context["file"].can_import
     client.post(preview, {"action": "undo", "version": 2})
@@ -402,8 +405,8 @@ def test_choices_are_replaced_after_the_preview(
     bob: User, asked: Cohort, client_of: ClientOf
 ) -> None:
     client = client_of(bob)
-    address = f"/cohorts/{asked.pk}/requests/change/"
-    preview = previewed(client, address, upload("qualtrics_requests_small.csv"), act="preferences")
+    address = f"/cohorts/{asked.pk}/requests/import/preferences/"
+    preview = previewed(client, address, upload("qualtrics_requests_small.csv"))
     assert "8 choices imported" in confirmed(client, preview)
     said = Preference.objects.filter(student__number=1002).values_list("rank", "wanted")
     assert list(said) == [(1, "Quad"), (2, "North Hall")]

@@ -8,6 +8,7 @@ from django.test import Client
 
 from tests.webapp.housing.conftest import RULES, check, csv_file, two_rooms
 from tests.webapp.matching.conftest import cohort_of, run_waiting
+from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
@@ -255,7 +256,7 @@ def test_latecomers_wait_for_a_bed_and_are_offered_those_that_keep_the_rules(
     fresh = Placement.objects.get(pk=placement.pk)
     rooms = PlacementRooms(fresh)
     assert rooms.homeless[-2:] == [1033, 1034]
-    client.post(f"/placements/{placement.pk}/changes/act/", {"act": "first", "students": "S-1034"})
+    client.post(f"/placements/{placement.pk}/changes/first/", {"students": "S-1034"})
     assert PlacementRooms(fresh).homeless[0] == 1034
     for offer in beds_for(rooms, [1033], Scores(fresh))[1033]:
         assert offer.room.designation in ("", "F")
@@ -265,10 +266,10 @@ def test_latecomers_wait_for_a_bed_and_are_offered_those_that_keep_the_rules(
     places_move(moves=moves, sentence="out", **seen(placement, bob))
     page = client.get(f"/placements/{placement.pk}/?room={room.pk}").content.decode()
     assert "first on the waiting list" in page
-    data = {"act": "give", "students": "S-1033", "room": room.pk, "version": fresh.version}
+    data = {"students": "S-1033", "room": room.pk, "version": fresh.version}
     fresh.refresh_from_db()
     data["version"] = fresh.version
-    client.post(f"/placements/{placement.pk}/changes/act/", data)
+    client.post(f"/placements/{placement.pk}/changes/give/", data)
     assert placement.places.get(number=1033).room == room
     check(placement)
 
@@ -356,10 +357,10 @@ def test_who_withdraws_is_named_by_either_id_and_can_come_back(
     placement: Placement,
     client_of: ClientOf,
 ) -> None:
-    client, address = client_of(bob), f"/placements/{placement.pk}/changes/act/"
-    data = {"act": "withdraw", "version": placement.version, "students": "N005\nS-1007, nobody"}
-    page = client.post(address, data, follow=True).content.decode()
-    assert "“nobody” is nobody in First-years" in page
+    client, address = client_of(bob), f"/placements/{placement.pk}/changes/withdraw/"
+    data = {"version": placement.version, "students": "N005\nS-1007, nobody"}
+    error = "“nobody” is nobody in First-years"
+    check_refused(client.post(address, data), data, field="students", error=error)
     assert not placement.places.filter(has_left=True).exists()
     client.post(address, data | {"students": "N005\nS-1007"})
     assert set(placement.places.filter(has_left=True).values_list("number", flat=True)) == {
@@ -367,7 +368,9 @@ def test_who_withdraws_is_named_by_either_id_and_can_come_back(
         1007,
     }
     placement.refresh_from_db()
-    client.post(address, {"act": "return", "version": placement.version, "students": "S-1007"})
+    old = f"/placements/{placement.pk}/changes/act/"
+    sent = {"act": "return", "version": placement.version, "students": "S-1007"}
+    client.post(old, sent, follow=True)
     assert placement.places.get(number=1007).has_left is False
 
 

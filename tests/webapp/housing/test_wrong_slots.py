@@ -91,9 +91,9 @@ def cohort(bob: User) -> Cohort:
 SLOTS = {
     "survey": ("/cohorts/import/", {}),
     "pairs": ("/cohorts/{}/pairs/", {}),
-    "requests": ("/cohorts/{}/requests/change/", {"act": "import"}),
-    "choices": ("/cohorts/{}/requests/change/", {"act": "preferences"}),
-    "needs": ("/cohorts/{}/requests/change/", {"act": "needs"}),
+    "requests": ("/cohorts/{}/requests/import/requests/", {}),
+    "choices": ("/cohorts/{}/requests/import/preferences/", {}),
+    "needs": ("/cohorts/{}/requests/import/needs/", {}),
     "late arrivals": ("/cohorts/{}/add/", {}),
     "buildings": ("/buildings/new/", {}),
 }

@@ -16,15 +16,10 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.student_files import left_out_words
 from webapp.common.formats import counted
 from webapp.common.selectors import get_owned_or_404
-from webapp.housing.errors import HousingError
 from webapp.housing.forms import read_students
 from webapp.housing.models import RoommateRequest
-from webapp.housing.selectors.requests import (
-    graph_of,
-    impossible_of,
-    splits_of,
-    unknown_names,
-)
+from webapp.housing.selectors.requests import unknown_names
+from webapp.housing.services import request_groups
 from webapp.housing.services import requests as wishes
 from webapp.letters.services.questions import Wording, asked_in_words, questions_ask
 
@@ -177,11 +172,7 @@ def import_needs(request: Request, cohort_id: UUID) -> Sentence:
 def close_circles(request: Request, cohort_id: UUID) -> Sentence:
     """Treat all requests within a circle of requests as mutual."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    made = sum(
-        wishes.requests_close_circle(user=request.user, cohort=cohort, circle=circle)
-        for circle in graph_of(cohort).circles
-    )
-    return Sentence(sentence=f"{counted(made, 'request')} counted as asked back.")
+    return Sentence(sentence=request_groups.circles_close(user=request.user, cohort=cohort))
 
 
 @endpoint(
@@ -252,16 +243,9 @@ def split_groups(request: Request, cohort_id: UUID) -> Sentence:
     """Split one group or all as proposed; requests between the parts are left out."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     sent = read_body(request, request_shapes.NewSplits)
-    chosen = splits_of(cohort)
-    if sent.student is not None:
-        (member,) = read_students([sent.student])
-        chosen = [split for split in chosen if any(member in part for part in split.parts)]
-    pairs = [pair for split in chosen for pair in split.cut]
-    if not pairs:
-        raise HousingError("No such group is too large for every room.")
-    wishes.requests_cut(user=request.user, cohort=cohort, pairs=pairs)
-    words = counted(len(chosen), "group")
-    return Sentence(sentence=f"{words} split; {counted(len(pairs), 'request')} left out.")
+    student = None if sent.student is None else read_students([sent.student])[0]
+    done = request_groups.groups_split(user=request.user, cohort=cohort, student=student)
+    return Sentence(sentence=done)
 
 
 @endpoint(
@@ -274,11 +258,7 @@ def split_groups(request: Request, cohort_id: UUID) -> Sentence:
 def leave_out_impossible(request: Request, cohort_id: UUID) -> Sentence:
     """Leave out the requests among people whom no room can take together."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    pairs = [pair for wish in impossible_of(cohort) for pair in wish.cut]
-    if not pairs:
-        raise HousingError("Some room takes everybody who asked for each other.")
-    wishes.requests_cut(user=request.user, cohort=cohort, pairs=pairs)
-    return Sentence(sentence=f"{counted(len(pairs), 'mutual request')} left out.")
+    return Sentence(sentence=request_groups.impossible_leave_out(user=request.user, cohort=cohort))
 
 
 @endpoint(

@@ -68,6 +68,11 @@ class GroupSplit:
     kept: tuple[Pair, ...]
 
     @property
+    def members(self) -> list[int]:
+        """The students of all parts."""
+        return sorted(number for part in self.parts for number in part)
+
+    @property
     def words(self) -> str:
         """Sizes of the parts: 3 + 2."""
         return " + ".join(str(len(part)) for part in self.parts)

@@ -222,11 +222,11 @@ def room_save(
     lock_buildings(buildings)
     capacity, state = values["capacity"], values["state"]
     if not values["hall"] or not values["name"]:
-        raise HousingError("A room needs a hall and a name.")
+        raise HousingError("A room needs a hall and a name.", "name" if values["hall"] else "hall")
     if capacity is None or not 1 <= capacity <= MAX_BEDS:
-        raise HousingError(f"A room has 1 to {MAX_BEDS} beds.")
+        raise HousingError(f"A room has 1 to {MAX_BEDS} beds.", "capacity")
     if state not in RoomState.values:
-        raise HousingError("A room is open, held back or offline.")
+        raise HousingError("A room is open, held back or offline.", "state")
     room = room or Room(buildings=buildings, position=_next_position(buildings))
     for field in Room._meta.fields:
         if field.name in ("hall", "floor", "name", "designation", "note"):
@@ -234,7 +234,7 @@ def room_save(
     room.capacity, room.state, room.meets = capacity, state, values["meets"]
     same = buildings.rooms.exclude(pk=room.pk).filter(hall=room.hall, name=room.name)
     if same.exists():
-        raise HousingError(f"{room.hall} already has a room {room.name}.")
+        raise HousingError(f"{room.hall} already has a room {room.name}.", "name")
     is_new = room.pk is None
     leaving = {} if is_new else students_to_move_out([room])
     check_no_published_bed(leaving, [room])
@@ -254,7 +254,8 @@ def _check_beds(room: Room) -> None:
     if last is not None and (last.bed or 0) > room.capacity:
         raise HousingError(
             f"Bed {last.bed} of {room} is taken by {last.label} in {last.placement}, which is "
-            "published. Move that student by late changes first."
+            "published. Move that student by late changes first.",
+            "capacity",
         )
 
 

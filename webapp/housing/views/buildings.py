@@ -27,6 +27,7 @@ from webapp.common.listing import page_at
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
+from webapp.housing.building_forms import RoomForm
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingDraft, BuildingList, Room, RoomState
 from webapp.housing.selectors.buildings import (
@@ -264,35 +265,24 @@ def _state_question(
     )
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def room(request: SignedInRequest, uuid: str, room_id: int) -> HttpResponse:
     """Change one room; room 0 is a new one."""
     found = get_owned_or_404(BuildingList, request.user, uuid)
     one = get_or_404(found.rooms.all(), room_id) if room_id else None
-    error, sent = "", request.POST
-    if request.method == "POST":
-        values: dict[str, Any] = {
-            name: " ".join(sent.get(name, "").split())
-            for name in ("hall", "floor", "name", "designation", "state", "note")
-        }
-        values["capacity"] = whole_number(sent.get("capacity", ""))
-        needs = [" ".join(need.split())[:80] for need in sent.get("meets", "").split(",")]
-        values["meets"] = list(dict.fromkeys(need for need in needs if need))[:20]
-        try:
-            saved = room_save(user=request.user, buildings=found, room=one, values=values)
-            toast(request, f"{saved.room.label} was saved. {saved.note}".strip())
-            return redirect("housing:buildings", found.pk)
-        except HousingError as problem:
-            error = str(problem)
-    context = {
-        "buildings": found,
-        "room": one,
-        "error": error,
-        "states": RoomState.choices,
-        "sent": sent if error else None,
-    }
-    return render(request, "housing/room.html", context, status=422 if error else 200)
+    label = one.label if one else ""
+    form = RoomForm.typed(request, initial=RoomForm.values_of(one))
+
+    def save(**values: Any) -> None:
+        saved = room_save(user=request.user, buildings=found, room=one, values=values)
+        toast(request, f"{saved.room.label} was saved. {saved.note}".strip())
+
+    if form.submit(request, save):
+        return redirect("housing:buildings", found.pk)
+    context = {"buildings": found, "room": one, "label": label, "form": form}
+    return render(request, "housing/room.html", context, status=form.status)
 
 
 @require_POST

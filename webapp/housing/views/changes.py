@@ -1,19 +1,30 @@
 """Late changes of a placement: withdraw, give beds, compute, confirm or discard."""
 
 from collections.abc import Callable
+from functools import partial
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
+from webapp.common.acts import page_of, passed_on
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
+from webapp.common.forms import TypedForm
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404
 from webapp.common.toasts import toast
 from webapp.files.file_headers import as_attachment, plain_name
+from webapp.housing.change_forms import (
+    ChangeForm,
+    ProposeForm,
+    StudentForm,
+    StudentRoomForm,
+    WithdrawForm,
+)
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import moves_export
 from webapp.housing.forms import find_numbers, read_students, seen_version
@@ -32,64 +43,208 @@ from webapp.housing.services.drafts import draft_confirm, draft_discard, draft_d
 from webapp.housing.services.waiting import turn_change
 from webapp.housing.views.decisions import DRAFT_GONE, decide_or_draft
 from webapp.housing.views.placements import find_placement
-from webapp.housing.views.requests import came_from
+
+_MOVED = {
+    "withdraw": "housing:changes-withdraw",
+    "return": "housing:changes-return",
+    "give": "housing:changes-give",
+    "keep": "housing:changes-keep",
+    "first": "housing:changes-first",
+    "last": "housing:changes-last",
+    "propose": "housing:changes-propose",
+    "choose": "housing:changes-choose",
+    "discard": "housing:changes-discard",
+}
 
 
 @require_safe
 @staff_required
 def changes(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the students who left or have no room, and the proposed changes."""
-    found = find_placement(request, uuid)
+    return _show(request, find_placement(request, uuid))
+
+
+def _show(
+    request: SignedInRequest,
+    found: Placement,
+    *,
+    withdraw: WithdrawForm | None = None,
+    propose: ProposeForm | None = None,
+) -> HttpResponse:
+    """Return the page; ``withdraw`` and ``propose`` are forms to show as they were typed."""
     context = changes_context(found, request.user, request.GET.get("q", "").strip()[:80])
-    rules = PlacementRules.from_json(found.rules)
-    context["price"] = context["change"].price if context["change"] else rules.price
-    context["drafts"] = drafts_of(found, request.user)
-    return render(request, "housing/changes.html", context)
+    rules, change = PlacementRules.from_json(found.rules), context["change"]
+    pinned = " ".join(f"S-{number}" for number in change.pinned) if change else ""
+    initial = {"price": change.price if change else rules.price, "pinned": pinned}
+    context |= {
+        "drafts": drafts_of(found, request.user),
+        "withdraw_form": withdraw or WithdrawForm(initial={"version": found.version}),
+        "propose_form": propose or ProposeForm(initial=initial),
+    }
+    bound = withdraw or propose
+    status = bound.status if bound is not None else 200
+    return render(request, "housing/changes.html", context, status=status)
+
+
+def _press(
+    request: SignedInRequest, uuid: str, form: TypedForm, act: Callable[..., object]
+) -> HttpResponse:
+    """Perform the act of a button; a refusal is a toast, since nothing was typed."""
+    found = find_placement(request, uuid)
+    if not form.submit(request, partial(act, request, found)):
+        toast(request, form.first_error, error=True)
+    return redirect("housing:changes", found.pk)
+
+
+def _decide(
+    request: SignedInRequest, placement: Placement, decision: Decision, version: int
+) -> None:
+    """Carry out a decision, or add it to the user's draft if the placement is published."""
+    options = {"user": request.user, "placement": placement, "version": version}
+    _say(request, decide_or_draft(request, decision, options))
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def withdraw(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Withdraw students."""
+    found = find_placement(request, uuid)
+    form = WithdrawForm.typed(request, initial={"version": found.version})
+
+    def act(*, students: str, version: int) -> None:
+        _decide(request, found, withdrawing(find_numbers(found, students)), version)
+
+    if form.submit(request, act):
+        return redirect("housing:changes", found.pk)
+    form.show_value("version", str(found.version))
+    return _show(request, found, withdraw=form)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def propose(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Compute what changes at a price of a move."""
+    found = find_placement(request, uuid)
+    form = ProposeForm.typed(request)
+
+    def act(*, price: float, pinned: list[int]) -> None:
+        chosen = _chosen(computed_change(found))
+        change_propose(
+            user=request.user, placement=found, price=price, pinned=pinned, chosen=chosen
+        )
+
+    if form.submit(request, act):
+        return redirect("housing:changes", found.pk)
+    return _show(request, found, propose=form if form.is_bound else None)
+
+
+@require_POST
+@staff_required
+def bring_back(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Bring back a student who withdrew."""
+
+    def act(request: SignedInRequest, found: Placement, *, students: int, version: int) -> None:
+        _decide(request, found, returning([students]), version)
+
+    return _press(request, uuid, StudentForm.typed(request), act)
+
+
+@require_POST
+@staff_required
+def give(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Give a waiting student a free bed."""
+
+    def act(
+        request: SignedInRequest, found: Placement, *, students: int, room: int | None, version: int
+    ) -> None:
+        chosen = found.buildings.rooms.filter(pk=room or 0).first()
+        if chosen is None:
+            raise HousingError("This room is not in the building list any more.")
+        sentence = f"S-{students} got a bed in {chosen}."
+        _decide(request, found, moving([Move(students, chosen.pk)], sentence), version)
+
+    return _press(request, uuid, StudentRoomForm.typed(request), act)
+
+
+@require_POST
+@staff_required
+def keep(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Confirm the proposed changes."""
+
+    def act(request: SignedInRequest, found: Placement, *, change: int) -> None:
+        _say(request, change_keep(user=request.user, placement=found, change_id=change))
+
+    return _press(request, uuid, ChangeForm.typed(request), act)
+
+
+@require_POST
+@staff_required
+def first(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Put a student first in the waiting list."""
+    return _turn(request, uuid, is_first=True)
+
+
+@require_POST
+@staff_required
+def last(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Put a student last in the waiting list."""
+    return _turn(request, uuid, is_first=False)
+
+
+def _turn(request: SignedInRequest, uuid: str, *, is_first: bool) -> HttpResponse:
+    def act(request: SignedInRequest, found: Placement, *, students: int, version: int) -> None:
+        event = turn_change(user=request.user, placement=found, number=students, is_first=is_first)
+        _say(request, event)
+
+    return _press(request, uuid, StudentForm.typed(request), act)
+
+
+@require_POST
+@staff_required
+def choose(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Compute the changes again with a student in a chosen room, or without that choice."""
+
+    def act(
+        request: SignedInRequest, found: Placement, *, students: int, room: int | None, version: int
+    ) -> None:
+        now = computed_change(found)
+        if now is None:
+            raise HousingError("These changes were discarded meanwhile.")
+        chosen = _chosen(now)
+        chosen.pop(students, None)
+        if room is not None:
+            chosen[students] = room
+        change_propose(
+            user=request.user, placement=found, price=now.price, pinned=now.pinned, chosen=chosen
+        )
+
+    return _press(request, uuid, StudentRoomForm.typed(request), act)
+
+
+@require_POST
+@staff_required
+def discard(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Discard the proposed changes."""
+
+    def act(request: SignedInRequest, found: Placement) -> None:
+        change_discard(user=request.user, placement=found)
+        toast(request, "Discarded. Nothing was changed.")
+
+    return _press(request, uuid, TypedForm.typed(request), act)
 
 
 @require_POST
 @staff_required
 def act(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Withdraw students, compute changes, keep a student in place, confirm or discard."""
+    """Repeat an act at its own address; until version 0.2 this address took all of them."""
     found = find_placement(request, uuid)
-    try:
-        _act(request, found)
-    except Refusal as problem:
-        toast(request, str(problem), error=True)
+    moved = passed_on(request, _MOVED, found.pk)
+    if moved is not None:
+        return moved
+    toast(request, "There is no such action.", error=True)
     return redirect("housing:changes", found.pk)
-
-
-def _act(request: SignedInRequest, placement: Placement) -> None:
-    wanted, user = request.POST.get("act", ""), request.user
-    if wanted in _DECISIONS:
-        decision = _DECISIONS[wanted](request, placement)
-        options = {"user": user, "placement": placement, "version": seen_version(request.POST)}
-        _say(request, decide_or_draft(request, decision, options))
-    elif wanted == "keep":
-        key = whole_number(request.POST.get("change", ""))
-        _say(request, change_keep(user=user, placement=placement, change_id=key or 0))
-    elif wanted in ("first", "last"):
-        (number,) = read_students([request.POST.get("students", "")])[:1]
-        is_first = wanted == "first"
-        _say(
-            request,
-            turn_change(user=user, placement=placement, number=number, is_first=is_first),
-        )
-    elif wanted == "propose":
-        change_propose(
-            user=user,
-            placement=placement,
-            price=_price(request.POST.get("price", "")),
-            pinned=read_students([request.POST.get("pinned", "")], may_be_empty=True),
-            chosen=_chosen(computed_change(placement)),
-        )
-    elif wanted == "choose":
-        _choose(request, placement)
-    elif wanted == "discard":
-        change_discard(user=user, placement=placement)
-        toast(request, "Discarded. Nothing was changed.")
-    else:
-        raise HousingError("There is no such action.")
 
 
 def _say(request: SignedInRequest, event: PlacementEvent | None) -> None:
@@ -103,21 +258,6 @@ def _chosen(change: ProposedChange | None) -> dict[int, int]:
     return {int(number): room for number, room in change.chosen.items()} if change else {}
 
 
-def _choose(request: SignedInRequest, placement: Placement) -> None:
-    """Compute the changes again with a student in a chosen room, or without that choice."""
-    now = computed_change(placement)
-    if now is None:
-        raise HousingError("These changes were discarded meanwhile.")
-    (number,) = read_students([request.POST.get("students", "")])[:1]
-    chosen, room = _chosen(now), whole_number(request.POST.get("room", ""))
-    chosen.pop(number, None)
-    if room is not None:
-        chosen[number] = room
-    change_propose(
-        user=request.user, placement=placement, price=now.price, pinned=now.pinned, chosen=chosen
-    )
-
-
 @require_POST
 @staff_required
 def draft(request: SignedInRequest, uuid: str, draft_id: int) -> HttpResponse:
@@ -129,9 +269,12 @@ def draft(request: SignedInRequest, uuid: str, draft_id: int) -> HttpResponse:
         _act_on_draft(request, found)
     except Refusal as problem:
         toast(request, str(problem), error=True)
-    if came_from(request, reverse("housing:changes", args=[placement.pk])):
-        return redirect("housing:changes", placement.pk)
-    return redirect("housing:placement", placement.pk)
+    back, changes_page = (
+        request.POST.get("back", ""),
+        reverse("housing:changes", args=[placement.pk]),
+    )
+    own = reverse("housing:placement", args=[placement.pk])
+    return redirect(page_of(back, changes_page) or own)
 
 
 def _act_on_draft(request: SignedInRequest, found: ProposedChange) -> None:
@@ -169,37 +312,3 @@ def moves_file(request: SignedInRequest, uuid: str, file_format: str) -> HttpRes
     return as_attachment(
         HttpResponse(data, content_type=kind), f"{plain_name(found.name)}-moves.{file_format}"
     )
-
-
-def _withdraw(request: SignedInRequest, placement: Placement) -> Decision:
-    return withdrawing(find_numbers(placement, request.POST.get("students", "")))
-
-
-def _return(request: SignedInRequest, placement: Placement) -> Decision:
-    """Return the decision to bring back a student who withdrew."""
-    return returning(read_students([request.POST.get("students", "")]))
-
-
-def _give(request: SignedInRequest, placement: Placement) -> Decision:
-    """Return the decision to give a waiting student a free bed."""
-    numbers = read_students([request.POST.get("students", "")])
-    key = whole_number(request.POST.get("room", ""))
-    room = placement.buildings.rooms.filter(pk=key or 0).first()
-    if room is None:
-        raise HousingError("This room is not in the building list any more.")
-    return moving([Move(numbers[0], room.pk)], f"S-{numbers[0]} got a bed in {room}.")
-
-
-_DECISIONS: dict[str, Callable[[SignedInRequest, Placement], Decision]] = {
-    "withdraw": _withdraw,
-    "return": _return,
-    "give": _give,
-}
-"""Acts on students that a draft collects if the placement is published."""
-
-
-def _price(text: str) -> float:
-    try:
-        return float(text.strip().replace(",", "."))
-    except ValueError as error:
-        raise HousingError(f"“{text[:20]}” is no price of a move.") from error

@@ -1,15 +1,17 @@
 """Decisions about rooms; the response holds the changes: rooms, figures, the drawer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
+from webapp.common.acts import filters_of, page_of
 from webapp.common.decorators import staff_required
 from webapp.common.formats import counted
 from webapp.common.parameters import whole_number
@@ -43,10 +45,27 @@ from webapp.housing.services.reviews import rooms_accept, rooms_keep
 from webapp.housing.services.undo import beds_changed, check_undo, decision_undo
 from webapp.housing.views.placements import find_placement
 from webapp.housing.views.questions import Question, ask, trail_of
-from webapp.housing.views.requests import address_again, came_from
+
+Options = dict[str, Any]  # user, placement and version of an act
+Handler = Callable[[SignedInRequest, list[int], Options], PlacementEvent | None]
+
+
+class Act(StrEnum):
+    """A decision about rooms or students."""
+
+    ACCEPT = "accept"
+    REOPEN = "reopen"
+    LOCK = "lock"
+    RELEASE = "release"
+    EMPTY = "empty"
+    KEEP = "keep"
+    OPEN = "open"
+    WITHDRAW = "withdraw"
+    MOVE = "move"
+    SWAP = "swap"
+
 
 CHOICES = ("move", "swap", "give", "change")  # acts that a choice of another room can be for
-ROOM_ACTS = ("accept", "reopen", "lock", "release", "empty", "keep", "open")
 DRAFTED = "Added to your draft of late changes. Nothing is changed before you confirm it."
 DRAFT_GONE = "Your draft of late changes is empty again."
 # Title of a bulk act, its button, and its effect on the people who live there.
@@ -82,7 +101,7 @@ _NO_ROOM = {
 
 def _parameters(request: SignedInRequest) -> dict[str, str]:
     """Return the parameters of the page that held the form."""
-    sent = QueryDict(request.POST.get("back") or urlsplit(request.headers.get("Referer", "")).query)
+    sent = filters_of(request.POST.get("back", ""))
     return {name: sent[name] for name in (*KEPT, "room", "pair") if sent.get(name)}
 
 
@@ -97,9 +116,9 @@ def _answer(
     parameters = _parameters(request)
     for name in ("housing:requests", "housing:history", "housing:changes"):
         key = placement.cohort_id if name == "housing:requests" else placement.pk
-        address = reverse(name, args=[key])
-        if not request.htmx and came_from(request, address):
-            return redirect(address_again(request, address))
+        address = page_of(request.POST.get("back", ""), reverse(name, args=[key]))
+        if address and not request.htmx:
+            return redirect(address)
     if not request.htmx:
         address = reverse("housing:placement", args=[placement.pk])
         return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)
@@ -155,7 +174,7 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 
 def _is_bulk(request: SignedInRequest) -> bool:
-    return request.POST.get("scope") == "matching" and request.POST.get("act") in ROOM_ACTS
+    return request.POST.get("scope") == "matching" and _asked(request) in _ROOM_HANDLERS
 
 
 def _concerned(matching: Sequence[RoomCard], act: str) -> list[RoomCard]:
@@ -224,42 +243,6 @@ def _bulk_question(
     )
 
 
-def _act(request: SignedInRequest, placement: Placement, version: int) -> PlacementEvent | None:
-    """Carry out a decision; return None if it joined a draft."""
-    act = request.POST.get("act", "")
-    options = {"user": request.user, "placement": placement, "version": version}
-    if act in ROOM_ACTS and not request.POST.getlist("student"):
-        return _act_on_rooms(request, act, _chosen_rooms(request, placement), options)
-    numbers = read_students(request.POST.getlist("student"))
-    if act in ("lock", "release"):
-        return places_lock(
-            user=request.user,
-            placement=placement,
-            numbers=numbers,
-            locked=act == "lock",
-            version=version,
-        )
-    if act == "withdraw":
-        return decide_or_draft(request, withdrawing(numbers), options)
-    if act == "empty":
-        return decide_or_draft(request, emptying(numbers), options)
-    if act == "move":
-        room = _room(placement, request.POST.get("to", ""))
-        who = " and ".join(f"S-{number}" for number in numbers)
-        moves = [Move(number, room.pk) for number in numbers]
-        return decide_or_draft(request, moving(moves, f"{who} moved to {room}."), options)
-    if act == "swap" and len(numbers) == 2:
-        one, other = (find_place(placement, number) for number in numbers)
-        if one is None or other is None:
-            raise HousingError("Both students must be in this placement.")
-        if one.room_id == other.room_id:
-            raise HousingError("They share a room already. Name somebody of another room.")
-        moves = [Move(numbers[0], other.room_id), Move(numbers[1], one.room_id)]
-        sentence = f"S-{numbers[0]} and S-{numbers[1]} swapped rooms."
-        return decide_or_draft(request, moving(moves, sentence), options)
-    raise HousingError("There is no such decision.")
-
-
 def decide_or_draft(
     request: SignedInRequest, decision: Decision, options: dict[str, Any]
 ) -> PlacementEvent | None:
@@ -290,23 +273,84 @@ def _chosen_rooms(request: SignedInRequest, placement: Placement) -> list[int]:
     return found
 
 
-def _act_on_rooms(
-    request: SignedInRequest, act: str, rooms: list[int], options: dict[str, Any]
+def _act(request: SignedInRequest, placement: Placement, version: int) -> PlacementEvent | None:
+    """Carry out a decision about students or rooms; return None if it joined a draft."""
+    act, students = _asked(request), request.POST.getlist("student")
+    options = {"user": request.user, "placement": placement, "version": version}
+    if act in _ROOM_HANDLERS and not students:
+        return _ROOM_HANDLERS[act](request, _chosen_rooms(request, placement), options)
+    if act not in _STUDENT_HANDLERS:
+        raise HousingError("There is no such decision.")
+    return _STUDENT_HANDLERS[act](request, read_students(students), options)
+
+
+def _asked(request: SignedInRequest) -> Act | None:
+    """Return the act that a form asks for; None for an unknown one."""
+    sent = request.POST.get("act", "")
+    return next((act for act in Act if act == sent), None)
+
+
+def _move(request: SignedInRequest, numbers: list[int], options: Options) -> PlacementEvent | None:
+    room = _room(options["placement"], request.POST.get("to", ""))
+    who = " and ".join(f"S-{number}" for number in numbers)
+    moves = [Move(number, room.pk) for number in numbers]
+    return decide_or_draft(request, moving(moves, f"{who} moved to {room}."), options)
+
+
+def _swap(request: SignedInRequest, numbers: list[int], options: Options) -> PlacementEvent | None:
+    if len(numbers) != 2:
+        raise HousingError("There is no such decision.")
+    one, other = (find_place(options["placement"], number) for number in numbers)
+    if one is None or other is None:
+        raise HousingError("Both students must be in this placement.")
+    if one.room_id == other.room_id:
+        raise HousingError("They share a room already. Name somebody of another room.")
+    moves = [Move(numbers[0], other.room_id), Move(numbers[1], one.room_id)]
+    sentence = f"S-{numbers[0]} and S-{numbers[1]} swapped rooms."
+    return decide_or_draft(request, moving(moves, sentence), options)
+
+
+def _empty_rooms(
+    request: SignedInRequest, rooms: list[int], options: Options
 ) -> PlacementEvent | None:
-    if act in ("accept", "reopen"):
-        return rooms_accept(rooms=rooms, accepted=act == "accept", **options)
-    if act in ("keep", "open"):
-        return rooms_keep(rooms=rooms, kept=act == "keep", **options)
     places = options["placement"].places.filter(room__in=rooms)
-    if act == "empty":
-        numbers = list(places.filter(is_locked=False).values_list("number", flat=True))
-        if not numbers and places.exists():
-            raise HousingError("Everybody there is locked. Release them first.")
-        return decide_or_draft(request, emptying(numbers, rooms), options)
-    numbers = list(places.filter(is_locked=act == "release").values_list("number", flat=True))
+    numbers = list(places.filter(is_locked=False).values_list("number", flat=True))
     if not numbers and places.exists():
-        raise HousingError("They are locked already." if act == "lock" else "Nobody is locked.")
-    return places_lock(numbers=numbers, locked=act == "lock", rooms=rooms, **options)
+        raise HousingError("Everybody there is locked. Release them first.")
+    return decide_or_draft(request, emptying(numbers, rooms), options)
+
+
+def _lock_rooms(rooms: list[int], options: Options, *, locked: bool) -> PlacementEvent | None:
+    places = options["placement"].places.filter(room__in=rooms)
+    numbers = list(places.filter(is_locked=not locked).values_list("number", flat=True))
+    if not numbers and places.exists():
+        raise HousingError("They are locked already." if locked else "Nobody is locked.")
+    return places_lock(numbers=numbers, locked=locked, rooms=rooms, **options)
+
+
+_ROOM_HANDLERS: dict[Act | None, Handler] = {
+    Act.ACCEPT: lambda _, rooms, options: rooms_accept(rooms=rooms, accepted=True, **options),
+    Act.REOPEN: lambda _, rooms, options: rooms_accept(rooms=rooms, accepted=False, **options),
+    Act.KEEP: lambda _, rooms, options: rooms_keep(rooms=rooms, kept=True, **options),
+    Act.OPEN: lambda _, rooms, options: rooms_keep(rooms=rooms, kept=False, **options),
+    Act.EMPTY: _empty_rooms,
+    Act.LOCK: lambda _, rooms, options: _lock_rooms(rooms, options, locked=True),
+    Act.RELEASE: lambda _, rooms, options: _lock_rooms(rooms, options, locked=False),
+}
+"""Acts on rooms by key."""
+_STUDENT_HANDLERS: dict[Act | None, Handler] = {
+    Act.LOCK: lambda _, numbers, options: places_lock(numbers=numbers, locked=True, **options),
+    Act.RELEASE: lambda _, numbers, options: places_lock(numbers=numbers, locked=False, **options),
+    Act.WITHDRAW: lambda request, numbers, options: decide_or_draft(
+        request, withdrawing(numbers), options
+    ),
+    Act.EMPTY: lambda request, numbers, options: decide_or_draft(
+        request, emptying(numbers), options
+    ),
+    Act.MOVE: _move,
+    Act.SWAP: _swap,
+}
+"""Acts on students by number on screen."""
 
 
 def _room(placement: Placement, text: str) -> Room:

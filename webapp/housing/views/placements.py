@@ -1,5 +1,6 @@
 """Pages of placements: the list, a new one, its rooms, scenarios side by side, and downloads."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,16 +18,20 @@ from webapp.common.errors import Refusal
 from webapp.common.form_pages import remove_page, rename_page
 from webapp.common.formats import counted
 from webapp.common.free_names import free_name
-from webapp.common.kept_forms import keeps_typed
+from webapp.common.kept_forms import keeps_typed, sent_fields
 from webapp.common.listing import light
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
-from webapp.housing.errors import HousingError
 from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export, scenarios_export
-from webapp.housing.forms import default_rules, read_rules, read_seed, seen_version
+from webapp.housing.forms import (
+    COUNT_WORDS,
+    ChangedRulesForm,
+    NewPlacementForm,
+    seen_version,
+)
 from webapp.housing.models import BuildingList, Placement
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.buildings import with_open_beds
@@ -52,13 +57,8 @@ from webapp.housing.services.publication import (
     published_people,
 )
 from webapp.housing.views.questions import Question, ask, trail_of
+from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_models
-
-COUNT_WORDS = [
-    ("must", "Must: they share a room"),
-    ("wish", "Wish: counts as chosen below"),
-    ("no", "Not counted"),
-]
 
 
 def find_placement(request: SignedInRequest, uuid: str) -> Placement:
@@ -78,62 +78,59 @@ def placement_list(request: SignedInRequest) -> HttpResponse:
     return render(request, "housing/placement_list.html", context)
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def placement_new(request: SignedInRequest) -> HttpResponse:
     """Choose cohort, buildings, model and rules, and start placing."""
     cohorts = light(owned_by(Cohort, request.user))
-    lists = with_open_beds(owned_by(BuildingList, request.user))
-    models = learned_models(request.user)
-    sent = request.POST or request.GET
-    cohort = get_or_none(cohorts, sent.get("cohort"))
-    if request.method == "GET" and "cohort" not in sent:
+    sent = sent_fields(request)
+    cohort = get_or_none(cohorts, (sent or request.GET).get("cohort"))
+    if sent is None and "cohort" not in request.GET:
         cohort = cohorts.filter(n_pairs=0).order_by("-created_at").first()
-    error = ""
-    rules = default_rules(cohort) if cohort else PlacementRules()
-    if request.method == "POST":
-        try:
-            if cohort is None:
-                raise HousingError("Choose a cohort first.")
-            rules = read_rules(request.POST, cohort)
-            made = placement_create(
-                user=request.user,
-                name=request.POST.get("name", ""),
-                cohort=cohort,
-                buildings=_chosen(lists, request.POST.get("buildings", ""), "building list"),
-                model=_chosen(models, request.POST.get("model", ""), "model"),
-                rules=rules,
-                seed=read_seed(request.POST),
-            )
-            return redirect("housing:placement", made.pk)
-        except Refusal as problem:
-            error = str(problem)
-    context = {
+    context: dict[str, Any] = {
         "cohorts": cohort_choices(cohorts),
         "chosen_cohort": str(cohort.pk) if cohort else "",
         "cohort": cohort,
-        "lists": lists,
-        "models": models,
-        "rules": rules,
+        "lists": with_open_beds(owned_by(BuildingList, request.user)),
+        "models": learned_models(request.user),
         "counts": COUNT_WORDS,
-        "chosen_list": sent.get("buildings", ""),
-        "chosen_model": sent.get("model", ""),
-        "seed": sent.get("seed", ""),
-        "name": sent.get("name") or (_suggested_name(cohort) if cohort else ""),
-        "error": error,
-    } | strengths_context(rules, "" if cohort else None)
-    return render(request, "housing/placement_new.html", context, status=422 if error else 200)
+        "chosen_list": (sent or request.GET).get("buildings", ""),
+        "chosen_model": (sent or request.GET).get("model", ""),
+    }
+    if cohort is None:
+        error = "" if sent is None else "Choose a cohort first."
+        context |= {"error": error} | strengths_context(PlacementRules(), None)
+        status = 422 if error else 200
+        return render(request, "housing/placement_new.html", context, status=status)
+    initial = {"name": request.GET.get("name") or _suggested_name(cohort)}
+    initial["seed"] = request.GET.get("seed", "")
+    form = NewPlacementForm.typed(request, user=request.user, cohort=cohort, initial=initial)
+    made: list[Placement] = []
+
+    def create(*, name: str, buildings: BuildingList, model: LearnedModel, seed: int | None,
+               **_: Any) -> None:  # fmt: skip
+        made.append(
+            placement_create(
+                user=request.user,
+                name=name,
+                cohort=cohort,
+                buildings=buildings,
+                model=model,
+                rules=form.rules,
+                seed=seed,
+            )
+        )
+
+    if form.submit(request, create):
+        return redirect("housing:placement", made[0].pk)
+    rules = form.rules
+    context |= {"form": form, "rules": rules} | strengths_context(rules, "")
+    return render(request, "housing/placement_new.html", context, status=form.status)
 
 
 def _suggested_name(cohort: Cohort) -> str:
     return free_name(cohort.name, cohort.placements.all())
-
-
-def _chosen(objects: Any, key: str, noun: str) -> Any:
-    found = next((item for item in objects if str(item.pk) == key), None)
-    if found is None:
-        raise HousingError(f"Choose a {noun} first.")
-    return found
 
 
 @require_safe
@@ -152,31 +149,45 @@ def placement(request: SignedInRequest, uuid: str) -> HttpResponse:
     return render(request, "housing/placement.html", context)
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def rules(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Change the rules of a placement, or copy it under other rules."""
+    """Change the rules of a placement, as a new version of it."""
     found = find_placement(request, uuid)
-    error, now = "", rules_tried(found)
-    if request.method == "POST":
-        try:
-            now = read_rules(request.POST, found.cohort, now)
-            act = placement_copy if request.POST.get("as") == "copy" else rules_change
-            changed = act(
-                user=request.user, placement=found, rules=now, seed=read_seed(request.POST)
-            )
-            return redirect("housing:placement", changed.pk)
-        except Refusal as problem:
-            error = str(problem)
+    if request.POST.get("as") == "copy":
+        return redirect("housing:placement-try", found.pk, preserve_request=True)
+    return _with_rules(request, found, rules_change)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def try_rules(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Copy a placement and compute the copy under other rules."""
+    return _with_rules(request, find_placement(request, uuid), placement_copy)
+
+
+def _with_rules(
+    request: SignedInRequest, found: Placement, act: Callable[..., Placement]
+) -> HttpResponse:
+    form = ChangedRulesForm.typed(request, cohort=found.cohort, now=rules_tried(found))
+    changed: list[Placement] = []
+
+    def perform(*, seed: int | None, **_: Any) -> None:
+        changed.append(act(user=request.user, placement=found, rules=form.rules, seed=seed))
+
+    if form.submit(request, perform):
+        return redirect("housing:placement", changed[0].pk)
+    now = form.rules
     context = {
         "placement": found,
         "cohort": found.cohort,
         "rules": now,
-        "seed": request.POST.get("seed", ""),
+        "form": form,
         "counts": COUNT_WORDS,
-        "error": error,
     } | strengths_context(now, f"placement={found.pk}")
-    return render(request, "housing/rules.html", context, status=422 if error else 200)
+    return render(request, "housing/rules.html", context, status=form.status)
 
 
 @require_POST

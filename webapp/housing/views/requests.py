@@ -1,62 +1,85 @@
-"""Requests and preferences of a cohort: importing them, and resolving unclear ones."""
+"""Requests and preferences of a cohort: importing them, and resolving unclear ones.
 
+Each act has an address of its own. A form names the requests or students that it is about, and
+the page with its filters to return to.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from django.http import HttpResponse, QueryDict
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engine import InvalidProblemError
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.views.student_files import checked_upload
+from webapp.common.acts import passed_on
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
+from webapp.common.forms import BackForm
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError
-from webapp.housing.forms import read_rules
-from webapp.housing.models import Placement
+from webapp.housing.forms import RulesForm
+from webapp.housing.models import Placement, RoommateRequest
+from webapp.housing.request_forms import (
+    CountForm,
+    KeepForm,
+    MembersForm,
+    PairsForm,
+    SettleForm,
+)
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.requests import (
-    graph_of,
-    impossible_of,
     musts_apart_sentence,
     requests_context,
-    splits_of,
 )
 from webapp.housing.selectors.wish_effects import (
     NO_ESTIMATE,
     estimated_strengths,
     wish_strengths,
 )
+from webapp.housing.services import request_groups
+from webapp.housing.services import requests as services
 from webapp.housing.services.placements import placement_copy, rules_change
-from webapp.housing.services.requests import (
-    request_settle,
-    requests_clear,
-    requests_close_circle,
-    requests_cut,
-    requests_drop_selves,
-    requests_keep,
-    requests_leave_out,
-    requests_match_close,
-)
 from webapp.matching.models import LearnedModel
 
-SHOWN = ("show", "sort", "page")  # parameters of the page's address
-IMPORTS = {"import": "requests", "preferences": "preferences", "needs": "needs"}
+IMPORTS = ("requests", "preferences", "needs")
+_MOVED = {
+    "close": "housing:requests-match",
+    "leave-out": "housing:requests-leave-out",
+    "split": "housing:requests-split",
+    "circle": "housing:requests-circles",
+    "cut": "housing:requests-cut",
+    "keep": "housing:requests-keep",
+    "impossible": "housing:requests-impossible",
+    "count": "housing:requests-try",
+    "themselves": "housing:requests-themselves",
+    "clear": "housing:requests-clear",
+}
+
+
+def _cohort(request: SignedInRequest, uuid: str) -> Cohort:
+    return get_owned_or_404(Cohort, request.user, uuid)
+
+
+def _page_of(cohort: Cohort) -> str:
+    return reverse("housing:requests", args=[cohort.pk])
 
 
 @require_safe
 @staff_required
 def requests(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the requests, those that need a decision first; only staff may see who asked whom."""
-    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    cohort = _cohort(request, uuid)
     return render(request, "housing/requests.html", requests_context(cohort, request.GET))
 
 
@@ -64,16 +87,16 @@ def requests(request: SignedInRequest, uuid: str) -> HttpResponse:
 @staff_required
 def wish_effects(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the strengths of wishes with their estimated effects, for a form that asks for them."""
-    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    cohort = _cohort(request, uuid)
     model, rules = None, PlacementRules()
     if placement_key := request.GET.get("placement"):
         placement = get_owned_or_404(cohort.placements.all(), request.user, placement_key)
         model, rules = placement.model, PlacementRules.from_json(placement.rules)
     elif model_key := request.GET.get("model"):
         model = get_owned_or_404(LearnedModel, request.user, model_key)
+    asked = RulesForm(request.GET, cohort=cohort, now=rules).rules
+    rules = replace(rules, wish=asked.wish) if placement_key else asked
     try:
-        asked = read_rules(request.GET, cohort, rules)
-        rules = replace(rules, wish=asked.wish) if placement_key else asked
         if model is None:
             raise HousingError("Choose a model first.")
         strengths, sentence = estimated_strengths(cohort, model, rules)
@@ -85,120 +108,230 @@ def wish_effects(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
-def change(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Import, match, leave out, split or remove requests."""
-    cohort = get_owned_or_404(Cohort, request.user, uuid)
-    purpose = IMPORTS.get(request.POST.get("act", ""))
+def import_file(request: SignedInRequest, uuid: str, kind: str) -> HttpResponse:
+    """Check a file of requests, choices of hall or needs before it is imported."""
+    cohort = _cohort(request, uuid)
+    if kind not in IMPORTS:
+        raise Http404("There is no such kind of file.")
     try:
-        if purpose is not None:
-            back = reverse("housing:requests", args=[cohort.pk])
-            return redirect(checked_upload(request, cohort, purpose, back))
-        toast(request, _act(request, cohort))
+        return redirect(checked_upload(request, cohort, kind, _page_of(cohort)))
     except Refusal as problem:
         toast(request, str(problem), error=True)
-    return redirect(address_again(request, reverse("housing:requests", args=[cohort.pk])))
+    return redirect(_page_of(cohort))
 
 
-def came_from(request: SignedInRequest, address: str) -> bool:
-    """Return True if a form was sent from the page of an address."""
-    return urlsplit(request.headers.get("Referer", "")).path == address
+@require_POST
+@staff_required
+def leave_one_out(request: SignedInRequest, uuid: str, request_id: int) -> HttpResponse:
+    """Leave one unknown request out."""
+
+    def act(**options: Any) -> str:
+        services.request_settle(request_id=request_id, answer="", **options)
+        return "Left out."
+
+    return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
 
 
-def address_again(request: SignedInRequest, address: str) -> str:
-    """Return an address with the filters of the form's page: kind, order and page."""
-    if not came_from(request, address):
-        return address
-    sent = QueryDict(urlsplit(request.headers["Referer"]).query)
-    kept = {name: sent[name] for name in SHOWN if sent.get(name)}
-    return f"{address}?{urlencode(kept)}" if kept else address
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def settle(request: SignedInRequest, uuid: str, request_id: int) -> HttpResponse:
+    """Set whom one request means."""
+    cohort = _cohort(request, uuid)
+    if not RoommateRequest.objects.filter(cohort=cohort, pk=request_id).exists():
+        toast(request, "This request was removed meanwhile.", error=True)
+        return redirect(_page_of(cohort))
+    form = SettleForm.typed(request)
+    if request.method == "POST" and form.is_valid():
+        answer = form.cleaned_data["answer"]
+
+        def act() -> None:
+            settled = services.request_settle(
+                user=request.user, cohort=cohort, request_id=request_id, answer=answer
+            )
+            toast(request, f"Means {settled.target.label}." if settled.target else "Left out.")
+
+        if form.attempt(act):
+            return redirect(form.page_of(_page_of(cohort)))
+    if not form.is_bound:
+        return redirect(f"{_page_of(cohort)}?show=unknown")
+    return _show(request, cohort, form, settle_form=form, settled_id=request_id)
 
 
-def _act(request: SignedInRequest, cohort: Cohort) -> str:
-    act, user = request.POST.get("act", ""), request.user
-    if act == "settle":
-        key = whole_number(request.POST.get("request", ""))
-        answer = request.POST.get("answer", "")
-        settled = request_settle(request_id=key or 0, answer=answer, user=user, cohort=cohort)
-        target = settled.target
-        return f"Means {target.label}." if target else "Left out."
-    if act == "close":
-        return f"{counted(requests_match_close(user=user, cohort=cohort), 'request')} matched."
-    if act == "leave-out":
-        return f"{counted(requests_leave_out(user=user, cohort=cohort), 'request')} left out."
-    if act == "split":
-        group = whole_number(request.POST.get("group", ""))
-        splits = splits_of(cohort)
-        chosen = splits if group is None else splits[group : group + 1]
-        pairs = [pair for split in chosen for pair in split.cut]
-        if not pairs:
-            raise HousingError("This group was settled meanwhile.")
-        requests_cut(pairs=pairs, user=user, cohort=cohort)
-        return f"{counted(len(chosen), 'group')} split; {counted(len(pairs), 'request')} left out."
-    if act == "circle":
-        key = whole_number(request.POST.get("group", ""))
-        circles = graph_of(cohort).circles
-        closed = circles if key is None else circles[key : key + 1]
-        if not closed:
-            raise HousingError("This circle was settled meanwhile.")
-        made = sum(
-            requests_close_circle(circle=circle, user=user, cohort=cohort) for circle in closed
-        )
-        return f"{counted(made, 'request')} counted as asked back."
-    if act in ("cut", "keep"):
-        return _cut_or_keep(request, act, {"user": user, "cohort": cohort})
-    if act == "impossible":
-        return _leave_out_impossible(request, cohort)
-    if act == "count":
-        return _count(request, cohort)
-    if act == "themselves":
-        return f"{counted(requests_drop_selves(user=user, cohort=cohort), 'request')} left out."
-    if act == "clear":
-        return f"{counted(requests_clear(user=user, cohort=cohort), 'request')} removed."
-    raise HousingError("There is no such action.")
+def _show(request: SignedInRequest, cohort: Cohort, form: BackForm, **more: Any) -> HttpResponse:
+    """Return the page of requests, under the filters of the form's page, with a refused form."""
+    page = form.page_of(_page_of(cohort))
+    filters = dict(parse_qsl(urlsplit(page).query))
+    context = requests_context(cohort, filters) | {"back": page} | more
+    return render(request, "housing/requests.html", context, status=form.status)
 
 
-def _cut_or_keep(request: SignedInRequest, act: str, options: dict[str, Any]) -> str:
-    """Leave out the chosen requests, each "asker-asked", or count some again, by key."""
-    if act == "keep":
-        named = [whole_number(text) for text in request.POST.getlist("request")]
-        keys = None if request.POST.get("all") else [key for key in named if key is not None]
-        again = counted(requests_keep(keys=keys, **options), "request")
+def _press(
+    request: SignedInRequest, cohort: Cohort, form: BackForm, act: Callable[..., str]
+) -> HttpResponse:
+    """Perform the act of a button and return to its page; a refusal is a toast."""
+    done: list[str] = []
+
+    def perform(*, back: str, **fields: Any) -> None:
+        done.append(act(user=request.user, cohort=cohort, **fields))
+
+    if form.submit(request, perform):
+        toast(request, done[0])
+    else:
+        toast(request, form.first_error, error=True)
+    return redirect(form.page_of(_page_of(cohort)))
+
+
+def _of_counted(service: Callable[..., int], done: str) -> Callable[..., str]:
+    """Return an act that says how many requests a service changed."""
+    return lambda **options: f"{counted(service(**options), 'request')} {done}."
+
+
+@require_POST
+@staff_required
+def match(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Match every unknown request that can mean only one student."""
+    act = _of_counted(services.requests_match_close, "matched")
+    return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
+
+
+@require_POST
+@staff_required
+def leave_out(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Leave out the unknown requests that resemble no student."""
+    act = _of_counted(services.requests_leave_out, "left out")
+    return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
+
+
+@require_POST
+@staff_required
+def split(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Split one group that fits no room, named by its members, or all of them."""
+    form = MembersForm.typed(request)
+    return _press(request, _cohort(request, uuid), form, request_groups.groups_split)
+
+
+@require_POST
+@staff_required
+def circles(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Count one circle of requests, named by its members, or all of them as groups."""
+    form = MembersForm.typed(request)
+    return _press(request, _cohort(request, uuid), form, request_groups.circles_close)
+
+
+@require_POST
+@staff_required
+def impossible(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Leave out the mutual requests of students whom no room takes: one set, or all."""
+    form = MembersForm.typed(request)
+    return _press(request, _cohort(request, uuid), form, request_groups.impossible_leave_out)
+
+
+@require_POST
+@staff_required
+def cut(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Leave out the chosen requests."""
+
+    def act(*, pair: list[tuple[int, int]], **options: Any) -> str:
+        count = services.requests_cut(pairs=pair, **options)
+        if not count:
+            raise HousingError("These requests were left out meanwhile.")
+        return f"{counted(count, 'request')} left out."
+
+    return _press(request, _cohort(request, uuid), PairsForm.typed(request), act)
+
+
+@require_POST
+@staff_required
+def keep(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Count left-out requests again: some or all."""
+
+    def act(**options: Any) -> str:
+        again = counted(services.requests_keep(**options), "request")
         return f"{again} counted again.{musts_apart_sentence(options['cohort'])}"
-    chosen = [[whole_number(n) for n in text.split("-")] for text in request.POST.getlist("pair")]
-    pairs = [(a, b) for a, b in (pair for pair in chosen if len(pair) == 2) if a and b]
-    if not pairs:
-        raise HousingError("Choose at least one request first.")
-    cut = requests_cut(pairs=pairs, **options)
-    if not cut:
-        raise HousingError("These requests were left out meanwhile.")
-    return f"{counted(cut, 'request')} left out."
+
+    return _press(request, _cohort(request, uuid), KeepForm.typed(request), act)
 
 
-def _leave_out_impossible(request: SignedInRequest, cohort: Cohort) -> str:
-    """Leave out the requests among people whom no room takes together: one set, or all sets."""
-    wishes = impossible_of(cohort)
-    members = request.POST.get("members", "")
-    if members:
-        wishes = [wish for wish in wishes if members == "-".join(map(str, wish.members))]
-    if not wishes:
-        raise HousingError("This was settled meanwhile.")
-    pairs = [pair for wish in wishes for pair in wish.cut]
-    requests_cut(user=request.user, cohort=cohort, pairs=pairs)
-    return f"{counted(len(pairs), 'mutual request')} left out."
+@require_POST
+@staff_required
+def themselves(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Leave out every request of a student for themselves."""
+    act = _of_counted(services.requests_drop_selves, "left out")
+    return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
 
 
-def _count(request: SignedInRequest, cohort: Cohort) -> str:
-    """Change how requests count, in the current placement or in a scenario beside it."""
-    found = get_owned_or_404(Placement, request.user, request.POST.get("placement", ""))
-    if found.cohort_id != cohort.pk:
-        raise HousingError("This placement is of another cohort.")
-    now = PlacementRules.from_json(found.rules)
-    asked = read_rules(request.POST, cohort, now)
-    rules = replace(now, mutual=asked.mutual, one_sided=asked.one_sided, wish=asked.wish)
-    if rules == now:
-        raise HousingError("Requests count so already. Nothing was changed.")
+@require_POST
+@staff_required
+def clear(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Remove all requests of the cohort."""
+    act = _of_counted(services.requests_clear, "removed")
+    return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
+
+
+@require_POST
+@staff_required
+def count(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Change how requests count in a placement, and place again."""
+
+    def act(placement: Placement, rules: PlacementRules) -> str:
+        rules_change(user=request.user, placement=placement, rules=rules)
+        return f"{placement.name} is placed again with requests counted so."
+
+    return _count(request, _cohort(request, uuid), act)
+
+
+@require_POST
+@staff_required
+def try_count(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Try another way of counting requests in a scenario beside a placement."""
+    cohort = _cohort(request, uuid)
     if request.POST.get("as") == "set":
-        rules_change(user=request.user, placement=found, rules=rules)
-        return f"{found.name} is placed again with requests counted so."
-    made = placement_copy(user=request.user, placement=found, rules=rules)
-    return f"{made.name} is being worked out; what it costs shows here once it is."
+        return redirect("housing:requests-count", cohort.pk, preserve_request=True)
+
+    def act(placement: Placement, rules: PlacementRules) -> str:
+        made = placement_copy(user=request.user, placement=placement, rules=rules)
+        return f"{made.name} is being computed. Its cost shows here when it is done."
+
+    return _count(request, cohort, act)
+
+
+def _count(
+    request: SignedInRequest, cohort: Cohort, act: Callable[[Placement, PlacementRules], str]
+) -> HttpResponse:
+    form = CountForm.typed(request, cohort=cohort)
+
+    def perform(*, placement: Placement, **_: Any) -> str:
+        now = PlacementRules.from_json(placement.rules)
+        form.now = now
+        asked = form.rules
+        rules = replace(now, mutual=asked.mutual, one_sided=asked.one_sided, wish=asked.wish)
+        if rules == now:
+            raise HousingError("Requests count so already. Nothing was changed.")
+        return act(placement, rules)
+
+    return _press(request, cohort, form, perform)
+
+
+@require_POST
+@staff_required
+def change(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Repeat an act at its own address; until version 0.2 this address took all of them."""
+    cohort = _cohort(request, uuid)
+    act = request.POST.get("act", "")
+    if act in ("import", *IMPORTS[1:]):
+        kind = "requests" if act == "import" else act
+        return redirect("housing:requests-import", cohort.pk, kind, preserve_request=True)
+    key = whole_number(request.POST.get("request", "")) if act == "settle" else None
+    if key is not None:
+        is_blank = not request.POST.get("answer", "").strip()
+        name = "housing:request-leave-out" if is_blank else "housing:request-settle"
+        return redirect(name, cohort.pk, key, preserve_request=True)
+    if "group" in request.POST:  # a position, which may be another group's by now
+        toast(request, request_groups.CHANGED, error=True)
+        return redirect(_page_of(cohort))
+    moved = passed_on(request, _MOVED, cohort.pk)
+    if moved is not None:
+        return moved
+    toast(request, "There is no such action.", error=True)
+    return redirect(_page_of(cohort))

@@ -1,7 +1,7 @@
 """Views of decisions: each answers with the page's body and, when open, the pair card."""
 
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, QueryDict
@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.naming import are_hidden, may_see_names
+from webapp.common.acts import filters_of
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.listing import light
@@ -43,7 +44,7 @@ _NOT_ASKED_FOR = (Decision.SWAP, Decision.UNLOCK, Decision.RULE)
 
 def _back(request: SignedInRequest) -> dict[str, str]:
     """Return the parameters of the page with the form."""
-    sent = QueryDict(request.POST.get("back") or urlsplit(request.headers.get("Referer", "")).query)
+    sent = filters_of(request.POST.get("back", ""))
     names = ("tab", "sort", "q", "against", "page", "pair")
     return {name: sent[name] for name in names if sent.get(name)}
 

@@ -1,0 +1,78 @@
+"""Forms of building lists."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from webapp.common.forms import TypedForm
+from webapp.housing.models import Room, RoomState
+from webapp.housing.services.buildings import MAX_BEDS
+
+MAX_NEEDS, MAX_NEED = 20, 80
+
+
+class RoomForm(TypedForm):
+    """One room of a building list."""
+
+    hall = forms.CharField(label="Hall", max_length=80)
+    floor = forms.CharField(label="Floor", required=False, max_length=20)
+    name = forms.CharField(label="Room", max_length=40)
+    capacity = forms.IntegerField(
+        label="Beds",
+        min_value=1,
+        max_value=MAX_BEDS,
+        error_messages={
+            "min_value": f"A room has 1 to {MAX_BEDS} beds.",
+            "max_value": f"A room has 1 to {MAX_BEDS} beds.",
+        },
+    )
+    designation = forms.CharField(
+        label="Who may live there",
+        required=False,
+        max_length=80,
+        help_text="A value of the column that a placement’s rules choose, such as “F” of Gender. "
+        "Blank: anybody.",
+    )
+    meets = forms.CharField(
+        label="Needs it meets",
+        required=False,
+        max_length=MAX_NEEDS * (MAX_NEED + 2),
+        help_text="Separated by commas, such as “Accessible, Quiet”.",
+    )
+    state = forms.ChoiceField(
+        label="State",
+        choices=RoomState.choices,
+        help_text="Nobody is placed into a room that is held back or offline. Students of drafts "
+        "who live there need another room then.",
+    )
+    note = forms.CharField(
+        label="Note",
+        required=False,
+        max_length=120,
+        help_text="Such as “Held back for the RA” or “Water damage until 12 Sep”.",
+    )
+
+    def clean_meets(self) -> list[str]:
+        """Return the needs; refuse a need that is too long, and too many needs."""
+        needs = [" ".join(need.split()) for need in self.cleaned_data["meets"].split(",")]
+        found = list(dict.fromkeys(need for need in needs if need))
+        if len(found) > MAX_NEEDS or any(len(need) > MAX_NEED for need in found):
+            raise ValidationError(f"At most {MAX_NEEDS} needs, of up to {MAX_NEED} letters each.")
+        return found
+
+    def clean(self) -> dict[str, Any]:
+        """Return the values without repeated spaces."""
+        found = super().clean() or {}
+        return {
+            name: " ".join(value.split()) if isinstance(value, str) else value
+            for name, value in found.items()
+        }
+
+    @staticmethod
+    def values_of(room: Room | None) -> dict[str, Any]:
+        """Return the initial values for a room, or for a new room."""
+        if room is None:
+            return {"capacity": 2, "state": RoomState.OPEN}
+        names = ("hall", "floor", "name", "capacity", "designation", "state", "note")
+        return {name: getattr(room, name) for name in names} | {"meets": ", ".join(room.meets)}

@@ -1,0 +1,94 @@
+"""Forms of the page of requests: each act names requests or students, never places in a list."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from webapp.cohorts.models import Cohort
+from webapp.common.forms import BackForm, ManyField, ObjectField, field_of
+from webapp.common.parameters import whole_number
+from webapp.housing.forms import RulesForm
+from webapp.housing.models import Placement
+
+CHOOSE_ONE = "Choose at least one request first."
+_NUMBERS = re.compile(r"\d{1,9}(?:-\d{1,9})*")
+
+
+def numbers_in(text: str) -> list[int]:
+    """Return the numbers of a text such as 1001-1002; raise ValidationError for anything else."""
+    if not (text.isascii() and _NUMBERS.fullmatch(text)):
+        raise ValidationError("The page was out of date. Load it again.")
+    return [int(part) for part in text.split("-")]
+
+
+class MembersForm(BackForm):
+    """An act on one group, named by its students, or on all groups."""
+
+    members = forms.CharField(required=False, max_length=5_000, widget=forms.HiddenInput)
+
+    def clean_members(self) -> list[int] | None:
+        """Return the students of the group; None for all groups."""
+        text = self.cleaned_data["members"]
+        return numbers_in(text) if text else None
+
+
+class PairsForm(BackForm):
+    """Chosen requests, each named by its two students: asker-target."""
+
+    pair = ManyField(required=False)
+
+    def clean_pair(self) -> list[tuple[int, int]]:
+        """Return the chosen pairs; at least one is needed."""
+        chosen = [[whole_number(n) for n in text.split("-")] for text in self.cleaned_data["pair"]]
+        pairs = [(a, b) for a, b in (pair for pair in chosen if len(pair) == 2) if a and b]
+        if not pairs:
+            raise ValidationError(CHOOSE_ONE)
+        return pairs
+
+
+class KeepForm(BackForm):
+    """Left-out requests to count again: some by key, or all."""
+
+    request = ManyField(required=False)
+    all = forms.BooleanField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Return the keys as ``keys``: None for all requests."""
+        found = super().clean() or {}
+        named = [whole_number(text) for text in found.pop("request", [])]
+        keys = [key for key in named if key is not None]
+        if found.pop("all", False):
+            return found | {"keys": None}
+        if not keys:
+            raise ValidationError(CHOOSE_ONE)
+        return found | {"keys": keys}
+
+
+class SettleForm(BackForm):
+    """The student whom a request means."""
+
+    refused_field = "answer"
+    answer = forms.CharField(
+        label="Student",
+        max_length=200,
+        error_messages={"required": "Give the student's id, e-mail or name."},
+        widget=forms.TextInput(attrs={"class": "id-input", "placeholder": "S-1042"}),
+    )
+
+
+class CountForm(RulesForm):
+    """How requests count in one of the cohort's placements."""
+
+    placement = ObjectField(
+        Placement.objects.none(),
+        error_messages={
+            "required": "Choose a placement first.",
+            "invalid_choice": "This placement is not of this cohort, or was removed meanwhile.",
+        },
+    )
+
+    def __init__(self, *args: Any, cohort: Cohort, **kwargs: Any) -> None:
+        super().__init__(*args, cohort=cohort, **kwargs)
+        field_of(self, "placement", ObjectField).queryset = cohort.placements.all()
