@@ -57,7 +57,7 @@ def webhook_create(*, user: User, url: str, events: Sequence[str]) -> tuple[Webh
 def _checked(events: Sequence[str]) -> list[str]:
     unknown = [name for name in events if name not in EVENTS]
     if unknown or not events:
-        raise WebhookError("Choose at least one of the events.")
+        raise WebhookError("Choose at least one of the events.", "event")
     return [name for name in EVENTS if name in events]
 
 

@@ -12,6 +12,7 @@ from django.db import connection
 from django.urls import reverse
 
 from tests.webapp.students.conftest import NAMES, PEOPLE, imported
+from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import NamesFor, User
 from webapp.audit.models import AuditLine
 from webapp.audit.services import audit
@@ -357,21 +358,35 @@ def test_the_page_holds_everything_about_a_student(
 def test_notes_are_added_edited_by_their_author_and_deleted(
     bob: User, otto: User, carol: User, client_of: Callable, cohort: Cohort
 ) -> None:
-    address = reverse("students:note", args=[cohort.pk, 1002])
-    client_of(bob).post(address, {"act": "add", "text": "Calls back on Monday"})
+    new = reverse("students:note-new", args=[cohort.pk, 1002])
+    client_of(bob).post(new, {"text": "Calls back on Monday"})
     note = StudentNote.objects.get()
+    edit, delete = (
+        reverse(f"students:note-{act}", args=[cohort.pk, 1002, note.pk])
+        for act in ("edit", "delete")
+    )
     assert "Calls back on Monday" in page_of(client_of(otto), cohort, 1002)
-    client_of(otto).post(address, {"act": "edit", "note": note.pk, "text": "Changed"})
-    client_of(otto).post(address, {"act": "delete", "note": note.pk})
+    refused = client_of(otto).post(edit, {"text": "Changed"})
+    check_refused(refused, {"text": "Changed"}, field="text", error="Only its author can edit")
+    client_of(otto).post(delete)
     note.refresh_from_db()
     assert note.text == "Calls back on Monday"
-    client_of(bob).post(address, {"act": "edit", "note": note.pk, "text": "Calls on Tuesday"})
-    client_of(bob).post(address, {"act": "edit", "note": note.pk, "text": "  "})
+    old = reverse("students:note", args=[cohort.pk, 1002])
+    sent = {"act": "edit", "note": note.pk, "text": "Calls on Tuesday"}
+    client_of(bob).post(old, sent, follow=True)
+    client_of(bob).post(edit, {"text": "  "})
     note.refresh_from_db()
     assert note.text == "Calls on Tuesday"
     assert note.edited_at is not None
-    client_of(carol).post(address, {"act": "delete", "note": note.pk})
+    long = {"text": "x" * 5001}
+    check_refused(client_of(bob).post(edit, long), long, field="text", error="is longer than")
+    check_refused(client_of(bob).post(new, long), long, field="text", error="is longer than")
+    for url in (new, edit):
+        check_outlives_a_session(client_of, bob, url, {"text": "A long talk"})
+    client_of(carol).post(delete)
     assert not StudentNote.objects.exists()
+    gone = client_of(bob).post(edit, {"text": "Worth keeping"})
+    check_refused(gone, {"text": "Worth keeping"}, field="", error="was deleted meanwhile")
     verbs = AuditLine.objects.filter(details={"student": "S-1002"}).values_list("verb", flat=True)
     assert {"noted", "edited a note", "deleted a note"} <= set(verbs)
 

@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from tests.patience import busyness
 from tests.webapp.letters.conftest import placed_cohort, publish
+from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import User
 from webapp.common.events import EVENTS, send_event
 from webapp.common.limits import TooManyError
@@ -371,24 +372,28 @@ def test_administrators_add_test_and_remove_by_the_pages(
     client = client_of(carol)
     page = client.get(reverse("webhooks:list")).content.decode()
     assert "No webhooks yet." in page
-    bad = client.post(reverse("webhooks:list"), {"url": "https://10.0.0.1/", "event": "job.failed"})
-    assert bad.status_code == 422
-    assert "inside a network" in bad.content.decode()
-    none = client.post(reverse("webhooks:list"), {"url": f"{program}/200"})
-    assert "Choose at least one of the events." in none.content.decode()
+    typed = {"url": "https://10.0.0.1/", "event": ["job.failed"]}
+    bad = client.post(reverse("webhooks:list"), typed)
+    check_refused(bad, typed, field="url", error="inside a network")
+    typed = {"url": f"{program}/200"}
+    none = client.post(reverse("webhooks:list"), typed)
+    check_refused(none, typed, field="event", error="Choose at least one of the events.")
+    check_outlives_a_session(client_of, carol, reverse("webhooks:list"), typed)
     made = client.post(reverse("webhooks:list"), {"url": f"{program}/200", "event": ["job.failed"]})
     secret = made.content.decode().split("data-secret>")[1].split("<")[0]
     assert secret.startswith("whsec_")
     assert made["Cache-Control"] == "no-store"
     webhook = Webhook.objects.get()
-    at, act = (reverse(f"webhooks:{n}", args=[webhook.pk]) for n in ("webhook", "act"))
+    at = reverse("webhooks:webhook", args=[webhook.pk])
     assert secret not in client.get(at).content.decode()
-    page = client.post(act, {"act": "test"}, follow=True).content.decode()
+    page = client.post(f"{at}test/", follow=True).content.decode()
     assert "Arrived: answered 200." in page
     assert "This is a test of a webhook." in page
-    renewed = client.post(act, {"act": "secret"}).content.decode()
+    renewed = client.post(f"{at}act/", {"act": "secret"}, follow=True).content.decode()
     assert "data-secret>whsec_" in renewed
     assert secret not in renewed
+    typed = {"url": "ftp://nowhere.example/a", "event": ["job.failed"], "is_paused": "on"}
+    check_refused(client.post(at, typed), typed, field="url", error="")
     client.post(at, {"url": f"{program}/500", "event": ["job.failed"]})
     send_event(carol.organisation_id, "job.failed", job="j")
     Delivery.objects.filter(event="job.failed").update(attempts=7)
@@ -396,11 +401,11 @@ def test_administrators_add_test_and_remove_by_the_pages(
     page = client.get(at).content.decode()
     assert "Answered 500." in page
     failed = Delivery.objects.get(event="job.failed")
-    client.post(act, {"act": "repeat", "delivery": failed.pk})
+    client.post(f"{at}repeat/", {"delivery": failed.pk})
     failed.refresh_from_db()
     assert failed.state == Delivery.WAITING
     assert "Receives 1 event" in client.get(at).content.decode()
-    client.post(act, {"act": "remove"})
+    client.post(f"{at}remove/")
     assert not Webhook.objects.exists()
 
 

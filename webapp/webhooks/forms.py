@@ -1,0 +1,36 @@
+"""Forms of webhooks."""
+
+from django import forms
+
+from webapp.common.events import EVENTS
+from webapp.common.forms import TypedForm
+
+
+class NewWebhookForm(TypedForm):
+    """The address of another program, and the events that it receives."""
+
+    refused_field = "url"
+    url = forms.CharField(
+        label="Address",
+        max_length=500,
+        widget=forms.URLInput(attrs={"placeholder": "https://rooms.university.example/hook"}),
+        help_text="A public address with https. Redirects are not followed.",
+    )
+    event = forms.MultipleChoiceField(
+        label="Events",
+        choices=list(EVENTS.items()),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one of the events."},
+    )
+
+
+class WebhookForm(NewWebhookForm):
+    """Address, events and pause of a webhook."""
+
+    is_paused = forms.BooleanField(label="Paused: nothing is queued or sent", required=False)
+
+
+class DeliveryForm(TypedForm):
+    """A failed delivery to send again."""
+
+    delivery = forms.IntegerField(max_value=2**31, error_messages={"required": "Choose one."})
