@@ -39,6 +39,7 @@ from webapp.housing.models import (
     PlacementEvent,
     PlacementVersion,
     ProposedChange,
+    RoommateRequest,
 )
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
@@ -50,6 +51,7 @@ from webapp.matching.models import Decision, Proposal
 from webapp.matching.services.decisions import pairs_decide
 from webapp.monitoring import readiness
 from webapp.reports.services import shape_save
+from webapp.students.models import StudentNote
 from webapp.surveys.links import token_of
 from webapp.surveys.mails import stop_token
 from webapp.surveys.questions import questions_of
@@ -116,11 +118,19 @@ STAFF = {
     "housing:buildings-upload", "housing:building-draft", "housing:building-draft-confirm",
     "housing:building-draft-discard", "housing:buildings-rename", "housing:room",
     "housing:room-remove", "housing:wish-effects", "housing:requests",
-    "housing:requests-change", "housing:placement-new", "housing:building-draft-move",
+    "housing:requests-change", "housing:requests-import", "housing:request-settle",
+    "housing:request-leave-out", "housing:requests-match", "housing:requests-leave-out",
+    "housing:requests-split", "housing:requests-circles", "housing:requests-impossible",
+    "housing:requests-cut", "housing:requests-keep", "housing:requests-themselves",
+    "housing:requests-clear", "housing:requests-count", "housing:requests-try",
+    "housing:placement-try", "housing:placement-new", "housing:building-draft-move",
     "cohorts:draft-move",
     "housing:placement-rules", "housing:placement-solve", "housing:placement-compute",
     "housing:placement-decide", "housing:placement-count-needs",
-    "housing:placement-undo", "housing:changes", "housing:changes-act", "housing:changes-moves",
+    "housing:placement-undo", "housing:changes", "housing:changes-act", "housing:changes-withdraw",
+    "housing:changes-return", "housing:changes-give", "housing:changes-keep",
+    "housing:changes-first", "housing:changes-last", "housing:changes-propose",
+    "housing:changes-choose", "housing:changes-discard", "housing:changes-moves",
     "housing:placement-choose", "housing:placement-relearn", "housing:scenarios-file",
     "housing:placement-rename", "housing:placement-export", "housing:buildings-state",
     "housing:version", "housing:version-use", "housing:version-discard", "housing:draft",
@@ -129,7 +139,8 @@ STAFF = {
     "letters:placement-addresses", "letters:placement-file", "letters:placement-returned",
     "letters:placement-stop", "letters:placement-test",
     "reports:check-start", "reports:report-file", "reports:rosters", "reports:roster-file",
-    "reports:roster-remove", "demonstration:retry", "students:note",
+    "reports:roster-remove", "demonstration:retry", "students:note", "students:note-new",
+    "students:note-edit", "students:note-delete",
 }  # fmt: skip
 ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
@@ -140,7 +151,7 @@ ADMINISTRATORS = {
     "matching:proposal-delete", "housing:buildings-remove", "housing:placement-publish",
     "housing:placement-delete", "surveys:delete", "letters:placement-send",
     "letters:placement-retry", "operations:page", "webhooks:list", "webhooks:webhook",
-    "webhooks:act",
+    "webhooks:act", "webhooks:test", "webhooks:repeat", "webhooks:secret", "webhooks:remove",
 }  # fmt: skip
 # Whatever their role: who looks after the installation. Nobody else, administrators neither.
 OPERATORS = {
@@ -169,6 +180,8 @@ NONSENSE = {
     "long text": "🙂" * 300,
 }
 FIELDS = (
+    "members", "asked", "keep_requests", "names_for", "importance-0", "r0", "q0", "place-id",
+    "heading-id", "ids", "id", "email", "student", "text", "subject",
     "need", "option", "written", "due_at", "high", "is_confirmed", "low", "required", "shown_if",
     "step", "text_en",
     "only", "show", "wanted",
@@ -242,6 +255,12 @@ def urls(
     version = PlacementVersion.objects.create(
         placement=placement, number=1, origin="run", outcome={**figures, "moved": 0}
     )
+    note = StudentNote.objects.create(
+        student=cohort.students.all()[0], author=bob, text="Calls back"
+    )
+    wished = RoommateRequest.objects.create(
+        cohort=cohort, student=cohort.students.all()[0], written="My cousin", source="r.csv"
+    )
     late = ProposedChange.objects.create(placement=placement, is_by_hand=True, owner=bob)
     event = pairs_decide(
         user=bob, proposal=proposal, decision=Decision.ACCEPT, versions={pair.pk: pair.version}
@@ -289,7 +308,9 @@ def urls(
         "demonstration": {"number": 1, "key": "model"},
         "housing": {"uuid": campus.pk, "room_id": campus.rooms.first().pk},
         "housing:building-draft": {"uuid": draft.pk},
-        "housing:requests": {"uuid": cohort.pk},
+        "housing:request": {
+            "uuid": cohort.pk, "request_id": wished.pk, "kind": "requests"
+        },
         "housing:scenarios": {"uuid": cohort.pk, "file_format": "csv"},
         "housing:wish-effects": {"uuid": cohort.pk},
         "housing:placement": {
@@ -301,7 +322,9 @@ def urls(
         "housing:draft": {"uuid": placement.pk, "draft_id": late.pk},
         "jobs": {"uuid": proposal.job_id},
         "surveys:bounces-undo": {"uuid": asked.pk, "moment": 1},
-        "students": {"uuid": cohort.pk, "number": cohort.students.all()[0].number},
+        "students": {
+            "uuid": cohort.pk, "number": cohort.students.all()[0].number, "note_id": note.pk
+        },
         "letters": {"uuid": letter.pk},
         "letters:ask": {"uuid": cohort.pk},
         "letters:placement": {"uuid": placement.pk},

@@ -4,8 +4,9 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.validators import UnicodeUsernameValidator
 
-from webapp.accounts.models import Role, Theme, User
+from webapp.accounts.models import NamesFor, Role, Theme, User
 from webapp.accounts.names import check_alphabet
+from webapp.common.forms import TypedForm
 
 
 class SignInForm(AuthenticationForm):
@@ -32,7 +33,42 @@ class SettingsForm(forms.ModelForm):
         fields = ["theme", "keyboard_shortcuts"]
 
 
-class NewUserForm(forms.Form):
+class OrganisationForm(TypedForm):
+    """Name, department and time zone of the organisation."""
+
+    name = forms.CharField(label="Name", max_length=120)
+    department = forms.CharField(label="Department", required=False, max_length=120)
+    time_zone = forms.CharField(
+        label="Time zone",
+        required=False,
+        max_length=64,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "Europe/Madrid"}),
+        help_text="Times on pages, and when questionnaires open and close. Empty: that of the "
+        "server.",
+    )
+
+
+class NamesForm(TypedForm):
+    """Who sees the names of students."""
+
+    names_for = forms.ChoiceField(
+        choices=NamesFor.choices,
+        error_messages={
+            "invalid_choice": "Choose staff and administrators, administrators only, or nobody.",
+            "required": "Choose staff and administrators, administrators only, or nobody.",
+        },
+    )
+
+
+class ActiveForm(TypedForm):
+    """Whether a person may sign in."""
+
+    active = forms.TypedChoiceField(
+        choices=[("1", "Yes"), ("0", "No")], coerce=lambda value: value == "1"
+    )
+
+
+class NewUserForm(TypedForm):
     """Form for a new person of the administrator's organisation."""
 
     username = forms.CharField(
@@ -53,7 +89,7 @@ class NewUserForm(forms.Form):
         return name
 
 
-class RoleForm(forms.Form):
+class RoleForm(TypedForm):
     """Form for changing a person's role."""
 
     role = forms.ChoiceField(choices=Role.choices)

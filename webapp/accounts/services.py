@@ -76,7 +76,9 @@ def organisation_rename(
     before = str(organisation)
     if time_zone is not None:
         if time_zone and time_zone not in available_timezones():
-            raise AccountError("Choose a time zone of the list, such as Europe/Madrid.")
+            raise AccountError(
+                "Choose a time zone of the list, such as Europe/Madrid.", "time_zone"
+            )
         organisation.time_zone = time_zone
     _name(organisation, name, department)
     audit(by, "renamed", organisation, before=before, department=organisation.department)

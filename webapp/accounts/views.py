@@ -1,5 +1,6 @@
 """Views for signing in and out, a user's settings, and the people of an organisation."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import available_timezones
@@ -15,7 +16,15 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts import guesses, services
-from webapp.accounts.forms import NewUserForm, RoleForm, SettingsForm, SignInForm
+from webapp.accounts.forms import (
+    ActiveForm,
+    NamesForm,
+    NewUserForm,
+    OrganisationForm,
+    RoleForm,
+    SettingsForm,
+    SignInForm,
+)
 from webapp.accounts.guesses import organisation_of_browser
 from webapp.accounts.models import NamesFor, Role, User
 from webapp.accounts.requests import SignedInRequest
@@ -26,8 +35,11 @@ from webapp.accounts.selectors import (
 )
 from webapp.audit.selectors import lines_of
 from webapp.common.decorators import administrator_required
+from webapp.common.form_pages import FormPage
+from webapp.common.forms import TypedForm
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.toasts import attempt, toast
+from webapp.common.toasts import toast
 from webapp.identity.second_factor import has_second_factor
 from webapp.identity.selectors import (
     is_any_provider_on,
@@ -155,11 +167,12 @@ def settings(request: SignedInRequest) -> HttpResponse:
     return render(request, "accounts/settings.html", {"form": form, **own})
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @administrator_required
 def people(request: SignedInRequest) -> HttpResponse:
     """List the people of the organisation and add a person; a new password is shown once."""
-    form = NewUserForm(request.POST or None)
+    form = NewUserForm.typed(request)
     if request.method == "POST" and form.is_valid():
         user, password = services.user_create(by=request.user, **form.cleaned_data)
         return _people_page(request, NewUserForm(), fresh=user, password=password)
@@ -183,19 +196,34 @@ def _people_page(request: SignedInRequest, form: NewUserForm, **fresh: object) -
     return render(request, "accounts/people.html", context, status=422 if form.errors else 200)
 
 
-@require_POST
+@keeps_typed
+@require_http_methods(["GET", "POST"])
 @administrator_required
 def rename_organisation(request: SignedInRequest) -> HttpResponse:
-    """Change the name and department of the organisation."""
-    post = request.POST
-    fields = {"name": post.get("name", ""), "department": post.get("department", "")}
-    if "time_zone" in post:
-        fields["time_zone"] = post["time_zone"].strip()
-    attempt(
-        request,
-        lambda: services.organisation_rename(by=request.user, **fields),
-        "The organisation was changed.",
-    )
+    """Change the name, department and time zone of the organisation."""
+    found = request.user.own_organisation
+    names = ("name", "department", "time_zone")
+    form = OrganisationForm.typed(request, initial={name: getattr(found, name) for name in names})
+
+    def rename(**fields: str) -> None:
+        if "time_zone" not in form.data:
+            fields.pop("time_zone")
+        services.organisation_rename(by=request.user, **fields)
+
+    if form.submit(request, rename):
+        toast(request, "The organisation was changed.")
+        return redirect("accounts:people")
+    trail = [("People", reverse("accounts:people"))]
+    return FormPage("Name and time zone", "Keep", trail).show(request, form)
+
+
+def _press(request: SignedInRequest, form: TypedForm, act: Callable[..., str]) -> HttpResponse:
+    """Perform the act of a button on the page of people; a refusal is a toast."""
+    done: list[str] = []
+    if form.submit(request, lambda **fields: done.append(act(**fields))):
+        toast(request, done[0], icon="user-check")
+    else:
+        toast(request, form.first_error, error=True)
     return redirect("accounts:people")
 
 
@@ -203,14 +231,12 @@ def rename_organisation(request: SignedInRequest) -> HttpResponse:
 @administrator_required
 def change_names(request: SignedInRequest) -> HttpResponse:
     """Choose who sees the names of students."""
-    names_for = request.POST.get("names_for", "")
-    attempt(
-        request,
-        lambda: services.organisation_set_names(by=request.user, names_for=names_for),
-        "The setting was saved.",
-        icon="check",
-    )
-    return redirect("accounts:people")
+
+    def act(*, names_for: str) -> str:
+        services.organisation_set_names(by=request.user, names_for=names_for)
+        return "The setting was saved."
+
+    return _press(request, NamesForm.typed(request), act)
 
 
 @require_POST
@@ -218,16 +244,12 @@ def change_names(request: SignedInRequest) -> HttpResponse:
 def change_role(request: SignedInRequest, pk: int) -> HttpResponse:
     """Change the role of a person."""
     user = get_owned_or_404(User, request.user, pk)
-    form = RoleForm(request.POST)
-    if form.is_valid():
-        role = form.cleaned_data["role"]
-        attempt(
-            request,
-            lambda: services.user_set_role(by=request.user, user=user, role=role),
-            f"{user.username} is now {Role(role).label.lower()}.",
-            icon="user-check",
-        )
-    return redirect("accounts:people")
+
+    def act(*, role: str) -> str:
+        services.user_set_role(by=request.user, user=user, role=role)
+        return f"{user.username} is now {Role(role).label.lower()}."
+
+    return _press(request, RoleForm.typed(request), act)
 
 
 @require_POST
@@ -235,14 +257,12 @@ def change_role(request: SignedInRequest, pk: int) -> HttpResponse:
 def change_active(request: SignedInRequest, pk: int) -> HttpResponse:
     """Enable or disable an account."""
     user = get_owned_or_404(User, request.user, pk)
-    active = request.POST.get("active") == "1"
-    attempt(
-        request,
-        lambda: services.user_set_active(by=request.user, user=user, active=active),
-        f"{user.username} can{'' if active else 'not'} sign in{'' if active else ' any more'}.",
-        icon="user-check",
-    )
-    return redirect("accounts:people")
+
+    def act(*, active: bool) -> str:
+        services.user_set_active(by=request.user, user=user, active=active)
+        return f"{user.username} can {'sign in' if active else 'not sign in any more'}."
+
+    return _press(request, ActiveForm.typed(request), act)
 
 
 @require_POST

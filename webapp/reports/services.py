@@ -74,7 +74,7 @@ def shape_save(
     """
     name = " ".join(name.split())[:80]
     if not name:
-        raise HousingError("The roster needs a name.")
+        raise HousingError("The roster needs a name.", "name")
     unknown = [column for column, _ in columns if column not in COLUMNS]
     if unknown or not columns:
         raise HousingError("Choose at least one column of the roster.")

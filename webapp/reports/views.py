@@ -1,5 +1,7 @@
 """Checks of a placement, its report by hall, and rosters in stored shapes."""
 
+from typing import Any
+
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -7,16 +9,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
-from webapp.common.parameters import whole_number
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
-from webapp.housing.errors import HousingError
-from webapp.housing.exports import COLUMNS
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.views.placements import find_placement
 from webapp.reports.exports import report_export, shaped_roster
+from webapp.reports.forms import RosterForm
 from webapp.reports.models import RosterShape
 from webapp.reports.selectors import checks_context, hall_reports
 from webapp.reports.services import check_start, shape_remove, shape_save
@@ -65,43 +66,24 @@ def report_file(request: SignedInRequest, uuid: str) -> HttpResponseBase:
     )
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def rosters(request: SignedInRequest, uuid: str) -> HttpResponse:
     """List the stored rosters of the organisation, and store another."""
-    found, error = find_placement(request, uuid), ""
-    if request.method == "POST":
-        chosen = []
-        for key in COLUMNS:
-            place = whole_number(request.POST.get(f"place-{key}", "").strip())
-            if place:
-                chosen.append((place, key, request.POST.get(f"heading-{key}", "")))
-        try:
-            shape = shape_save(
-                user=request.user,
-                name=request.POST.get("name", ""),
-                columns=[(key, heading) for _, key, heading in sorted(chosen)],
-                is_exact=request.POST.get("ids") == "exact",
-            )
-            toast(request, f"{shape.name} is kept for every placement.")
-            return redirect("reports:rosters", found.pk)
-        except HousingError as problem:
-            error = str(problem)
-    context = {
-        "placement": found,
-        "shapes": owned_by(RosterShape, request.user),
-        "columns": [
-            {
-                "key": key,
-                "heading": request.POST.get(f"heading-{key}", heading),
-                "place": request.POST.get(f"place-{key}", ""),
-            }
-            for key, (heading, _) in COLUMNS.items()
-        ],
-        "name": request.POST.get("name", ""),
-        "error": error,
-    }
-    return render(request, "reports/rosters.html", context, status=422 if error else 200)
+    found = find_placement(request, uuid)
+    form = RosterForm.typed(request)
+
+    def save(*, name: str, ids: str, **_: Any) -> None:
+        is_exact = ids == "exact"
+        shape = shape_save(user=request.user, name=name, columns=form.columns, is_exact=is_exact)
+        toast(request, f"{shape.name} is kept for every placement.")
+
+    if form.submit(request, save):
+        return redirect("reports:rosters", found.pk)
+    shapes = owned_by(RosterShape, request.user)
+    context = {"placement": found, "shapes": shapes, "form": form}
+    return render(request, "reports/rosters.html", context, status=form.status)
 
 
 @require_safe

@@ -205,17 +205,24 @@ def _student(
     for name, text in row.items():
         if NOT_TEXT.search(text):
             raise CohortError(
-                f"{where}, {name}: it contains a character that cannot be saved. Type it again."
+                f"{where}, {name}: it contains a character that cannot be saved. Type it again.",
+                name,
             )
         if name in cohort.constraints and len(text) > MAX_VALUE:
-            raise CohortError(f"{where}, {name}: longer than {MAX_VALUE} characters. Shorten it.")
+            raise CohortError(
+                f"{where}, {name}: longer than {MAX_VALUE} characters. Shorten it.", name
+            )
     original = row.get(ID, "").strip()
     if not original:
-        raise CohortError(f"{where} has no id. Give each student the id of your housing system.")
+        raise CohortError(
+            f"{where} has no id. Give each student the id of your housing system.", ID
+        )
     if len(original) > MAX_ID:
-        raise CohortError(f"{where}: the id is longer than 1,000 characters. Shorten it.")
+        raise CohortError(f"{where}: the id is longer than 1,000 characters. Shorten it.", ID)
     if original.casefold() in taken:
-        raise CohortError(f"{where}: {original[:60]} is in {cohort.name} already. Leave it out.")
+        raise CohortError(
+            f"{where}: {original[:60]} is in {cohort.name} already. Leave it out.", ID
+        )
     taken.add(original.casefold())
     return Student(
         cohort=cohort,
@@ -234,5 +241,7 @@ def _code(question: Mapping[str, Any], text: str, where: str) -> int:
     level = level_of(text.strip(), levels)
     if level is None:
         said = unknown_answer(text, levels)
-        raise CohortError(f"{where}, {question['name']}: {said} Nobody was added.")
+        raise CohortError(
+            f"{where}, {question['name']}: {said} Nobody was added.", question["name"]
+        )
     return levels.index(level) if level else -1

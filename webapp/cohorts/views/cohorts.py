@@ -7,10 +7,11 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
+from webapp.cohorts.forms import SeedForm, SimulateForm
 from webapp.cohorts.late_arrivals import late_additions
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.naming import are_hidden, may_see_names
@@ -25,20 +26,20 @@ from webapp.cohorts.selectors.cohorts import (
     question_summaries,
 )
 from webapp.cohorts.services.cohorts import (
-    CohortError,
     cohort_purge,
     cohort_rename,
     cohort_split,
 )
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
-from webapp.common.form_pages import Trail, remove_page, rename_page
+from webapp.common.form_pages import FormPage, Trail, remove_page, rename_page
+from webapp.common.formats import counted
 from webapp.common.hooks import CohortContent, cohort_contents
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import light, page_at
-from webapp.common.parameters import MAX_DIGITS, whole_number
+from webapp.common.parameters import MAX_DIGITS
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.toasts import attempt, toast
+from webapp.common.toasts import toast
 from webapp.jobs.models import Job
 
 PAGE_SIZE = 50
@@ -146,35 +147,37 @@ def _trail(found: Cohort) -> Trail:
     return [("Cohorts", reverse("cohorts:list")), (found.name, own)]
 
 
-@require_POST
+@keeps_typed
+@require_http_methods(["GET", "POST"])
 @staff_required
 def split(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Split the cohort into two halves by a seed."""
     found = get_owned_or_404(Cohort, request.user, uuid)
-    seed = whole_number(request.POST.get("seed", ""))
-    if seed is None:
-        seed = secrets.randbelow(10**MAX_DIGITS)  # reported, to allow the same halves again
-    try:
-        first, second = cohort_split(user=request.user, cohort=found, seed=seed)
-    except CohortError as problem:
-        toast(request, str(problem), error=True)
-        return redirect("cohorts:cohort", found.pk)
-    sizes = f"{first.n_students:,} and {second.n_students:,} students"
-    toast(request, f"Split into {sizes} (seed {seed}).")
-    return redirect("cohorts:cohort", first.pk)
+    form = SeedForm.typed(request)
+    halves: list[Cohort] = []
+
+    def act(*, seed: int | None) -> None:
+        if seed is None:
+            seed = secrets.randbelow(10**MAX_DIGITS)  # reported, to allow the same halves again
+        halves.extend(cohort_split(user=request.user, cohort=found, seed=seed))
+        sizes = f"{halves[0].n_students:,} and {counted(halves[1].n_students, 'student')}"
+        toast(request, f"Split into {sizes} (seed {seed}).")
+
+    if form.submit(request, act):
+        return redirect("cohorts:cohort", halves[0].pk)
+    return FormPage("Split into two halves", "Split", _trail(found)).show(request, form)
 
 
-@require_POST
+@keeps_typed
+@require_http_methods(["GET", "POST"])
 @staff_required
 def simulate(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Start simulating pairs for practice."""
     found = get_owned_or_404(Cohort, request.user, uuid)
-    same, seed = request.POST.getlist("same"), whole_number(request.POST.get("seed", ""))
-    attempt(
-        request,
-        lambda: pairs_simulation_start(user=request.user, cohort=found, same=same, seed=seed),
-    )
-    return redirect("cohorts:cohort", found.pk)
+    form = SimulateForm.typed(request, cohort=found)
+    if form.submit(request, partial(pairs_simulation_start, user=request.user, cohort=found)):
+        return redirect("cohorts:cohort", found.pk)
+    return FormPage("Simulate pairs", "Simulate pairs", _trail(found)).show(request, form)
 
 
 @require_http_methods(["GET", "POST"])

@@ -22,11 +22,11 @@ from engine.tabular.review import Review
 from engine.tabular.source import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
+from webapp.cohorts.forms import ImportForm
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.selectors.cohorts import cohort_listing, open_drafts
-from webapp.cohorts.services.cohorts import CohortError, draft_import
+from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import (
-    DraftChangedError,
     draft_create,
     draft_discard,
     draft_file,
@@ -43,6 +43,8 @@ from webapp.cohorts.views.pressed_buttons import PressedButton, read_pressed_but
 from webapp.cohorts.wrong_slots import draft_move, wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
+from webapp.common.formats import counted
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
@@ -150,23 +152,25 @@ def _pressed(found: Draft, before: Preview, pressed: PressedButton, version: int
     return draft_update(draft=found, choices=choices.to_json(), version=version)
 
 
-@require_POST
+@keeps_typed
+@require_http_methods(["GET", "POST"])
 @staff_required
 def draft_confirm(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Import everything, or nothing and show one sentence."""
+    """Import everything, or nothing and show why beside the typed name."""
     found = _owned_draft(request, uuid)
-    source = draft_file(found) if request.POST.get("keep_requests") else None
-    try:
-        cohort = draft_import(
-            user=request.user,
-            draft=found,
-            name=request.POST.get("name", ""),
-            version=sent_version(request),
-        )
-    except (CohortError, DraftChangedError) as problem:
-        toast(request, str(problem), error=True)
+    form = ImportForm.typed(request, initial={"name": _suggested_name(found.filename)})
+    if not form.is_bound:
         return redirect("cohorts:draft", found.pk)
-    toast(request, f"{cohort.n_students:,} students imported.")
+    source = draft_file(found) if form.data.get("keep_requests") else None
+    made: list[Cohort] = []
+
+    def act(*, name: str, version: int | None, **_: Any) -> None:
+        made.append(draft_import(user=request.user, draft=found, name=name, version=version or 0))
+
+    if not form.submit(request, act):
+        return _render(request, found, form)
+    cohort = made[0]
+    toast(request, f"{counted(cohort.n_students, 'student')} imported.")
     if source is not None:
         try:
             requests = student_file_keep(
@@ -229,11 +233,14 @@ def sent_version(request: SignedInRequest) -> int:
     return whole_number(request.POST.get("version", "")) or 0
 
 
-def _render(request: SignedInRequest, draft: Draft) -> HttpResponse:
+def _render(request: SignedInRequest, draft: Draft, form: ImportForm | None = None) -> HttpResponse:
+    """Return the page; ``form`` is a refused import, whose dialog is open."""
     found = draft_review(draft)
+    form = form or ImportForm(initial={"name": _suggested_name(draft.filename)})
     opened = whole_number(request.GET.get("column") or "")
     tab = request.GET.get("tab", "")
     context = _context(draft, found, opened) | {
+        "form": form,
         "slot": wrong_slot(request.user, found.preview.table, FileKind.SURVEY),
         "move_url": reverse("cohorts:draft-move", args=[draft.pk]),
         "tab": tab if tab in ("rows", "reading") else "columns",
@@ -248,7 +255,7 @@ def _render(request: SignedInRequest, draft: Draft) -> HttpResponse:
     if tab == "reading":
         context |= _reading(draft, found.preview)
     template = "cohorts/_draft_body.html" if request.htmx else "cohorts/draft.html"
-    return render(request, template, context)
+    return render(request, template, context, status=form.status)
 
 
 def _is_makers_own(column: ColumnPreview) -> bool:
@@ -262,7 +269,6 @@ def _context(draft: Draft, found: Review, opened: int | None) -> dict[str, Any]:
         "review": found,
         "preview": found.preview,
         "opened": -1 if opened is None else opened,
-        "suggested_name": _suggested_name(draft.filename),
         "requests": requests_in(found.preview),
         "change_url": reverse("cohorts:draft-change", args=[draft.pk]),
     }

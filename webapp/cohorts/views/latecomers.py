@@ -6,12 +6,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.requests import SignedInRequest
-from webapp.cohorts.late_files import EMAIL, ID, NAME
+from webapp.cohorts.forms import LateArrivalForm
 from webapp.cohorts.models import Cohort, LateArrivals
-from webapp.cohorts.selectors.cohorts import constraint_groups
 from webapp.cohorts.services.latecomers import (
     LATE,
-    Latecomers,
     latecomers_add,
     latecomers_undo,
 )
@@ -19,49 +17,42 @@ from webapp.cohorts.views.drafts import LIMITS
 from webapp.cohorts.views.student_files import checked_upload
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def latecomers(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Check a file of late arrivals before they are added, or add one by hand."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
-    error = ""
-    if request.method == "POST":
+    if request.FILES.get("file") is not None:
         try:
-            if request.FILES.get("file") is not None:
-                return redirect(checked_upload(request, cohort, LATE.key, ""))
-            added = _add(request, cohort)
-            toast(request, added.sentence, undo_url=undo_address(added.arrivals), icon="user-plus")
-            return redirect("cohorts:cohort", cohort.pk)
+            return redirect(checked_upload(request, cohort, LATE.key, ""))
         except Refusal as problem:
-            error = str(problem)
-    context = {
-        "cohort": cohort,
-        "error": error,
-        "limits": LIMITS,
-        "sent": request.POST,
-        "questions": [
-            (k, question, request.POST.get(f"q{k}", ""))
-            for k, question in enumerate(cohort.questions)
-        ],
-        "rules": [
-            (k, name, [value for value, _ in values if value], request.POST.get(f"r{k}", ""))
-            for k, (name, values) in enumerate(constraint_groups(cohort))
-        ],
-    }
-    return render(request, "cohorts/latecomers.html", context, status=422 if error else 200)
+            return _show(
+                request, cohort, LateArrivalForm(cohort=cohort, auto_id="late-%s"), str(problem)
+            )
+    form = LateArrivalForm.typed(request, cohort=cohort, auto_id="late-%s")
+
+    def add(**_: str) -> None:
+        added = latecomers_add(user=request.user, cohort=cohort, rows=[form.row])
+        toast(request, added.sentence, undo_url=undo_address(added.arrivals), icon="user-plus")
+
+    if form.submit(request, add):
+        return redirect("cohorts:cohort", cohort.pk)
+    return _show(request, cohort, form)
 
 
-def _add(request: SignedInRequest, cohort: Cohort) -> Latecomers:
-    sent = request.POST
-    row = {ID: sent.get("id", ""), EMAIL: sent.get("email", ""), NAME: sent.get("name", "")}
-    row |= {q["name"]: sent.get(f"q{k}", "") for k, q in enumerate(cohort.questions)}
-    groups = constraint_groups(cohort)
-    row |= {name: sent.get(f"r{k}", "") for k, (name, _) in enumerate(groups)}
-    return latecomers_add(user=request.user, cohort=cohort, rows=[row])
+def _show(
+    request: SignedInRequest, cohort: Cohort, form: LateArrivalForm, error: str = ""
+) -> HttpResponse:
+    """Return the page; ``error`` says why a file was refused."""
+    context = {"cohort": cohort, "error": error, "limits": LIMITS, "form": form}
+    status = 422 if error else form.status
+    return render(request, "cohorts/latecomers.html", context, status=status)
 
 
 def undo_address(arrivals: LateArrivals) -> str:

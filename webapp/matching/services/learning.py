@@ -35,7 +35,7 @@ MODEL_BYTES = 1_000_000  # upper bound for a few hundred weights and their names
 def check_learning(cohorts: Sequence[Cohort]) -> list[dict[str, Any]]:
     """Return the questions that would be learned; raise MatchingError with one sentence."""
     if not cohorts:
-        raise MatchingError("Choose at least one cohort with pairs.")
+        raise MatchingError("Choose at least one cohort with pairs.", "cohort")
     for cohort in cohorts:
         if cohort.n_pairs < 2:
             pairs = counted(cohort.n_pairs, "pair")
@@ -112,7 +112,9 @@ def _check_checkable(
     """Refuse a cohort with other questions than the model, or one that it was trained on."""
     for source in learned_from:
         if cohort == source:
-            raise MatchingError(f"{cohort.name} cannot check the model, which learns from it.")
+            raise MatchingError(
+                f"{cohort.name} cannot check the model, which learns from it.", "check_on"
+            )
         if share_students(cohort, source):
             raise MatchingError(
                 f"{cohort.name} cannot check the model: it shares students with {source.name}, "
@@ -129,13 +131,13 @@ def _check_checkable(
 
 def _check_options(ridge: float, relative_gap: float, rho: float, method: str) -> None:
     if not 1e-6 <= ridge <= 1e9:
-        raise MatchingError("The restraint must be a number above 0.")
+        raise MatchingError("The restraint must be a number above 0.", "ridge")
     if not 1e-9 <= relative_gap <= 0.5:
-        raise MatchingError("The exactness must lie between 0.0000001 % and 50 %.")
+        raise MatchingError("The exactness must lie between 0.0000001 % and 50 %.", "gap")
     if not 0.0 <= rho <= 1.0:
-        raise MatchingError("The reweighting must lie between 0 and 1.")
+        raise MatchingError("The reweighting must lie between 0 and 1.", "rho")
     if method not in METHODS:
-        raise MatchingError(f"The method must be one of {', '.join(METHODS)}.")
+        raise MatchingError(f"The method must be one of {', '.join(METHODS)}.", "method")
 
 
 @transaction.atomic

@@ -11,7 +11,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
-from webapp.common.errors import Refusal
 from webapp.common.form_pages import Trail, remove_page, rename_page
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import whole_number
@@ -19,6 +18,7 @@ from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
 from webapp.files.file_headers import as_attachment
 from webapp.matching.charts import model_charts, question_chart
+from webapp.matching.forms import LearnForm
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import (
     again_query,
@@ -34,9 +34,6 @@ from webapp.matching.selectors.models import (
 )
 from webapp.matching.services.exports import weights_export
 from webapp.matching.services.learning import (
-    GAPS,
-    METHODS,
-    RIDGES,
     model_check,
     model_delete,
     model_estimate,
@@ -60,63 +57,46 @@ def model_list(request: SignedInRequest) -> HttpResponse:
     return render(request, "matching/model_list.html", context)
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def model_new(request: SignedInRequest) -> HttpResponse:
     """Choose cohorts and settings, and start learning."""
     past = owned_by(Cohort, request.user).filter(n_pairs__gt=0)
     cohorts = list(past.select_related("half_of"))
-    error = ""
-    if request.method == "POST":
-        try:
-            model = _start(request, cohorts)
-            return redirect("matching:model", model.pk)
-        except Refusal as refusal:
-            error = str(refusal)
-        except ValueError:
-            error = "A number is missing."
-    sent = request.POST or request.GET
-    chosen, check_on = sent.getlist("cohort"), sent.get("check_on", "")
-    if request.method == "GET" and "check_on" not in sent:
-        chosen, check_on = (
+    form = LearnForm.typed(request, cohorts=cohorts, initial=_initial(request, cohorts))
+    made: list[LearnedModel] = []
+
+    def learn(*, cohort: list[str], check_on: str, gap: float, method: str, **options: Any) -> None:
+        chosen = [one for key, one in form.by_key.items() if key in cohort]
+        made.append(
+            model_learn(
+                user=request.user,
+                cohorts=sorted(chosen, key=lambda one: one.created_at),
+                check_on=form.by_key.get(check_on),
+                relative_gap=gap,
+                method=method or "auto",
+                **options,
+            )
+        )
+
+    if form.submit(request, learn):
+        return redirect("matching:model", made[0].pk)
+    context = {"cohorts": cohorts, "form": form}
+    return render(request, "matching/model_new.html", context, status=form.status)
+
+
+def _initial(request: SignedInRequest, cohorts: list[Cohort]) -> dict[str, Any]:
+    """Return what the address asks for, or the suggested cohorts."""
+    sent = request.GET
+    names = ("name", "ridge", "gap", "method", "rho", "seed", "check_on")
+    initial: dict[str, Any] = {name: sent[name] for name in names if name in sent}
+    chosen = sent.getlist("cohort")
+    if "check_on" not in sent:
+        chosen, initial["check_on"] = (
             (chosen, suggest_check(cohorts, chosen)) if chosen else suggest_sources(cohorts)
         )
-    context = {
-        "cohorts": cohorts,
-        "chosen": chosen,
-        "error": error,
-        "ridges": zip(RIDGES, ("Little", "Usual", "Much"), strict=True),
-        "gaps": zip(GAPS, ("Quick", "Usual", "Very exact"), strict=True),
-        "methods": METHODS,
-        "posted": {
-            "name": sent.get("name", ""),
-            "ridge": sent.get("ridge", "100.0"),
-            "gap": sent.get("gap", "0.0001"),
-            "method": sent.get("method", "auto"),
-            "rho": sent.get("rho", "1.0"),
-            "check_on": check_on,
-            "seed": sent.get("seed", ""),
-        },
-    }
-    return render(request, "matching/model_new.html", context, status=422 if error else 200)
-
-
-def _start(request: SignedInRequest, cohorts: list[Cohort]) -> LearnedModel:
-    data = request.POST
-    wanted = set(data.getlist("cohort"))
-    by_key = {str(cohort.pk): cohort for cohort in cohorts}
-    chosen = [cohort for key, cohort in by_key.items() if key in wanted]
-    return model_learn(
-        user=request.user,
-        name=data.get("name", ""),
-        cohorts=sorted(chosen, key=lambda cohort: cohort.created_at),
-        check_on=by_key.get(data.get("check_on", "")),
-        ridge=float(data.get("ridge", "100")),
-        relative_gap=float(data.get("gap", "1e-4")),
-        rho=float(data.get("rho", "1")),
-        method=data.get("method", "auto"),
-        seed=whole_number(data.get("seed", "").strip()),
-    )
+    return initial | {"cohort": chosen}
 
 
 def _find(request: SignedInRequest, uuid: str) -> LearnedModel:

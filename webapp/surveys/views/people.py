@@ -116,7 +116,8 @@ def _mail(request: SignedInRequest, uuid: str, *, is_reminder: bool) -> HttpResp
                 base=own_address(request),
                 is_confirmed=form.cleaned_data["is_confirmed"],
             )
-            toast(request, f"{counted(count, 'mail is', 'mails are')} on their way.")
+            words = counted(count, "mail is on its way", "mails are on their way")
+            toast(request, f"{words}.")
 
         if form.attempt(act):
             return _back(found)

@@ -1,0 +1,101 @@
+"""Forms of cohorts."""
+
+from typing import Any
+
+from django import forms
+
+from webapp.cohorts.late_files import EMAIL, ID, NAME
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.cohorts import constraint_groups
+from webapp.common.forms import TypedForm, field_of
+from webapp.common.parameters import MAX_DIGITS
+
+CHOSEN_FOR_YOU = {"inputmode": "numeric", "placeholder": "chosen for you", "class": "input--row"}
+
+
+class SeedForm(TypedForm):
+    """The seed of a random split or simulation; None if the product is to choose it."""
+
+    seed = forms.IntegerField(
+        label="Seed",
+        required=False,
+        min_value=0,
+        max_value=10**MAX_DIGITS - 1,
+        widget=forms.TextInput(attrs=CHOSEN_FOR_YOU),
+        help_text="A whole number. The same seed gives the same result.",
+    )
+
+
+class SimulateForm(SeedForm):
+    """The rule columns in which simulated pairs agree, and the seed."""
+
+    same = forms.MultipleChoiceField(
+        label="Only pairs with the same", required=False, widget=forms.CheckboxSelectMultiple
+    )
+    field_order = ("same", "seed")
+
+    def __init__(self, *args: Any, cohort: Cohort, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        columns = [(name, name) for name in cohort.same_columns]
+        field_of(self, "same", forms.MultipleChoiceField).choices = columns
+        if not columns:
+            self.fields["same"].widget = forms.MultipleHiddenInput()
+
+
+class ImportForm(TypedForm):
+    """The name of the cohort that a file becomes, and whether its requests are kept."""
+
+    refused_field = "name"
+    name = forms.CharField(
+        label="Name of the cohort",
+        max_length=120,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text="Such as “First-years 2026”.",
+    )
+    keep_requests = forms.BooleanField(required=False)
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+
+class LateArrivalForm(TypedForm):
+    """A student who joins a cohort late: identity, rule columns and answers."""
+
+    id = forms.CharField(
+        label="Id in your housing system",
+        error_messages={"required": "This student has no id. Give the id of your housing system."},
+    )
+    email = forms.CharField(
+        label="E-mail", required=False, max_length=254, widget=forms.EmailInput()
+    )
+    name = forms.CharField(label="Name", required=False, max_length=200)
+
+    def __init__(self, *args: Any, cohort: Cohort, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.lists: list[tuple[str, list[str]]] = []
+        self.columns = {"id": ID, "email": EMAIL, "name": NAME}
+        for k, (name, values) in enumerate(constraint_groups(cohort)):
+            known = f"late-r{k}-values"
+            self.lists.append((known, [value for value, _ in values if value]))
+            self.columns[f"r{k}"] = name
+            self.fields[f"r{k}"] = forms.CharField(
+                label=name,
+                required=False,
+                widget=forms.TextInput(attrs={"list": known, "autocomplete": "off"}),
+            )
+        for k, question in enumerate(cohort.questions):
+            levels = [(level, level) for level in question["levels"]]
+            self.columns[f"q{k}"] = question["name"]
+            self.fields[f"q{k}"] = forms.ChoiceField(
+                label=question["name"],
+                required=False,
+                choices=[("", "Not answered"), *levels],
+                error_messages={"invalid_choice": "“%(value)s” is not an answer to this question."},
+            )
+
+    def field_named(self, name: str) -> str:
+        """Return the field of a column that a refusal names."""
+        return next((field for field, column in self.columns.items() if column == name), name)
+
+    @property
+    def row(self) -> dict[str, str]:
+        """The student as a row of a file of late arrivals."""
+        return {column: self.cleaned_data[name] for name, column in self.columns.items()}
