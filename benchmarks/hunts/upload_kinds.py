@@ -159,17 +159,16 @@ def _tables() -> list[Kind]:
     halls = [["student", "first", "second"], *([f"N{k}", "Elm", "Oak"] for k in range(12))]
     mails = [["id", "e-mail", "name"], *([f"N{k}", f"n{k}@uni.example", "Ö"] for k in range(12))]
     cohort, api = "/cohorts/{cohort}", "/api/v1/cohorts/{cohort}"
-    named, change = {"name": "Mutated {number}"}, f"{cohort}/requests/change/"
+    named, change = {"name": "Mutated {number}"}, f"{cohort}/requests/import/"
     tables = {
         "survey": (survey, "/cohorts/import/", "/api/v1/cohorts", named),
         "latecomers": (late, f"{cohort}/add/", f"{api}/latecomers", {}),
         "pairs": (pairs, f"{cohort}/pairs/", f"{api}/pairs", {}),
         "roster": (roster, f"{cohort}/pairs/", f"{api}/pairs", {}),
         "rooms": (rooms, "/buildings/new/", "/api/v1/buildings", named),
-        "requests": (wishes, change, f"{api}/requests", {"act": "import"}),
-        "choices of halls": (halls, change, f"{api}/preferences", {"act": "preferences"}),
-        "e-mails": (mails, "/placements/{placement}/letters/act/", f"{api}/addresses",
-                    {"act": "addresses"}),
+        "requests": (wishes, f"{change}requests/", f"{api}/requests", {}),
+        "choices of halls": (halls, f"{change}preferences/", f"{api}/preferences", {}),
+        "e-mails": (mails, "/placements/{placement}/letters/addresses/", f"{api}/addresses", {}),
     }  # fmt: skip
     return [
         Kind(f"{name} {shape}", f"{name}.{shape.lower()}", make(rows), *rest)

@@ -386,12 +386,12 @@ def measure_heavy(keys: dict[str, Any]) -> dict[str, tuple[float, int]]:
     change = placement.proposed_changes.get(is_by_hand=False).pk
     people = placement.places.filter(room__isnull=False).count
     acts: dict[str, Callable[[], None]] = {
-        "keep late changes of 40": lambda: send(f"{base}changes/act/", act="keep", change=change),
+        "keep late changes of 40": lambda: send(f"{base}changes/keep/", change=change),
         "draft 14 withdrawals": lambda: send(
-            f"{base}changes/act/", act="withdraw", students="\n".join(year.withdrawn)
+            f"{base}changes/withdraw/", students="\n".join(year.withdrawn)
         ),
-        "begin late changes": lambda: send(f"{base}changes/act/", act="propose"),
-        "discard them": lambda: send(f"{base}changes/act/", act="discard"),
+        "begin late changes": lambda: send(f"{base}changes/propose/", price="0.5"),
+        "discard them": lambda: send(f"{base}changes/discard/"),
         "accept all": lambda: send(
             f"{base}decide/",
             act="accept",
@@ -401,12 +401,12 @@ def measure_heavy(keys: dict[str, Any]) -> dict[str, tuple[float, int]]:
             back="hall=all",
         ),
         "send 2,500 letters": lambda: send(f"{base}letters/send/", letter=letter),
-        "stop them": lambda: send(f"{base}letters/act/", act="stop", letter=letter),
+        "stop them": lambda: send(f"{base}letters/stop/", letter=letter),
         "2,500 addresses": lambda: upload(
-            f"{base}letters/act/", year.addresses, act="addresses", letter=letter
+            f"{base}letters/addresses/", year.addresses, letter=letter
         ),
         "420 requests": lambda: upload(
-            f"/cohorts/{cohort.pk}/requests/change/", year.requests, act="import"
+            f"/cohorts/{cohort.pk}/requests/import/requests/", year.requests
         ),
         "1,412 rooms": lambda: upload("/buildings/new/", year.rooms),
         "import them": lambda: send(f"/buildings/drafts/{keys['draft'].pk}/import/", name="B"),

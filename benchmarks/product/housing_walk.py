@@ -276,7 +276,7 @@ def write_letter(walk: Walk) -> None:
     page = walk.page
     write = page.get_by_role("link", name="Write a letter")
     walk.click(page.locator(".tabs").get_by_role("link", name="Letters"), write)
-    walk.click(write, page.locator("#text"))
+    walk.click(write, page.get_by_label("Letter", exact=True))
     walk.click(walk.button("Keep the letter"), page.locator(".toast", has_text="is kept"))
     walk.click(page.get_by_role("link", name="Open the letters of").first, page.locator(".letter"))
 
@@ -296,7 +296,7 @@ def test_letter(walk: Walk) -> None:
     first = page.locator(".letter").get_attribute("aria-label")
     other = page.locator(f".letter:not([aria-label='{first}'])")
     walk.click(page.get_by_role("link", name="Next student"), other)
-    walk.type(page.locator("#address"), "carol@university.example")
+    walk.type(page.get_by_label("Send this one to yourself"), "carol@university.example")
     walk.click(walk.button("Send a test"), page.locator(".toast", has_text="went to"))
 
 
@@ -394,7 +394,7 @@ def withdraw(walk: Walk) -> None:
     """Say who withdrew, by the ids of the housing system."""
     page = walk.page
     page.goto(f"{walk.placement}changes/")
-    walk.type(page.locator("#students"), "\n".join(walk.year.withdrawn))
+    walk.type(page.get_by_label("Students", exact=True), "\n".join(walk.year.withdrawn))
     walk.click(walk.button("Withdraw"), page.locator(".draft"))
     confirm = page.locator(".draft button[value=confirm]")
     walk.click(confirm, page.locator(".toast", has_text="confirmed"))
