@@ -10,22 +10,22 @@ from webapp.housing.models import Room, RoomState
 from webapp.housing.services.buildings import MAX_BEDS
 
 MAX_NEEDS, MAX_NEED = 20, 80
+NAMED = "A room needs a hall and a name."
 
 
 class RoomForm(TypedForm):
     """One room of a building list."""
 
-    hall = forms.CharField(label="Hall", max_length=80)
+    hall = forms.CharField(label="Hall", max_length=80, error_messages={"required": NAMED})
     floor = forms.CharField(label="Floor", required=False, max_length=20)
-    name = forms.CharField(label="Room", max_length=40)
+    name = forms.CharField(label="Room", max_length=40, error_messages={"required": NAMED})
     capacity = forms.IntegerField(
         label="Beds",
         min_value=1,
         max_value=MAX_BEDS,
-        error_messages={
-            "min_value": f"A room has 1 to {MAX_BEDS} beds.",
-            "max_value": f"A room has 1 to {MAX_BEDS} beds.",
-        },
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value", "max_value"), f"A room has 1 to {MAX_BEDS} beds."
+        ),
     )
     designation = forms.CharField(
         label="Who may live there",
@@ -43,6 +43,9 @@ class RoomForm(TypedForm):
     state = forms.ChoiceField(
         label="State",
         choices=RoomState.choices,
+        error_messages=dict.fromkeys(
+            ("required", "invalid_choice"), "A room is open, held back or offline."
+        ),
         help_text="Nobody is placed into a room that is held back or offline. Students of drafts "
         "who live there need another room then.",
     )

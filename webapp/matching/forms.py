@@ -13,7 +13,7 @@ from webapp.matching.services.set_models import CHOICES
 
 USUAL = 0.5  # initial value of a question: small, so that the important ones stand out
 NO_SETTING = "Choose one of the offered settings."
-GONE = "This cohort was removed meanwhile, or has no pairs any more."
+GONE = "This cohort was removed meanwhile, or has no pairs."
 _RIDGES = [
     (str(value), f"{word} ({formats.number(value)})")
     for value, word in zip(RIDGES, ("Little", "Usual", "Much"), strict=True)
@@ -42,7 +42,10 @@ class SettingField(forms.FloatField):
 class LearnForm(TypedForm):
     """Cohorts and settings from which a model is learned."""
 
-    cohort = forms.MultipleChoiceField(required=False, error_messages={"invalid_choice": GONE})
+    cohort = forms.MultipleChoiceField(
+        required=False,
+        error_messages={"invalid_choice": f"{GONE} Choose at least one cohort with pairs."},
+    )
     check_on = forms.ChoiceField(
         label="Cohort to check on",
         required=False,
@@ -137,9 +140,10 @@ class SetWeightsForm(TypedForm):
             self.fields[f"importance-{k}"] = forms.TypedChoiceField(
                 label=question,
                 coerce=float,
+                required=False,
                 initial=str(USUAL),
                 choices=[(str(value), words) for value, words in CHOICES],
-                error_messages={"invalid_choice": NO_SETTING, "required": NO_SETTING},
+                error_messages={"invalid_choice": NO_SETTING},
             )
 
     @property
@@ -151,4 +155,7 @@ class SetWeightsForm(TypedForm):
     def importance(self) -> dict[str, float]:
         """The importance of each question."""
         values = (self.cleaned_data[f"importance-{k}"] for k in range(len(self.questions)))
-        return dict(zip(self.questions, values, strict=True))
+        return {
+            question: USUAL if value == "" else value
+            for question, value in zip(self.questions, values, strict=True)
+        }

@@ -46,10 +46,10 @@ def at(name: str, *args: object) -> str:
 @pytest.mark.parametrize(
     ("changed", "field", "error"),
     [
-        ({"hall": ""}, "hall", "This field is required."),
+        ({"hall": ""}, "hall", "A room needs a hall and a name."),
         ({"hall": "x" * 81}, "hall", "at most 80 characters"),
         ({"capacity": "99"}, "capacity", "A room has 1 to"),
-        ({"capacity": "two"}, "capacity", "Enter a whole number."),
+        ({"capacity": "two"}, "capacity", "A room has 1 to"),
         ({"meets": "x" * 81}, "meets", "At most 20 needs"),
         ({"meets": ",".join(map(str, range(21)))}, "meets", "At most 20 needs"),
         ({"note": "x" * 121}, "note", "at most 120 characters"),

@@ -234,7 +234,7 @@ def test_staff_choose_another_room_within_late_changes(
         for choice in choices_of(PlacementRooms(Placement.objects.get(pk=placement.pk)), a).rooms
     )
     client, at = client_of(bob), f"/placements/{placement.pk}/changes/"
-    client.post(f"{at}act/", {"act": "choose", "students": f"S-{a}", "room": free.pk})
+    client.post(f"{at}choose/", {"students": f"S-{a}", "room": free.pk})
     change = ProposedChange.objects.get(placement=placement)
     assert change.chosen == {str(a): free.pk}
     run_waiting()
@@ -242,10 +242,10 @@ def test_staff_choose_another_room_within_late_changes(
     assert change.rooms[str(placement.places.get(number=a).student_id)] == free.pk
     page = client.get(at).content.decode()
     assert f"S-{a} in {free.label}" in page
-    client.post(f"{at}act/", {"act": "choose", "students": f"S-{a}"})
+    client.post(f"{at}choose/", {"students": f"S-{a}"})
     assert ProposedChange.objects.get(placement=placement).chosen == {}
     assert placement.places.get(number=a).room == own  # nothing was kept
-    client.post(f"{at}act/", {"act": "choose", "students": f"S-{a}", "room": 10**9})
+    client.post(f"{at}choose/", {"students": f"S-{a}", "room": 10**9})
     assert ProposedChange.objects.get(placement=placement).chosen == {}
 
 

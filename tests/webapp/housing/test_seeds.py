@@ -111,8 +111,8 @@ def test_the_page_takes_a_seed_and_shows_it(
     page = client.get(f"/placements/{made.pk}/").content.decode()
     assert "<dt>Random seed</dt><dd>2147483647</dd>" in page
     copied = client.post(
-        f"/placements/{made.pk}/rules/",
-        {"designation": "Gender", "same": "Gender", "as": "copy", "seed": "2147483647"},
+        f"/placements/{made.pk}/rules/try/",
+        {"designation": "Gender", "same": "Gender", "seed": "2147483647"},
     )
     run_waiting()
     copy = Placement.objects.exclude(pk=made.pk).get()

@@ -123,8 +123,8 @@ def test_pages_ask_for_the_effects_and_keep_the_choice(
     new = client.get(f"/placements/new/?cohort={placement.cohort_id}").text
     assert f'hx-get="/cohorts/{placement.cohort_id}/wish-effects/?"' in new
     client.post(
-        f"/placements/{placement.pk}/rules/",
-        {"mutual": "must", "one_sided": "wish", "wish": "3.0", "preference": "0.5", "as": "copy"},
+        f"/placements/{placement.pk}/rules/try/",
+        {"mutual": "must", "one_sided": "wish", "wish": "3.0", "preference": "0.5"},
     )
     rules = Placement.objects.order_by("-created_at").first().rules
     assert (rules["wish"], rules["preference"]) == (3.0, 0.5)

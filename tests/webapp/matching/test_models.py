@@ -265,9 +265,9 @@ def test_the_certificate_of_a_running_job_comes_from_its_trace(
 def test_the_latest_year_is_kept_for_the_check(
     bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
 ) -> None:
-    context = client_of(bob).get("/models/new/").context
-    assert context["chosen"] == [str(returning.pk)]
-    assert context["posted"]["check_on"] == str(later_year.pk)
+    form = client_of(bob).get("/models/new/").context["form"]
+    assert form.chosen == [str(returning.pk)]
+    assert form["check_on"].value() == str(later_year.pk)
 
 
 def test_what_cannot_be_learned_gets_a_sentence(
@@ -349,9 +349,10 @@ def test_learning_again_begins_with_the_same_settings(
     job_cancel(user=bob, job=model.job)
     page = client.get(reverse("matching:model", args=[model.pk])).content.decode()
     address = unescape(re.search(r'href="(/models/new/[^"]+)"', page)[1])
-    context = client.get(address).context
-    assert context["chosen"] == [str(returning.pk)]
-    assert context["posted"] == {**sent, "check_on": str(later_year.pk), "seed": ""}
+    form = client.get(address).context["form"]
+    assert form.chosen == [str(returning.pk)]
+    assert {name: form[name].value() for name in sent} == sent
+    assert (form["check_on"].value(), form["seed"].value()) == (str(later_year.pk), None)
 
 
 def test_viewers_look_and_others_see_nothing(

@@ -49,8 +49,8 @@ def test_home_leads_to_the_years_that_are_suggested(
     client = client_of(bob)
     step = next(s for s in client.get("/").context["steps"] if s.action == "Learn a model")
     assert step.detail.startswith("32 pairs of 2 cohorts tell")
-    context = client.get(step.url).context
-    assert (context["chosen"], context["posted"]["check_on"]) == (
+    form = client.get(step.url).context["form"]
+    assert (form.chosen, form["check_on"].value()) == (
         [str(returning.pk)],
         str(later_year.pk),
     )
@@ -59,9 +59,9 @@ def test_home_leads_to_the_years_that_are_suggested(
 def test_a_chosen_year_gets_one_to_be_checked_on(
     bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
 ) -> None:
-    context = client_of(bob).get(FORM, {"cohort": str(later_year.pk)}).context
-    assert context["chosen"] == [str(later_year.pk)]
-    assert context["posted"]["check_on"] == str(returning.pk)
+    form = client_of(bob).get(FORM, {"cohort": str(later_year.pk)}).context["form"]
+    assert form.chosen == [str(later_year.pk)]
+    assert form["check_on"].value() == str(returning.pk)
 
 
 def test_halves_are_suggested_beside_no_real_year(
@@ -76,13 +76,16 @@ def test_halves_are_suggested_beside_no_real_year(
     step = next(s for s in client.get("/").context["steps"] if s.action == "Learn a model")
     assert step.detail.startswith("32 pairs of 2 cohorts tell")
     context = client.get(step.url).context
-    assert context["chosen"] == [str(returning.pk)]
-    assert context["posted"]["check_on"] == str(later_year.pk)
+    assert context["form"].chosen == [str(returning.pk)]
+    assert context["form"]["check_on"].value() == str(later_year.pk)
     later_year.delete()
     context = client.get(step.url).context
-    assert (context["chosen"], context["posted"]["check_on"]) == ([str(returning.pk)], "")
+    assert (context["form"].chosen, context["form"]["check_on"].value()) == (
+        [str(returning.pk)],
+        "",
+    )
     context = client.get(FORM, {"cohort": str(returning.pk)}).context
-    assert context["posted"]["check_on"] == ""
+    assert context["form"]["check_on"].value() == ""
 
 
 def test_a_half_is_checked_on_the_other_but_not_on_its_whole(
@@ -93,12 +96,12 @@ def test_a_half_is_checked_on_the_other_but_not_on_its_whole(
     first, second = halves
     for chosen, other in ((first, second), (second, first)):
         context = client_of(bob).get(FORM, {"cohort": str(chosen.pk)}).context
-        assert context["posted"]["check_on"] == str(other.pk)
+        assert context["form"]["check_on"].value() == str(other.pk)
     context = client_of(bob).get(FORM, {"cohort": str(returning.pk)}).context
-    assert context["posted"]["check_on"] == ""
+    assert context["form"]["check_on"].value() == ""
     both = {"cohort": [str(half.pk) for half in halves]}
-    assert client_of(bob).get(FORM, both).context["posted"]["check_on"] == ""
-    assert client_of(bob).get(FORM).context["chosen"] == [str(returning.pk)]
+    assert client_of(bob).get(FORM, both).context["form"]["check_on"].value() == ""
+    assert client_of(bob).get(FORM).context["form"].chosen == [str(returning.pk)]
 
 
 def test_simulated_pairs_do_not_check_what_real_ones_taught(
@@ -106,6 +109,6 @@ def test_simulated_pairs_do_not_check_what_real_ones_taught(
 ) -> None:
     Cohort.objects.filter(pk=later_year.pk).update(pairs_origin=PairsOrigin.SIMULATED)
     context = client_of(bob).get(FORM, {"cohort": str(returning.pk)}).context
-    assert context["posted"]["check_on"] == ""
+    assert context["form"]["check_on"].value() == ""
     context = client_of(bob).get(FORM, {"cohort": str(later_year.pk)}).context
-    assert context["posted"]["check_on"] == str(returning.pk)
+    assert context["form"]["check_on"].value() == str(returning.pk)
