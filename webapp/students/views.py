@@ -83,10 +83,11 @@ def note_change(request: SignedInRequest, uuid: str, number: int, note_id: int) 
     """Edit one's own note."""
     found = find_student(request, uuid, number)
     note = _note(request, note_id)
-    if note is None:
+    if note is None or note.author_id != request.user.pk:
         form = NoteForm.typed(request, auto_id="note-%s")
         if form.is_bound:
-            form.add_error(None, f"{GONE} Save it as a new note.")
+            why = GONE if note is None else "Only its author can edit a note."
+            form.add_error(None, f"{why} Nothing was changed; save it as a new note.")
         return _show(request, found, form)
     form = NoteForm.typed(request, auto_id="edit-%s", initial={"text": note.text})
     if form.submit(request, partial(services.note_edit, user=request.user, note=note)):

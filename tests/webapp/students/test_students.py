@@ -367,7 +367,7 @@ def test_notes_are_added_edited_by_their_author_and_deleted(
     )
     assert "Calls back on Monday" in page_of(client_of(otto), cohort, 1002)
     refused = client_of(otto).post(edit, {"text": "Changed"})
-    check_refused(refused, {"text": "Changed"}, field="text", error="Only its author can edit")
+    check_refused(refused, {"text": "Changed"}, field="", error="Only its author can edit")
     client_of(otto).post(delete)
     note.refresh_from_db()
     assert note.text == "Calls back on Monday"
