@@ -70,7 +70,7 @@ def separate_objects(
     Raises
     ------
     InvalidProblemError
-        If the shapes differ or a number is out of range.
+        If the shapes differ, a number is out of range, or a probability inside is not a number.
 
     Notes
     -----
@@ -102,6 +102,11 @@ def separate_objects(
         )
     if not mask.any():
         return np.zeros(mask.shape, dtype=np.int32)
+    if probability is not None and not np.isfinite(probability[mask]).all():
+        count = int((~np.isfinite(probability[mask])).sum())
+        raise InvalidProblemError(
+            f"probability: expected numbers inside the mask, found {count:,} that are not finite."
+        )
     distance = _mean_distance(mask, probability)
     regions = _flooded(mask, distance)
     contacts = _contacts(regions, distance)

@@ -158,6 +158,21 @@ def measure_objects(
     )
 
 
+def kept_objects(
+    numbers: NDArray[np.integer[Any]], *, min_pixels: int = 1, drop_border: bool = False
+) -> NDArray[np.int32]:
+    """Return objects numbered from the largest to the smallest, without those left out.
+
+    Examples
+    --------
+    >>> kept_objects(np.array([[1, 1, 0, 2]]), min_pixels=2).tolist()
+    [[1, 1, 0, 0]]
+    """
+    check_whole("min_pixels", min_pixels, at_least=0)
+    check_flag("drop_border", drop_border)
+    return _numbered(numbers, min_pixels, None, drop_border)[0]
+
+
 def _numbered(
     joined: NDArray[np.integer[Any]], min_pixels: int, max_pixels: int | None, drop_border: bool
 ) -> tuple[NDArray[np.int32], FloatArray]:

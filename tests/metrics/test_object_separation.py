@@ -120,3 +120,14 @@ def test_objects_at_the_border_and_outside_the_sizes_are_left_out() -> None:
     assert inner.labels[0, 5] == 0
     assert measure_objects(known, known, min_pixels=5, max_pixels=100).area.tolist() == [16.0]
     assert len(measure_objects(known * 0, known, with_shape=True)) == 0
+
+
+def test_probabilities_that_are_no_numbers_are_refused() -> None:
+    """They gave one object without a word."""
+    mask = crowd(0) > 0
+    probability = mask.astype(float)
+    probability[~mask] = np.nan
+    assert separate_objects(mask, probability).max() > 1
+    probability[np.nonzero(mask)[0][0], np.nonzero(mask)[1][0]] = np.nan
+    with pytest.raises(InvalidProblemError, match="found 1 that"):
+        separate_objects(mask, probability)
