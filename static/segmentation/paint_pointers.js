@@ -129,10 +129,7 @@ export class PaintPointers {
   pinch(id, before, now) {
     const [other] = [...this.down].filter(([key]) => key !== id).map(([, place]) => place);
     const box = this.paint.find("[data-canvas]").getBoundingClientRect();
-    const apart = (place) => Math.max(1, Math.hypot(place[0] - other[0], place[1] - other[1]));
-    const [x, y] = [(now[0] + other[0]) / 2 - box.left, (now[1] + other[1]) / 2 - box.top];
-    this.paint.viewport.zoomAt(apart(now) / apart(before), x, y);
-    this.paint.viewport.pan((now[0] - before[0]) / 2, (now[1] - before[1]) / 2);
+    this.paint.viewport.pinch(before, now, other, [box.left, box.top]);
   }
 
   onUp(event) {

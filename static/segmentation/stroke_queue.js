@@ -160,7 +160,7 @@ function firstOf(strokes, most) {
 }
 
 /** A random key; crypto.randomUUID is absent where the page came over plain HTTP. */
-function newKey() {
+export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
   bytes[8] = (bytes[8] & 0x3f) | 0x80;

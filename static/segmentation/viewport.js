@@ -59,6 +59,14 @@ export class Viewport {
     this.keepInside();
   }
 
+  /** Move and zoom as a finger moves while another one rests; places are those of the window. */
+  pinch(before, now, other, [left, top]) {
+    const apart = (place) => Math.max(1, Math.hypot(place[0] - other[0], place[1] - other[1]));
+    const [x, y] = [(now[0] + other[0]) / 2 - left, (now[1] + other[1]) / 2 - top];
+    this.zoomAt(apart(now) / apart(before), x, y);
+    this.pan((now[0] - before[0]) / 2, (now[1] - before[1]) / 2);
+  }
+
   /** Bring a layer point near the middle, as far as the picture still fills the pane. */
   show(x, y, zoom) {
     this.zoom = zoom;

@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 from scipy.ndimage import gaussian_filter
 from skimage.draw import disk
 
@@ -24,6 +24,49 @@ def cells(seed: int) -> LabelledImage:
     grey = gaussian_filter(40 + 150.0 * mask, 1) + rng.normal(0, 8, mask.shape)
     image = np.repeat(np.clip(grey, 0, 255).astype(np.uint8)[:, :, np.newaxis], 3, axis=2)
     return LabelledImage(image, mask)
+
+
+def correct_objects(page: Page) -> None:
+    """Join two cells, undo, split one by a line, delete one by keys, and take everything back."""
+    count = page.locator("[data-objects-count]")
+    canvas = page.locator("[data-objects-canvas]").bounding_box()
+    scale = min((canvas["width"] - 24) / 240, (canvas["height"] - 24) / 160)
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        middle = canvas["x"] + canvas["width"] / 2, canvas["y"] + canvas["height"] / 2
+        return middle[0] + (x - 120) * scale, middle[1] + (y - 80) * scale
+
+    page.mouse.click(*at(40, 25))
+    page.keyboard.down("Shift")
+    page.mouse.click(*at(63, 25))
+    page.keyboard.up("Shift")
+    page.get_by_role("button", name="Join").click()
+    expect(count).to_have_text("11 objects")
+    page.keyboard.press("Control+z")
+    expect(count).to_have_text("12 objects")
+    page.keyboard.press("s")
+    page.mouse.move(*at(40, 55))
+    page.mouse.down()
+    page.mouse.move(*at(40, 75), steps=3)
+    page.mouse.move(*at(40, 95), steps=3)
+    page.mouse.up()
+    expect(count).to_have_text("13 objects")
+    page.keyboard.press("v")
+    page.get_by_role("application").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator("[data-number='1']").click()
+    page.get_by_role("application").focus()
+    page.keyboard.press("Delete")
+    expect(count).to_have_text("12 objects")
+    expect(page.locator("[data-history-list] li")).to_have_count(3)
+    expect(page.locator("[data-number]")).to_have_count(12)
+    page.reload()
+    page.wait_for_selector("[data-objects-page][data-ready=true]", state="attached")
+    expect(count).to_have_text("12 objects")
+    for left in (13, 12):
+        page.get_by_role("button", name="Undo my last correction").click()
+        expect(count).to_have_text(f"{left} objects")
+    expect(page.get_by_role("button", name="Undo my last correction")).to_be_disabled()
 
 
 def test_touching_cells_are_counted_and_the_slider_shows_it(
@@ -47,11 +90,12 @@ def test_touching_cells_are_counted_and_the_slider_shows_it(
     count = page.locator("[data-objects-count]")
     expect(count).to_have_text("12 objects")
     assert page.locator("[data-number]").count() == 12
-    row = page.locator("[data-number='3']")
+    row = page.locator("tr[data-number='3']")
     row.hover()
     expect(row).to_have_class(re.compile("is-shown"))
     assert_accessible(page)
     screenshot(page, "objects-of-an-image")
+    correct_objects(page)
     page.get_by_label("Splits: from fewer to more").fill("-1")
     expect(count).to_have_text("6 objects")
     expect(page.locator("[data-objects-message]")).to_contain_text("stored 12 objects")

@@ -36,7 +36,7 @@ from webapp.segmentation.models import (
 )
 from webapp.segmentation.object_options import options_of
 from webapp.segmentation.reading_time import ReadingTime
-from webapp.segmentation.services.objects import objects_write
+from webapp.segmentation.services.object_corrections import objects_write
 from webapp.segmentation.services.painted_models import predict_painted, train_painted
 from webapp.segmentation.services.predictions import predict_image, prediction_pieces
 from webapp.segmentation.services.removals import KIND, removed_take_away
@@ -264,14 +264,18 @@ def measure(context: JobContext) -> dict[str, Any]:
         raise InvalidProblemError("The prediction was removed meanwhile.")
     options = options_of(batch.object_options, batch.model.classes)
     rows = list(batch.images.done().select_related("file"))
+    lost = 0
     for done, row in enumerate(rows):
         row.batch = batch
         context.raise_if_stopped()
         if not _has_same_options(batch):
             raise InvalidProblemError("Other choices were made meanwhile; those are measured.")
         context.report(f"{done} of {len(rows)} images measured", done / len(rows))
-        objects_write(row, options)
-    return {"sentence": f"{len(rows)} image{'s'[: len(rows) != 1]} measured."}
+        lost += len(objects_write(row, options))
+    sentence = f"{len(rows)} image{'s'[: len(rows) != 1]} measured."
+    if lost:
+        sentence += f" {lost} correction{'s'[: lost != 1]} could not be applied again; see History."
+    return {"sentence": sentence}
 
 
 @job_kind(KIND, verb="Remove", kept=lambda job: "The rest is deleted within a day.")

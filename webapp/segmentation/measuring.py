@@ -2,7 +2,9 @@
 
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,15 @@ from engine.datasets import read_image
 from engine.datasets.calibration import PixelSize
 from engine.datasets.object_files import coco_shape, object_windows
 from engine.datasets.picture_view import PictureView, read_deep
-from engine.metrics import ObjectTable, measure_objects, separate_objects
+from engine.metrics import (
+    ObjectEdit,
+    ObjectEditor,
+    ObjectTable,
+    apply_edits,
+    kept_objects,
+    measure_objects,
+    separate_objects,
+)
 from engine.metrics.objects import perimeter_of
 from webapp.files import store
 from webapp.files.contents import FileStore
@@ -31,6 +41,8 @@ SHAPES = ("eccentricity", "solidity", "feret")
 CHANNELS = "channel_"
 """Start of the columns of mean intensities by channel; older tables lack them."""
 Numbers = NDArray[np.int32]
+Columns = dict[str, NDArray[np.float64]]
+Summary = dict[str, dict[str, float]]
 
 
 def intensities(path: Path | str, view: PictureView | None, *, name: str) -> NDArray[Any]:
@@ -83,6 +95,177 @@ def separated(
         yield one, numbers, own
 
 
+def numbered(
+    labels: NDArray[np.uint8],
+    probabilities: NDArray[np.floating[Any]],
+    classes: list[dict[str, Any]],
+    options: ObjectOptions,
+) -> tuple[Numbers, dict[int, int]]:
+    """Return the number of the object at every pixel, and the class of every number.
+
+    Numbers run through all classes, of each from the largest object to the smallest.
+    """
+    whole = np.zeros(labels.shape, dtype=np.int32)
+    owners: dict[int, int] = {}
+    for one, numbers, _ in separated(labels, probabilities, classes, options):
+        kept = kept_objects(numbers, min_pixels=options.min_pixels, drop_border=options.drop_border)
+        first, count = len(owners), int(kept.max(initial=0))
+        np.add(kept, first, out=whole, where=kept > 0)
+        owners |= dict.fromkeys(range(first + 1, first + count + 1), one["value"])
+    return whole, owners
+
+
+def columns_of(
+    numbers: Numbers,
+    owners: Mapping[int, int],
+    values: NDArray[Any],
+    probabilities: NDArray[np.floating[Any]],
+    classes: list[dict[str, Any]],
+    aspect: float,
+) -> Columns:
+    """Return the measures of numbered objects: one array a column, class by class, largest first.
+
+    Lengths are in widths of a pixel, places in pixels of the arrays.
+    """
+    class_of = np.zeros(max(owners, default=0) + 1, dtype=np.int64)
+    for number, value in owners.items():
+        class_of[number] = value
+    parts: list[Columns] = []
+    for place, one in enumerate(classes):
+        own = np.where(class_of[numbers] == one["value"], numbers, 0)
+        given = probabilities if probabilities.ndim == 2 else probabilities[:, :, place]
+        table = measure_objects(
+            own,
+            values,
+            np.asarray(given, dtype=np.float32),
+            pixel_size=(1.0, aspect),
+            with_shape=True,
+        )
+        by_size = np.zeros(len(table) + 1, dtype=np.int64)
+        by_size[table.labels] = own
+        parts.append(_columns(one["value"], table, by_size[1:], aspect))
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+
+def summary_of(
+    labels: NDArray[np.uint8],
+    columns: Columns,
+    classes: list[dict[str, Any]],
+    options: ObjectOptions,
+) -> Summary:
+    """Return by class number the share of pixels, and number and areas of objects."""
+    summary = {
+        str(one["value"]): {"share": float((labels == one["value"]).mean())} for one in classes
+    }
+    count_again(summary, columns, [one["value"] for one in classes], options)
+    return summary
+
+
+def count_again(
+    summary: Summary, columns: Columns, values: Sequence[int], options: ObjectOptions
+) -> None:
+    """Set number, total and median area of the objects of every class but background."""
+    for value in values:
+        if value in options.background:
+            continue
+        area = columns["area"][columns["value"] == value]
+        summary[str(value)] |= {
+            "count": len(area),
+            "area": float(area.sum()),
+            "median": float(np.median(area)) if len(area) else 0.0,
+        }
+
+
+def editor_of(
+    numbers: Numbers,
+    owners: Mapping[int, int],
+    classes: list[dict[str, Any]],
+    options: ObjectOptions,
+) -> ObjectEditor:
+    """Return what applies corrections to the numbered objects of an image."""
+    values = {one["value"] for one in classes} - set(options.background)
+    return ObjectEditor(numbers, owners, min_pixels=options.min_pixels, values=values)
+
+
+def columns_after(
+    columns: Columns,
+    editor: ObjectEditor,
+    changed: set[int],
+    inputs: tuple[NDArray[Any], NDArray[np.floating[Any]]],
+    classes: list[dict[str, Any]],
+    aspect: float,
+) -> Columns:
+    """Return the measures after some objects changed, the others as they were.
+
+    ``inputs`` are the intensities and the probabilities of the whole image.
+    """
+    window = editor.window_of(changed)
+    keep = ~np.isin(columns["number"], list(changed))
+    merged = {key: own[keep] for key, own in columns.items()}
+    if window is not None:
+        part = editor.numbers[window]
+        own = np.where(np.isin(part, list(changed)), part, 0)
+        values, probabilities = (given[window] for given in inputs)
+        fresh = columns_of(own, editor.classes, values, probabilities, classes, aspect)
+        fresh["row"] += window[0].start
+        fresh["column"] += window[1].start
+        merged = {key: np.concatenate([merged[key], fresh[key]]) for key in merged}
+    places = {one["value"]: place for place, one in enumerate(classes)}
+    place = np.array([places[int(value)] for value in merged["value"]])
+    order = np.lexsort((merged["number"], -merged["area"], place))
+    return {key: own[order] for key, own in merged.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredObjects:
+    """Objects of a predicted image as stored, and those before corrections by hand."""
+
+    numbers: Numbers
+    columns: Columns
+    base: Numbers
+    base_owners: dict[int, int]
+
+    @property
+    def owners(self) -> dict[int, int]:
+        """Class of every number."""
+        pairs = zip(self.columns["number"], self.columns["value"], strict=True)
+        return {int(number): int(value) for number, value in pairs}
+
+
+def stored_objects(row: PredictedImage) -> StoredObjects | None:
+    """Return the stored objects of an image; None if an older version measured them."""
+    with objects_file(row) as kept:
+        is_current = {"labels", "aspect", *SHAPES, f"{CHANNELS}0"} <= set(kept.files)
+        if not is_current or not math.isclose(float(kept["aspect"]), aspect_of(row.pixel_size)):
+            return None
+        besides = {"labels", "aspect", "base", "base_owners"}
+        columns = {name: kept[name] for name in kept.files if name not in besides}
+        numbers = kept["labels"].astype(np.int32)
+        has_base = "base" in kept.files
+        base = kept["base"].astype(np.int32) if has_base else numbers
+        owners = dict(kept["base_owners"].tolist()) if has_base else {}
+    found = StoredObjects(numbers, columns, base, owners)
+    return found if has_base else replace(found, base_owners=found.owners)
+
+
+def packed(
+    numbers: Numbers, columns: Columns, aspect: float, base: tuple[Numbers, dict[int, int]] | None
+) -> bytes:
+    """Return the ``.npz`` of a predicted image: columns, numbers, and those before corrections."""
+    arrays: dict[str, NDArray[Any]] = {"labels": _short(numbers), "aspect": np.array(aspect)}
+    if base is not None:
+        owners = np.array(sorted(base[1].items()), dtype=np.int64).reshape(-1, 2)
+        arrays |= {"base": _short(base[0]), "base_owners": owners}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **columns, **arrays)
+    return buffer.getvalue()
+
+
+def _short(numbers: Numbers) -> NDArray[Any]:
+    is_small = numbers.max(initial=0) <= np.iinfo(np.uint16).max
+    return numbers.astype(np.uint16 if is_small else np.uint32)
+
+
 def measure_row(
     labels: NDArray[np.uint8],
     probabilities: NDArray[np.floating[Any]],
@@ -91,62 +274,37 @@ def measure_row(
     options: ObjectOptions | None = None,
     *,
     aspect: float = 1.0,
-) -> tuple[bytes, dict[str, dict[str, float]]]:
-    """Measure the objects of every class but background; lengths are in pixels of the image.
+    edits: Sequence[ObjectEdit] = (),
+) -> tuple[bytes, Summary, list[str]]:
+    """Measure the objects of every class but background, with corrections by hand.
 
-    ``aspect`` is the height of a pixel over its width. Numbers run through all classes.
+    Lengths are in pixels of the image; ``aspect`` is the height of a pixel over its width.
 
     Returns
     -------
-    (bytes, dict)
-        An ``.npz`` with one array per column, the map of numbers and the aspect, and by class
-        number the share of pixels, the number of objects, their total area and their median area.
+    (bytes, dict, list)
+        An ``.npz`` with one array per column, the map of numbers and the aspect; by class number
+        the share of pixels, the number of objects, their total area and their median area; and why
+        each correction could not be applied, empty where it was.
     """
     options = options or ObjectOptions()
-    summary = {str(one["value"]): {"share": _share(labels, one)} for one in classes}
-    whole = np.zeros(labels.shape, dtype=np.int32)
-    parts: list[dict[str, NDArray[Any]]] = []
-    first = 0
-    for one, numbers, own in separated(labels, probabilities, classes, options):
-        table = measure_objects(
-            numbers,
-            values,
-            own,
-            pixel_size=(1.0, aspect),
-            min_pixels=options.min_pixels,
-            drop_border=options.drop_border,
-            with_shape=True,
-        )
-        np.add(table.labels, first, out=whole, where=table.labels > 0)
-        parts.append(_columns(one["value"], table, first, aspect))
-        first += len(table)
-        area = parts[-1]["area"]
-        summary[str(one["value"])] |= {
-            "count": len(table),
-            "area": float(area.sum()),
-            "median": float(np.median(area)) if len(table) else 0.0,
-        }
-    columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    dtype = np.uint16 if first <= np.iinfo(np.uint16).max else np.uint32
-    maps = {"labels": whole.astype(dtype), "aspect": np.array(aspect)}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **columns, **maps)
-    return buffer.getvalue(), summary
+    numbers, owners = numbered(labels, probabilities, classes, options)
+    base, problems = None, []
+    if edits:
+        editor = editor_of(numbers, owners, classes, options)
+        problems = apply_edits(editor, edits)
+        base, numbers, owners = (numbers, owners), editor.numbers, editor.classes
+    columns = columns_of(numbers, owners, values, probabilities, classes, aspect)
+    summary = summary_of(labels, columns, classes, options)
+    return packed(numbers, columns, aspect, base), summary, problems
 
 
-def _share(labels: NDArray[np.uint8], one: dict[str, Any]) -> float:
-    """Return the share of pixels of a class."""
-    return float((labels == one["value"]).mean())
-
-
-def _columns(
-    value: int, table: ObjectTable, first: int, aspect: float
-) -> dict[str, NDArray[np.float64]]:
+def _columns(value: int, table: ObjectTable, numbers: NDArray[np.int64], aspect: float) -> Columns:
     count = len(table)
     channels = {f"{CHANNELS}{k}": own for k, own in enumerate(table.channels.T)}
     return {
         "value": np.full(count, float(value)),
-        "number": np.arange(first + 1.0, first + count + 1),
+        "number": numbers.astype(np.float64),
         "area": np.rint(table.area / aspect),
         "perimeter": perimeter_of(table.steps, 1.0, 1.0),
         "row": table.centre[:, 0],
@@ -164,24 +322,46 @@ def aspect_of(size: PixelSize | None) -> float:
     return size.y / size.x if size else 1.0
 
 
-def measure_stored(
-    row: PredictedImage, options: ObjectOptions
-) -> tuple[bytes, dict[str, dict[str, float]]]:
-    """Measure the objects of a predicted image again, from its stored mask and probabilities."""
+def stored_inputs(
+    row: PredictedImage,
+) -> tuple[NDArray[np.uint8], NDArray[np.floating[Any]], NDArray[Any]]:
+    """Return the labels, probabilities and intensities of a predicted image."""
     path = FileStore(row.batch.organisation_id).fetch(row.image_digest)
-    return measure_row(
+    return (
         label_map(row),
         np.load(store.get(row.marginals_path), mmap_mode="r", allow_pickle=False),
         intensities(path, row.view, name=row.name),
+    )
+
+
+def measure_stored(
+    row: PredictedImage, options: ObjectOptions, edits: Sequence[ObjectEdit] = ()
+) -> tuple[bytes, Summary, list[str]]:
+    """Measure the objects of a predicted image again, from its stored mask and probabilities."""
+    return measure_row(
+        *stored_inputs(row),
         classes_of_row(row),
         options,
         aspect=aspect_of(row.pixel_size),
+        edits=edits,
     )
+
+
+@contextmanager
+def objects_file(row: PredictedImage) -> Iterator[Any]:
+    """Open the stored objects of an image, also if they were replaced since the row was read."""
+    try:
+        kept = np.load(store.get(row.objects_path), allow_pickle=False)
+    except FileNotFoundError:
+        row.refresh_from_db(fields=["objects_key"])
+        kept = np.load(store.get(row.objects_path), allow_pickle=False)
+    with kept:
+        yield kept
 
 
 def object_numbers(row: PredictedImage) -> Numbers:
     """Return the number of the object at every pixel, 0 for none, as in the table."""
-    with np.load(store.get(row.objects_path), allow_pickle=False) as kept:
+    with objects_file(row) as kept:
         if "labels" in kept.files:
             return np.asarray(kept["labels"], dtype=np.int32)
     # A table from before objects had numbers of their own: joined pixels, class by class.
@@ -220,7 +400,7 @@ def _kept_objects(row: PredictedImage, size: PixelSize | None) -> Iterator[dict[
 
     Shapes are blank where the pixels have other proportions now than when they were measured.
     """
-    with np.load(store.get(row.objects_path), allow_pickle=False) as kept:
+    with objects_file(row) as kept:
         columns = {name: kept[name] for name in COLUMNS}
         steps = [kept[name] for name in STEPS if name in kept.files]
         shapes = {name: kept[name] for name in SHAPES if name in kept.files}

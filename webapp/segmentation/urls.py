@@ -119,6 +119,21 @@ urlpatterns = [
         name="predicted-image-split",
     ),
     path(
+        "predictions/<uuid:pk>/<uuid:image_pk>/corrections/",
+        objects.image_corrections,
+        name="predicted-image-corrections",
+    ),
+    path(
+        "predictions/<uuid:pk>/<uuid:image_pk>/corrections/add/",
+        objects.image_correct,
+        name="predicted-image-objects-correct",
+    ),
+    path(
+        "predictions/<uuid:pk>/<uuid:image_pk>/corrections/undo/",
+        objects.image_correct_undo,
+        name="predicted-image-objects-undo",
+    ),
+    path(
         "predictions/<uuid:pk>/objects/measure/",
         objects.objects_measure_view,
         name="prediction-objects-measure",

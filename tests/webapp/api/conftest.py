@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 from tests.webapp.segmentation.conftest import (  # noqa: F401 - fixtures used by the tests
     batch,
+    discs,
     image,
     image_set,
     make_set,

@@ -217,3 +217,30 @@ def test_a_job_is_cancelled(program_of, bob, image_set, segmenter) -> None:
     job = program.post("/predictions", asked).data["job"]
     assert program.post(f"/jobs/{job}/cancel").data["state"] == "cancelled"
     assert program.get(f"/jobs/{job}/trace").data == {"points": []}
+
+
+def test_objects_are_measured_and_corrected_by_programs(program_of, bob, discs) -> None:
+    program = program_of(bob)
+    base = f"/predictions/{discs.pk}"
+    image = f"{base}/images/{discs.images.order_by('name')[0].pk}"
+    assert program.get(f"{base}/objects").data["splits"] == 0.0
+    sent = {"kind": "delete", "places": [[80.5, 0.5]]}
+    done = program.post(f"{image}/corrections", sent)
+    assert done.status_code == 201
+    assert done.data["objects"] == 3
+    assert done.data["correction"]["sentence"] == "Deleted 1 object"
+    refused = program.post(f"{image}/corrections", sent)
+    assert refused.status_code == 422
+    assert "no object at this place" in refused.data["detail"]
+    listed = program.get(f"{image}/corrections").data
+    assert [one["created_by"] for one in listed["items"]] == ["bob"]
+    assert len(body(program.get(f"{image}/objects.csv")).decode().splitlines()) == 4
+    back = program.post(f"{image}/corrections/undo", {"id": done.data["correction"]["id"]})
+    assert back.data["objects"] == 4
+    assert program.post(f"{image}/corrections/undo", {}).status_code == 422
+    assert program.post(f"{base}/objects", {"splits": 3}).status_code == 422
+    assert program.post(f"{base}/objects", {"background": [9]}).status_code == 422
+    job = program.post(f"{base}/objects", {"splits": -1, "min_pixels": 12})
+    assert job.status_code == 202
+    choices = program.get(f"{base}/objects").data
+    assert (choices["splits"], choices["min_pixels"], choices["drop_border"]) == (-1, 12, False)

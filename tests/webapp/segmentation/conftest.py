@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +10,19 @@ import pytest
 from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
+from skimage.draw import disk
 
 from engine.learning.segmentation.mask_model import N_PARAMETERS, make_segmentation_model
 from webapp.accounts.models import User
+from webapp.files import store
 from webapp.jobs.claims import job_claim
 from webapp.jobs.models import Job, JobState
+from webapp.segmentation.measuring import object_options
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.painting import client as warm_client
+from webapp.segmentation.rendering import mask_png
 from webapp.segmentation.services.image_sets import image_set_create, pairing_refresh
+from webapp.segmentation.services.object_corrections import objects_write
 from webapp.segmentation.services.predictions import predict_image, prediction_start
 from webapp.segmentation.services.uploads import image_file_add
 
@@ -181,3 +186,27 @@ def segmenter(bob: User) -> Segmenter:
 def batch(bob: User, segmenter: Segmenter, image_set: ImageSet) -> PredictionBatch:
     """All three images predicted."""
     return make_batch(bob, segmenter, image_set)
+
+
+DISCS = ((30, 30), (30, 49), (0, 80), (50, 80))
+"""Row and column of the middles of discs of radius 10: the first two touch."""
+
+
+def put_discs(batch: PredictionBatch, centres: Sequence[tuple[int, int]] = DISCS) -> None:
+    """Put discs in place of the noise that was predicted, on pictures of 96 by 64 pixels."""
+    mask = np.zeros((64, 96), dtype=bool)
+    for centre in centres:
+        mask[disk(centre, 10, shape=mask.shape)] = True
+    for row in batch.images.all():
+        row.batch = batch
+        store.get(row.mask_path).write_bytes(mask_png(mask))
+        np.save(store.get(row.marginals_path), mask.astype(np.float32))
+        objects_write(row, object_options(row))
+
+
+@pytest.fixture
+def discs(bob: User, make_set: MakeSet) -> PredictionBatch:
+    """Two images, each of two touching discs, one at the border, one alone."""
+    batch = make_batch(bob, make_segmenter(bob), make_set(bob, images=2, masks=0, size=(96, 64)))
+    put_discs(batch)
+    return batch

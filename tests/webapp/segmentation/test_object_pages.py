@@ -10,38 +10,19 @@ import numpy as np
 import pytest
 import roifile
 import tifffile
-from skimage.draw import disk
 
 from tests.webapp.segmentation.conftest import make_batch, make_segmenter
 from webapp.audit.models import AuditLine
 from webapp.files import store
 from webapp.jobs.models import Job
 from webapp.jobs.runner import run_job
-from webapp.segmentation.measuring import object_options
 from webapp.segmentation.models import PredictedImage, PredictionBatch
 from webapp.segmentation.object_options import ObjectOptions, background_of
 from webapp.segmentation.rendering import mask_png
 from webapp.segmentation.services.image_sets import pairing_refresh
-from webapp.segmentation.services.objects import objects_write, typical_area
+from webapp.segmentation.services.object_corrections import objects_write
+from webapp.segmentation.services.objects import typical_area
 from webapp.segmentation.services.uploads import image_file_add
-
-CENTRES = ((30, 30), (30, 49), (0, 80), (50, 80))
-RADIUS = 10
-
-
-@pytest.fixture
-def discs(bob, make_set) -> PredictionBatch:
-    """Two touching discs, one at the border, one alone, put in place of the predicted noise."""
-    batch = make_batch(bob, make_segmenter(bob), make_set(bob, images=2, masks=0, size=(96, 64)))
-    mask = np.zeros((64, 96), dtype=bool)
-    for centre in CENTRES:
-        mask[disk(centre, RADIUS, shape=mask.shape)] = True
-    for row in batch.images.all():
-        row.batch = batch
-        store.get(row.mask_path).write_bytes(mask_png(mask))
-        np.save(store.get(row.marginals_path), mask.astype(np.float32))
-        objects_write(row, object_options(row))
-    return batch
 
 
 def first(batch: PredictionBatch) -> PredictedImage:
@@ -185,14 +166,19 @@ def test_numbered_objects_of_masks_give_the_typical_area(bob, image_set) -> None
     assert batch.object_options["typical_area"] == 15.0
 
 
-def test_a_large_image_is_not_split_while_somebody_waits(client_of, alice, discs) -> None:
-    row = first(discs)
-    PredictedImage.objects.filter(pk=row.pk).update(width=4000, height=3000)
-    answer = client_of(alice).get(
-        f"{row.get_absolute_url()}split/", {"splits": "0", "min_pixels": "10"}
-    )
-    assert answer.status_code == 422
-    assert "too large" in answer.json()["sentence"]
+def test_splits_of_a_large_image_are_tried_on_a_smaller_copy(
+    client_of, alice, discs, monkeypatch
+) -> None:
+    monkeypatch.setattr("webapp.segmentation.views.objects.MAX_LIVE_PIXELS", 3000)
+    url = f"{first(discs).get_absolute_url()}split/"
+    header, numbers = numbers_of(client_of(alice).get(url, {"splits": "0", "min_pixels": "10"}))
+    assert header["step"] == 2
+    assert header["count"] == 4
+    assert numbers.shape == (64, 96)
+    assert numbers[30, 30] != numbers[30, 49]
+    assert numbers[50, 80] != 0
+    joined, _ = numbers_of(client_of(alice).get(url, {"splits": "-1", "min_pixels": "10"}))
+    assert joined["count"] == 3
 
 
 def test_background_is_known_by_its_name_in_label_maps() -> None:

@@ -46,7 +46,7 @@ def measured(bob, plate):
     mask = np.zeros((24, 36), np.uint8)
     mask[6:12, 9:18] = 1
     for row in batch.images.select_related("batch"):
-        table, summary = measure_row(mask, mask.astype(float), mask * 7.0, classes_of_row(row))
+        table, summary, _ = measure_row(mask, mask.astype(float), mask * 7.0, classes_of_row(row))
         store.get(row.objects_path).write_bytes(table)
         PredictedImage.objects.filter(pk=row.pk).update(shares=summary)
     return batch

@@ -24,6 +24,8 @@ CHANGING = {
     "paint-classes",
     "paint-learn",
     "prediction-objects-measure",
+    "predicted-image-objects-correct",
+    "predicted-image-objects-undo",
 }
 CONFIRMED = {"image-file-remove", "image-set-view"}  # a GET asks what the POST changes
 FIELDS = (

@@ -7,8 +7,9 @@ from pydantic import Field
 from webapp.api.shapes.base import Answer, Body, Key, OneOf, Paging, Seed, SentKey, Time, between
 from webapp.segmentation.measuring import sides_of
 from webapp.segmentation.models import ImageFile as ImageFileRow
-from webapp.segmentation.models import PredictionBatch
+from webapp.segmentation.models import ObjectCorrection, PredictionBatch
 from webapp.segmentation.models import Segmenter as SegmenterRow
+from webapp.segmentation.object_options import options_of
 from webapp.segmentation.selectors.predictions import batch_numbers
 
 Solver = Annotated[str, OneOf(SegmenterRow.Solver.values)]
@@ -210,6 +211,90 @@ class ImageQuery(Paging):
     """Query for the images of a prediction, with their order."""
 
     order: str = Field("worst", description="worst (default), best, entropy or name")
+
+
+class ObjectChoices(Answer):
+    """What counts as an object of a prediction."""
+
+    splits: float
+    background: list[int]
+    min_pixels: int
+    drop_border: bool
+    typical_area: float | None = Field(description="pixels of a usual object; null: by image")
+
+    @classmethod
+    def of(cls, batch: PredictionBatch) -> "ObjectChoices":
+        """Return the answer for a prediction."""
+        return cls(**options_of(batch.object_options, batch.model.classes).as_json())
+
+
+class NewObjectChoices(Body):
+    """Choices by which the objects of every image are measured again; what is left out stays."""
+
+    splits: Annotated[float, *between(-1.0, 1.0)] | None = Field(
+        None, description="-1 (pixels that touch are one object) to 1 (most splits)"
+    )
+    background: list[int] | None = Field(None, description="classes that are no objects")
+    min_pixels: Annotated[int, *between(1, 1_000_000)] | None = None
+    drop_border: bool | None = Field(None, description="leave out objects at the border")
+
+
+class NewCorrection(Body):
+    """One correction of the objects of an image, in the image's own pixels."""
+
+    id: SentKey | None = Field(None, description="your key: sent twice, it is stored once")
+    kind: Literal["delete", "merge", "split", "border", "number", "number all", "class"]
+    places: list[list[float]] = Field(
+        default_factory=list, description="x and y of a place in every object meant"
+    )
+    points: list[list[float]] = Field(
+        default_factory=list, description="x and y of a line's points or a border's corners"
+    )
+    number: int = Field(0, description="of number: the new number")
+    value: int = Field(0, description="of class and of a new border: the class")
+    order: Literal["", "rows", "size"] = Field("", description="of number all")
+
+
+class UndoneCorrection(Body):
+    """A correction to undo or redo; by default your own last one."""
+
+    id: SentKey | None = None
+    redo: bool = False
+
+
+class Correction(Answer):
+    """One correction of objects by hand."""
+
+    id: Key
+    kind: str
+    sentence: str
+    created_by: str
+    created_at: Time
+    undone: bool
+    problem: str = Field(description="why it is not applied to the objects of today")
+    source: str = Field(description="the prediction that it was taken over from")
+
+    @classmethod
+    def of(cls, row: ObjectCorrection) -> "Correction":
+        """Return the answer for a correction."""
+        return cls(
+            id=row.pk,
+            kind=row.kind,
+            sentence=row.sentence,
+            created_by=str(row.created_by or ""),
+            created_at=row.created_at,
+            undone=row.undone,
+            problem=row.problem,
+            source=row.source,
+        )
+
+
+class Corrected(Answer):
+    """Result of a correction: the objects that there are now."""
+
+    correction: Correction
+    objects: int
+    lost: list[str] = Field(description="corrections that are not applied any more, and why")
 
 
 class Interval(Answer):

@@ -1,5 +1,6 @@
 """Models of segmentation: image sets with their files, learned models, predictions."""
 
+from webapp.segmentation.models.correction import ObjectCorrection
 from webapp.segmentation.models.image_set import ImageFile, ImageSet
 from webapp.segmentation.models.painting import Stroke
 from webapp.segmentation.models.prediction import PredictedImage, PredictionBatch
@@ -9,6 +10,7 @@ __all__ = [
     "HeldOutPoint",
     "ImageFile",
     "ImageSet",
+    "ObjectCorrection",
     "PredictedImage",
     "PredictionBatch",
     "Segmenter",

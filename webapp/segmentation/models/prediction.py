@@ -137,6 +137,12 @@ class PredictedImage(models.Model):
         default=list, help_text="of classes: known pixels by true class, then by the one given"
     )
     shares = models.JSONField(default=dict, help_text="by class: share of pixels, objects, areas")
+    objects_key = models.CharField(
+        max_length=32,
+        blank=True,
+        default="",
+        help_text="changes whenever the objects are measured again or corrected",
+    )
 
     objects = PredictedImageQuerySet.as_manager()
 
@@ -193,8 +199,12 @@ class PredictedImage(models.Model):
 
     @property
     def objects_path(self) -> Path:
-        """Path of the objects of every class, one array per column; lengths in pixels."""
-        return array_path(self.batch.organisation_id, "objects", self.pk)
+        """Path of the objects of every class, one array per column; lengths in pixels.
+
+        Every content has a name of its own, as hosts keep copies of the files of a bucket.
+        """
+        suffix = f"-{self.objects_key}.npz" if self.objects_key else ".npz"
+        return array_path(self.batch.organisation_id, "objects", self.pk, suffix)
 
     @property
     def layers_path(self) -> Path:

@@ -6,8 +6,9 @@ from typing import Any
 from engine.datasets.calibration import PixelSize
 from webapp.common import formats
 from webapp.segmentation.measuring import MICROMETRES, unit_of
-from webapp.segmentation.models import PredictedImage, PredictionBatch
+from webapp.segmentation.models import ObjectCorrection, PredictedImage, PredictionBatch
 from webapp.segmentation.object_options import options_of
+from webapp.segmentation.selectors.corrections import corrected_area
 
 
 def objects_report(batch: PredictionBatch) -> dict[str, Any]:
@@ -53,6 +54,8 @@ def objects_report(batch: PredictionBatch) -> dict[str, Any]:
         "all_classes": all_classes,
         "background": [one["name"] for one in all_classes if one not in classes],
         "options": options,
+        "n_corrections": ObjectCorrection.objects.filter(image__batch=batch, undone=False).count(),
+        "corrected": corrected_area(batch.image_set),
     }
 
 

@@ -19,10 +19,11 @@ from webapp.segmentation.measuring import (
     measure_row,
     object_options,
 )
-from webapp.segmentation.models import PredictedImage
+from webapp.segmentation.models import ObjectCorrection, PredictedImage
 from webapp.segmentation.painting.raster import live_factor
 from webapp.segmentation.rendering import png_bytes, reduced
 from webapp.segmentation.services.known_labels import known_labels
+from webapp.segmentation.services.object_corrections import note_problems
 from webapp.segmentation.services.probability_maps import planes_of_row
 from webapp.segmentation.uncertainty import reliability_counts
 
@@ -33,7 +34,10 @@ LEAST_PROBABILITY = 1e-7
 
 
 def predict_class_image(
-    model: Any, row: PredictedImage, image: NDArray[np.uint8]
+    model: Any,
+    row: PredictedImage,
+    image: NDArray[np.uint8],
+    corrections: list[ObjectCorrection],
 ) -> dict[str, Any]:
     """Predict one image, write its arrays, and return the row's fields."""
     classes = row.batch.model.classes
@@ -52,14 +56,16 @@ def predict_class_image(
     keep_bytes(row.preview_path, jpeg_bytes(preview, quality=84))
     path = FileStore(row.batch.organisation_id).fetch(row.image_digest)
     grey = intensities(path, row.view, name=row.name)
-    table, summary = measure_row(
+    table, summary, problems = measure_row(
         values,
         prediction.probabilities,
         grey,
         classes,
         object_options(row),
         aspect=aspect_of(row.pixel_size),
+        edits=[one.edit for one in corrections],
     )
+    note_problems(corrections, problems)
     keep_bytes(row.objects_path, table)
     return {
         "mean_entropy": float(prediction.doubt.mean(dtype=np.float64) / np.log(2.0)),

@@ -6,13 +6,12 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.files.storage import keep_bytes
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_enqueue
 from webapp.segmentation.errors import SegmentationError
-from webapp.segmentation.measuring import measure_stored
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, PredictionBatch
 from webapp.segmentation.object_options import ObjectOptions
+from webapp.segmentation.selectors.corrections import corrected_area
 
 BYTES_AN_IMAGE = 200_000
 """Upper bound by which the table and the map of numbers of an image grow."""
@@ -33,6 +32,12 @@ def typical_area(image_sets: Sequence[ImageSet]) -> float | None:
     found = [facts["mask"] for facts in files.values_list("facts", flat=True)]
     count = sum(one["objects"] for one in found)
     return sum(one["pixels"] for one in found) / count if count >= MIN_KNOWN_OBJECTS else None
+
+
+def usual_area(batch: PredictionBatch, otherwise: float | None) -> float | None:
+    """Return the usual pixels of an object: of those corrected in the set, else as given."""
+    corrected = corrected_area(batch.image_set)
+    return corrected[0] if corrected else otherwise
 
 
 def objects_measure(*, user: User, batch: PredictionBatch, options: ObjectOptions) -> Job:
@@ -64,10 +69,3 @@ def objects_measure(*, user: User, batch: PredictionBatch, options: ObjectOption
             title=f"objects of {batch.name}",
             stores=count * BYTES_AN_IMAGE,
         )
-
-
-def objects_write(row: PredictedImage, options: ObjectOptions) -> None:
-    """Measure the objects of a predicted image again and store its table and counts."""
-    table, summary = measure_stored(row, options)
-    keep_bytes(row.objects_path, table)
-    PredictedImage.objects.filter(pk=row.pk).update(shares=summary)

@@ -31,6 +31,7 @@ from webapp.segmentation.measuring import (
 )
 from webapp.segmentation.models import (
     ImageSet,
+    ObjectCorrection,
     PredictedImage,
     PredictionBatch,
     Segmenter,
@@ -42,8 +43,13 @@ from webapp.segmentation.rendering import (
     pack_layers,
     reduced,
 )
+from webapp.segmentation.selectors.corrections import corrected_area
 from webapp.segmentation.services.class_predictions import (
     predict_class_image,
+)
+from webapp.segmentation.services.object_corrections import (
+    carried,
+    note_problems,
 )
 from webapp.segmentation.services.objects import typical_area
 from webapp.segmentation.services.probability_maps import check_maps_beside, planes_of_row
@@ -100,12 +106,20 @@ def prediction_start(
             n_unlisted=n_images,
             object_options=ObjectOptions(
                 background=background_of(segmenter.classes),
-                typical_area=typical_area([image_set, *segmenter.image_sets.all()]),
+                typical_area=_usual_area(image_set, segmenter),
             ).as_json(),
         )
         rows_make(batch=batch, learned=learned)
         _enqueue(user, batch)
     return batch
+
+
+def _usual_area(image_set: ImageSet, segmenter: Segmenter) -> float | None:
+    """Return the usual pixels of an object: of corrected objects, else of numbered masks."""
+    corrected = corrected_area(image_set)
+    if corrected is not None:
+        return corrected[0]
+    return typical_area([image_set, *segmenter.image_sets.all()])
 
 
 @with_fresh_count
@@ -178,25 +192,28 @@ def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
         image = read_image(contents.fetch(row.image_digest), name=row.name, view=row.view)
         if row.batch.model.classes:
             with full_disk_explained():
-                fields = predict_class_image(model, row, image)
+                corrections = carried(row)
+                fields = predict_class_image(model, row, image, corrections)
             seconds = time.monotonic() - started
             done = PredictedImage.State.DONE
-            _settle(row, job, state=done, sentence="", seconds=seconds, **fields)
+            _settle(row, job, corrections, state=done, sentence="", seconds=seconds, **fields)
             return
         prediction = predict_segmentation(model, image, planes_of_row(model, row))
         truth, note = _known_mask(contents, row, image.shape[:2])
         with full_disk_explained():
             mask = prediction.read_out(row.batch.readout)
             _write_arrays(row, prediction, mask, truth)
-            summary = _write_objects(row, contents, prediction, mask)
+            corrections = carried(row)
+            summary = _write_objects(row, contents, prediction, mask, corrections)
             _write_preview(row, image, prediction, mask)
         fields = _fields(prediction, mask, truth, row.batch.readout) | {"shares": summary}
     except InvalidProblemError as error:
-        _settle(row, job, state=PredictedImage.State.REFUSED, sentence=str(error)[:300])
+        _settle(row, job, [], state=PredictedImage.State.REFUSED, sentence=str(error)[:300])
         return
     _settle(
         row,
         job,
+        corrections,
         state=PredictedImage.State.DONE,
         sentence=note,
         seconds=time.monotonic() - started,
@@ -204,13 +221,18 @@ def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
     )
 
 
-def _settle(row: PredictedImage, job: Job, **fields: Any) -> None:
+def _settle(
+    row: PredictedImage, job: Job, corrections: list[ObjectCorrection], **fields: Any
+) -> None:
     paths = prediction_paths(row)
     reserved = predicted_bytes(row.width, row.height, len(row.batch.model.classes))
     written = sum(path.stat().st_size for path in paths if path.exists())
     with transaction.atomic():
         job_store(job=job, reserved=reserved, written=written)
         found = PredictedImage.objects.filter(pk=row.pk).update(**fields)
+        if found and corrections:
+            row.corrections.all().delete()  # of a job that was killed before it could go on
+            ObjectCorrection.objects.bulk_create(corrections)
     if not found:
         for path in paths:
             store.remove(path)
@@ -243,19 +265,25 @@ def _write_arrays(
 
 
 def _write_objects(
-    row: PredictedImage, contents: FileStore, prediction: Any, mask: NDArray[np.bool_]
+    row: PredictedImage,
+    contents: FileStore,
+    prediction: Any,
+    mask: NDArray[np.bool_],
+    corrections: list[ObjectCorrection],
 ) -> dict[str, Any]:
-    """Measure the marked objects, store their table, and return the fields of the row."""
+    """Measure the marked objects with corrections, store their table, and return the counts."""
     grey = intensities(contents.fetch(row.image_digest), row.view, name=row.name)
     classes = classes_of_row(row)
-    table, summary = measure_row(
+    table, summary, problems = measure_row(
         mask.astype(np.uint8),
         prediction.marginals,
         grey,
         classes,
         object_options(row),
         aspect=aspect_of(row.pixel_size),
+        edits=[one.edit for one in corrections],
     )
+    note_problems(corrections, problems)
     keep_bytes(row.objects_path, table)
     return summary
 

@@ -132,7 +132,7 @@ def stroke_json(stroke: Stroke) -> dict[str, Any]:
     }
 
 
-def _body(request: SignedInRequest) -> Any:
+def json_body(request: SignedInRequest) -> Any:
     """Return the JSON that the page's script sent; refuse forms, whose body may be read already."""
     if request.content_type != "application/json":
         raise Refusal("This is not what the page sends.")
@@ -154,7 +154,7 @@ def paint_strokes(request: SignedInRequest, pk: str, file_pk: str) -> JsonRespon
     """Store strokes in order; answer for each that it was stored, or why not."""
     file = _painted_file(request, pk, file_pk)
     try:
-        strokes = _strokes_in(_body(request))
+        strokes = _strokes_in(json_body(request))
     except Refusal as error:
         return _refused(error)
     answers: list[dict[str, Any]] = []
@@ -255,7 +255,7 @@ def paint_classes(request: SignedInRequest, pk: str) -> JsonResponse:
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     try:
         classes = painting.classes_change(
-            user=request.user, image_set=image_set, classes=_body(request)
+            user=request.user, image_set=image_set, classes=json_body(request)
         )
     except Refusal as error:
         return _refused(error)
