@@ -58,7 +58,7 @@ def run_next(job_id: uuid.UUID) -> None:
     if kind is None:
         return
     queue = registry.queue_of(kind)
-    job = job_claim_next(kinds=[*{kind, *registry.kinds_of(queue)}])
+    job = job_claim_next(kinds=[*{kind, *registry.kinds_of(queue)}], queue=queue)
     if job is None:
         log.info("no job may run", job=str(job_id), queue=queue)
         return

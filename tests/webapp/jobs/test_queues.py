@@ -1,13 +1,16 @@
 """Whose job is next: short work apart from long, organisations in turn, none beyond its limit."""
 
+from datetime import timedelta
+
 import pytest
 from django.conf import LazySettings
+from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.jobs import registry, runner
-from webapp.jobs.claims import job_claim_next
+from webapp.jobs.claims import job_claim_next, place_in_line
 from webapp.jobs.context import JobContext
-from webapp.jobs.models import Job, JobState
+from webapp.jobs.models import Job, JobState, Worker
 from webapp.jobs.registry import JobKind, Outcome, Queue
 from webapp.jobs.services import job_enqueue
 
@@ -106,3 +109,45 @@ def test_a_message_of_a_job_that_is_gone_is_passed_over(bob: User) -> None:
     key = job.pk
     job.delete()
     runner.run_next(key)
+
+
+def worker(processes: int) -> None:
+    Worker.objects.create(name="short-1@host", processes=processes, seen_at=timezone.now())
+
+
+def test_one_process_stays_free_of_each_of_several_organisations(
+    bob: User, mallory: User, settings: LazySettings
+) -> None:
+    """Two long jobs of one organisation kept another's waiting until one of them ended."""
+    worker(processes=2)
+    enqueue(bob, count=3)
+    claims = [job_claim_next(kinds=KINDS, queue="short") for _ in range(2)]
+    assert [job is not None for job in claims] == [True, True]  # nobody else had jobs lately
+    Job.objects.all().delete()
+    enqueue(bob, count=3)
+    (other,) = enqueue(mallory)
+    job_claim_next(kinds=KINDS, queue="short")
+    found = job_claim_next(kinds=KINDS, queue="short")
+    assert found is not None
+    assert found.pk == other.pk
+    other.refresh_from_db()
+    Job.objects.filter(pk=other.pk).update(state=JobState.SUCCEEDED)
+    assert job_claim_next(kinds=KINDS, queue="short") is None
+    Job.objects.filter(pk=other.pk).update(created_at=timezone.now() - timedelta(days=2))
+    assert job_claim_next(kinds=KINDS, queue="short") is not None
+
+
+def test_a_waiting_job_has_its_place_in_line(client_of, bob: User, mallory: User) -> None:
+    first, second, third = enqueue(bob, count=3)
+    (other,) = enqueue(mallory)
+    jobs = [first, other, second, third]
+    assert [place_in_line(job, kinds=KINDS) for job in jobs] == [1, 2, 3, 4]
+    taken = [job_claim_next(kinds=KINDS) for _ in jobs]
+    assert [job.pk for job in taken if job] == [job.pk for job in jobs]
+    assert place_in_line(first, kinds=KINDS) is None
+
+
+def test_the_page_of_a_waiting_job_says_its_place(client_of, bob: User) -> None:
+    _, second = enqueue(bob, count=2)
+    page = client_of(bob).get(f"/jobs/{second.pk}/").content.decode()
+    assert "Number 2 in line" in " ".join(page.replace("\n", " ").split())

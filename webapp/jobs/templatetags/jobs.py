@@ -5,9 +5,11 @@ from typing import Any
 from django import template
 from django.template import RequestContext
 
+from webapp.jobs.claims import place_in_line
 from webapp.jobs.convergence import ConvergencePlot, convergence_plot
-from webapp.jobs.models import Job
+from webapp.jobs.models import Job, JobState
 from webapp.jobs.notifications import notifications_of
+from webapp.jobs.registry import kinds_of, queue_of
 
 register = template.Library()
 
@@ -16,6 +18,15 @@ register = template.Library()
 def convergence_of(job: Job, by: str = "time") -> ConvergencePlot:
     """Return the convergence plot of a job, by 'time' or by 'step'."""
     return convergence_plot(job, by=by or "time")
+
+
+@register.simple_tag
+def place_of(job: Job) -> int | None:
+    """Return the place in line of a waiting job; None for others."""
+    if job.state != JobState.QUEUED:
+        return None
+    queue = queue_of(job.kind)
+    return place_in_line(job, kinds=[*{job.kind, *kinds_of(queue)}])
 
 
 @register.inclusion_tag("jobs/_bell.html", takes_context=True)
