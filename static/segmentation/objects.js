@@ -3,6 +3,7 @@
 import { showToast } from "../js/toasts.js";
 import { ObjectsPointers } from "./objects_pointers.js";
 import { ObjectsStage, unpackNumbers } from "./objects_stage.js";
+import { PictureTones } from "./picture_tones.js";
 import { newKey } from "./stroke_queue.js";
 import { Viewport } from "./viewport.js";
 
@@ -36,7 +37,12 @@ class ObjectsPage {
     this.root.style.setProperty("--ratio", String(this.given.width / this.given.height));
     this.showState();
     const picture = await fetch(this.given.urls.picture, { credentials: "same-origin" });
-    this.stage.picture = await createImageBitmap(await picture.blob());
+    const image = await createImageBitmap(await picture.blob());
+    const tones = new PictureTones(image, () => {
+      this.stage.picture = tones.picture;
+      this.refresh();
+    });
+    this.stage.picture = tones.picture;
     await this.ask("");
     this.listen();
     new ResizeObserver(() => this.resize()).observe(this.stageBox);

@@ -7,6 +7,7 @@ import { PaintKeys } from "./paint_keys.js";
 import { PaintPanel } from "./paint_panel.js";
 import { PaintPointers } from "./paint_pointers.js";
 import { Answer, PaintStage } from "./paint_stage.js";
+import { PictureTones } from "./picture_tones.js";
 import { StrokeQueue } from "./stroke_queue.js";
 import { floodRuns } from "./strokes.js";
 import { Viewport } from "./viewport.js";
@@ -14,6 +15,8 @@ import { Viewport } from "./viewport.js";
 const PALETTE = ["#3b82f6", "#f28c1a", "#b9c2be", "#2fb344", "#d6336c", "#9b5de5", "#12b5b0", "#c9a400"];
 const MOST_CLASSES = 32;
 const SLOW_SECONDS = 2;
+const POLL = 6000; // milliseconds between two looks for strokes of others
+const LINE_PAUSE = 4000; // milliseconds between two questions while others paint
 
 class Paint {
   constructor(root) {
@@ -34,6 +37,7 @@ class Paint {
       classes: this.given.classes,
       hidden: new Set(),
       strokes: this.given.strokes,
+      canUndo: this.given.canUndo,
       canRedo: this.given.canRedo,
       colours: new Map(),
       current: null,
@@ -61,20 +65,56 @@ class Paint {
     this.root.style.setProperty("--ratio", String(width / height));
     this.viewport = new Viewport(width, height);
     this.stage = new PaintStage(this.find("[data-canvas]"), this.image, this.viewport);
+    const tones = new PictureTones(this.image, () => {
+      this.stage.image = tones.picture;
+      this.refresh();
+    });
+    this.stage.image = tones.picture;
     this.listen();
     new ResizeObserver(() => this.resize()).observe(this.stageBox);
     this.resize();
     this.root.dataset.ready = "true";
     this.panel.showAll();
     if (this.isLooking) await this.takeLayers();
-    else this.begin();
+    else {
+      this.begin();
+      window.setInterval(() => this.lookForOthers(), POLL);
+    }
+  }
+
+  /** Show what others have painted on this picture meanwhile. */
+  async lookForOthers() {
+    if (document.hidden || this.queue.strokes.length > 0 || this.state.current) return;
+    const url = `${this.given.urls.painted}?mark=${this.mark ?? ""}`;
+    const found = await fetch(url, { credentials: "same-origin" }).then((response) => response.json()).catch(() => null);
+    if (!found?.strokes || this.queue.strokes.length > 0) {
+      if (found && !found.strokes) this.mark = found.mark;
+      return;
+    }
+    const known = new Set(this.state.strokes.map(({ id }) => id));
+    const isNew = found.strokes.length !== known.size || found.strokes.some(({ id }) => !known.has(id));
+    this.mark = found.mark;
+    if (!isNew) return;
+    this.takeStrokes(found);
+    this.learn();
+  }
+
+  takeStrokes({ strokes, canUndo, canRedo }) {
+    const isNew = this.queue.strokes.length > 0; // painted meanwhile
+    Object.assign(this.state, {
+      strokes: [...strokes, ...this.queue.strokes],
+      canUndo: canUndo || isNew,
+      canRedo: canRedo && !isNew,
+    });
+    this.panel.showCounts();
+    this.refresh();
   }
 
   /** Take up strokes that an earlier page could not have confirmed, and ask for the first answer. */
   begin() {
     const { strokes, isAny } = this.queue.takeLeft(new Set(this.state.strokes.map(({ id }) => id)));
     this.state.strokes.push(...strokes);
-    if (strokes.length > 0) this.state.canRedo = false;
+    if (strokes.length > 0) Object.assign(this.state, { canUndo: true, canRedo: false });
     this.panel.showCounts();
     this.refresh();
     if (isAny) this.queue.then(() => void this.learn());
@@ -130,15 +170,16 @@ class Paint {
     }
     if (response.ok) return response;
     if (response.type === "opaqueredirect") throw new Error("You are signed out. Sign in and load the page again.");
-    const sentence = await response.json().then((body) => body.sentence, () => null);
-    const error = new Error(sentence ?? "The server could not do this. Load the page again.");
-    throw Object.assign(error, { status: response.status });
+    const body = await response.json().catch(() => ({}));
+    const error = new Error(body.sentence ?? "The server could not do this. Load the page again.");
+    throw Object.assign(error, { status: response.status, body });
   }
 
   /** Keep a stroke: shown at once, taken away again if the server refuses it. */
   keep(stroke) {
     this.state.strokes.push(stroke);
-    this.state.canRedo = false;
+    Object.assign(this.state, { canUndo: true, canRedo: false });
+    this.find("[data-restore]").hidden = true;
     this.queue.add(stroke);
     this.panel.showCounts();
     this.refresh();
@@ -161,11 +202,22 @@ class Paint {
     this.queue.then(async () => {
       try {
         const response = await this.post(`${this.given.urls.undo}${redo ? "?redo=1" : ""}`);
-        const { strokes, canRedo } = await response.json();
-        const isNew = this.queue.strokes.length > 0; // painted meanwhile
-        Object.assign(this.state, { strokes: [...strokes, ...this.queue.strokes], canRedo: canRedo && !isNew });
-        this.panel.showCounts();
-        this.refresh();
+        this.takeStrokes(await response.json());
+        this.learn();
+      } catch (error) {
+        showToast(error.message, { error: true });
+      }
+    });
+  }
+
+  /** Take back all strokes on the picture, or bring those with these keys back. */
+  clear(restore = null) {
+    this.queue.then(async () => {
+      try {
+        const answer = await this.post(this.given.urls.clear, restore ? { restore } : {}).then((response) => response.json());
+        this.cleared = restore ? null : answer.keys;
+        this.find("[data-restore]").hidden = !this.cleared?.length;
+        this.takeStrokes(answer);
         this.learn();
       } catch (error) {
         showToast(error.message, { error: true });
@@ -206,10 +258,20 @@ class Paint {
       const bytes = new Uint8Array(await response.arrayBuffer());
       this.take(header, bytes, (performance.now() - started) / 1000);
     } catch (error) {
-      this.panel.setBadge("failed", error.message);
+      const { place } = error.body ?? {};
+      if (place) this.waitInLine(place, error.message);
+      else this.panel.setBadge("failed", error.message);
     } finally {
       clearTimeout(slow);
     }
+  }
+
+  /** Others paint; ask again in a moment, which keeps the place in line. */
+  waitInLine(place, sentence) {
+    this.panel.setBadge("line", place);
+    this.find("[data-advice]").textContent = sentence;
+    window.clearTimeout(this.inLine);
+    this.inLine = window.setTimeout(() => this.learn(), LINE_PAUSE);
   }
 
   take(header, bytes, seconds) {
@@ -264,8 +326,13 @@ class Paint {
 
   // -- Classes -----------------------------------------------------------------------------------
 
-  async saveClasses(classes) {
-    const response = await this.post(this.given.urls.classes, classes);
+  async saveClasses(classes, withStrokes = false) {
+    const response = await this.post(this.given.urls.classes, withStrokes ? { classes, withStrokes } : classes);
+    if (withStrokes) {
+      const values = new Set(classes.map(({ value }) => value));
+      this.state.strokes = this.state.strokes.filter(({ value }) => value === 0 || values.has(value));
+      this.learn();
+    }
     this.state.classes = (await response.json()).classes;
     if (!this.state.classes.some(({ value }) => value === this.state.value)) {
       this.state.value = this.state.classes[0].value;
@@ -367,6 +434,8 @@ class Paint {
     this.find("[data-unsure]").addEventListener("input", (event) => this.setUnsure(Number(event.target.value) / 100));
     this.find("[data-undo]").addEventListener("click", () => this.undo(false));
     this.find("[data-redo]").addEventListener("click", () => this.undo(true));
+    this.find("[data-clear]").addEventListener("click", () => this.clear());
+    this.find("[data-restore]").addEventListener("click", () => this.clear(this.cleared));
     this.find("[data-next]").addEventListener("click", () => this.goToNext());
     this.find("[data-again]").addEventListener("click", () => this.learn());
     window.addEventListener("pagehide", () => {

@@ -14,9 +14,9 @@ export class PaintKeys {
   }
 
   onKey(event, isDown) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const typing = event.target.matches?.("input:not([type=range]), textarea, select");
+    const typing = event.target.matches?.("input:not([type=range], [type=checkbox]), textarea, select");
     if (typing || document.querySelector("dialog[open]")) return;
+    if (this.onUndoKey(event, isDown) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === " " && !event.target.closest("button, a, summary")) {
       this.paint.pointers.isSpace = isDown;
       this.paint.pointers.showRing();
@@ -36,6 +36,16 @@ export class PaintKeys {
     } else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  /** Ctrl+Z undoes; with Shift, or Ctrl+Y, it is done again. */
+  onUndoKey(event, isDown) {
+    const key = event.key.toLowerCase();
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || !["z", "y"].includes(key) || this.paint.isLooking) return false;
+    if (isDown) this.paint.undo(key === "y" || event.shiftKey);
+    event.preventDefault();
+    event.stopPropagation();
+    return true;
   }
 
   onStageKey(event) {

@@ -125,6 +125,8 @@ export class PaintPanel {
     this.edited = value;
     this.find("#class-name").value = one?.name ?? "";
     this.find("[data-class-error]").hidden = true;
+    this.withStrokes = false;
+    this.find("[data-remove-class] span").textContent = "Remove";
     this.find("[data-remove-class]").hidden = !one || this.paint.state.classes.length < 2;
     openDialog(this.find("#class-dialog"));
     this.find("#class-name").select();
@@ -138,7 +140,8 @@ export class PaintPanel {
   }
 
   removeClass() {
-    this.closeWhen(this.paint.saveClasses(this.paint.state.classes.filter((one) => one.value !== this.edited)));
+    const kept = this.paint.state.classes.filter((one) => one.value !== this.edited);
+    this.closeWhen(this.paint.saveClasses(kept, this.withStrokes));
   }
 
   closeWhen(saved) {
@@ -146,7 +149,9 @@ export class PaintPanel {
     saved.then(
       () => this.find("#class-dialog").close(),
       (problem) => {
-        error.textContent = problem.message;
+        this.withStrokes = problem.body?.hasStrokes === true;
+        if (this.withStrokes) this.find("[data-remove-class] span").textContent = "Remove class and strokes";
+        error.textContent = this.withStrokes ? `${problem.message} Removing them cannot be undone.` : problem.message;
         error.hidden = false;
       },
     );
@@ -161,7 +166,8 @@ export class PaintPanel {
     const here = state.strokes.filter((stroke) => stroke.value > 0).reduce((sum, one) => sum + (one.pixels ?? 0), 0);
     this.find("[data-n-strokes]").textContent = number(strokes);
     this.find("[data-painted]").textContent = perCent(header?.painted ?? Math.min(1, here / (given.width * given.height)));
-    this.find("[data-undo]").disabled = state.strokes.length === 0;
+    this.find("[data-undo]").disabled = !state.canUndo;
+    this.find("[data-clear]").disabled = state.strokes.length === 0;
     this.find("[data-redo]").disabled = !state.canRedo;
     const present = totals.filter(([count]) => count > 0).length;
     for (const button of this.all("[data-needs-two]")) button.disabled = present < 2;
@@ -183,6 +189,7 @@ export class PaintPanel {
       answered: typeof detail === "number" ? `Answered in ${detail.toFixed(1)} s` : "",
       waiting: "Waiting for strokes",
       failed: "No answer",
+      line: `Waiting in line, number ${detail}`,
     };
     badge.textContent = words[kind];
     badge.className = `badge push${kind === "answered" ? " badge--accent" : kind === "failed" ? " badge--danger" : ""}`;

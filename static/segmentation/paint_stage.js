@@ -6,6 +6,7 @@ import { drawStroke } from "./strokes.js";
 const UNKNOWN = 255;
 const RIGHT = packed(47, 179, 68, 90);
 const WRONG = packed(242, 110, 20);
+const AREAS = ["polygon", "fill"]; // such as imported labels
 const HATCH = 7; // CSS pixels between two lines
 
 /** The answer of the server for this picture: labels, sureness and probabilities, unpacked. */
@@ -179,6 +180,16 @@ export class PaintStage {
     return this.pattern;
   }
 
+  /** An area that takes the place of what lies below it, as opaque as the classes are. */
+  drawArea(ink, stroke, colour, state) {
+    ink.globalCompositeOperation = "destination-out";
+    drawStroke(ink, stroke, "#000");
+    ink.globalCompositeOperation = "source-over";
+    ink.globalAlpha = state.opacity / 100;
+    drawStroke(ink, stroke, colour);
+    ink.globalAlpha = 1;
+  }
+
   /** Strokes with a white edge; the eraser takes away what lies below it. */
   drawInk(state) {
     const ink = this.ink.getContext("2d");
@@ -190,7 +201,9 @@ export class PaintStage {
     for (const stroke of all) {
       const colour = state.colours.get(stroke.value);
       ink.globalCompositeOperation = stroke.value === 0 ? "destination-out" : "source-over";
+      if (state.hidden.has(stroke.value)) continue;
       if (stroke.value === 0) drawStroke(ink, stroke, "#000");
+      else if (colour && AREAS.includes(stroke.tool) && stroke !== state.current) this.drawArea(ink, stroke, colour, state);
       else if (colour) {
         drawStroke(ink, stroke, "#ffffff", edge);
         drawStroke(ink, stroke, colour);

@@ -3,6 +3,7 @@
 import { unpackLayers } from "./layers.js";
 import { Painter } from "./painter.js";
 import { Panel } from "./panel.js";
+import { PictureTones } from "./picture_tones.js";
 import { Stage } from "./stage.js";
 import { readState, writeState } from "./view_state.js";
 import { Viewport } from "./viewport.js";
@@ -45,6 +46,11 @@ class Viewer {
     this.root.style.setProperty("--ratio", String(this.layers.width / this.layers.height));
     this.viewport = new Viewport(this.layers.width, this.layers.height);
     this.stage = new Stage(this.find("[data-canvas]"), image, this.layers, this.viewport);
+    const tones = new PictureTones(image, () => {
+      this.stage.image = tones.picture;
+      this.refresh(false);
+    });
+    this.stage.image = tones.picture;
     this.restorePosition();
     this.painter = this.find("[data-painter]") && new Painter(this);
     this.listen();

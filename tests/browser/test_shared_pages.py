@@ -48,7 +48,7 @@ def test_sign_in_is_accessible(
 def test_keys_open_the_search_and_their_own_list(page_as: Callable[..., Page]) -> None:
     page = page_as("bob")
     page.keyboard.press("/")
-    expect(page.get_by_label("Find a student or room")).to_be_focused()
+    expect(page.get_by_label("Find a student, room or picture")).to_be_focused()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()

@@ -77,3 +77,14 @@ test("a pane of no size does not break it", () => {
   assert.ok(viewport.scale > 0);
   assert.ok(viewport.toLayer(0, 0).every(Number.isFinite));
 });
+
+test("two fingers that part keep the picture between them", () => {
+  const viewport = new Viewport(1000, 800);
+  viewport.setPane(500, 400);
+  viewport.zoom = 1;
+  const before = viewport.toLayer(200, 100);
+  viewport.pinch([150, 100], [100, 100], [250, 100], [0, 0]);
+  assert.ok(Math.abs(viewport.scale - 1.5) < 1e-9);
+  const after = viewport.toLayer(175, 100);
+  assert.ok(Math.abs(after[0] - before[0]) < 20 && Math.abs(after[1] - before[1]) < 1);
+});

@@ -167,10 +167,15 @@ def small_copy(picture: Image.Image, side: int) -> Image.Image:
     return picture
 
 
-def jpeg_bytes(picture: Image.Image, *, quality: int) -> bytes:
-    """Return the picture as a JPEG without any of its metadata."""
+def jpeg_bytes(picture: Image.Image, *, quality: int, full_colour: bool = False) -> bytes:
+    """Return the picture as a JPEG without any of its metadata.
+
+    With ``full_colour`` every pixel has a colour of its own (4:4:4): a label of one pixel in one
+    channel stays visible.
+    """
     buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=quality, optimize=False)
+    subsampling = "4:4:4" if full_colour else "4:2:0"
+    picture.save(buffer, "JPEG", quality=quality, optimize=False, subsampling=subsampling)
     return buffer.getvalue()
 
 

@@ -7,10 +7,17 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
 from webapp.common import hooks
 from webapp.common.selectors import owned_by
 from webapp.segmentation.demonstration import load_demonstration
-from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
+from webapp.segmentation.models import (
+    ImageFile,
+    ImageSet,
+    PredictedImage,
+    PredictionBatch,
+    Segmenter,
+)
 from webapp.segmentation.selectors.image_sets import (
     count_files,
     image_set_listing,
@@ -20,6 +27,7 @@ from webapp.segmentation.selectors.image_sets import (
 SETS_ON_HOME = 4
 HITS = 8
 STEPS = 20
+LATEST_ACTS = 50
 MASKS_TO_LEARN_FROM = 2
 RAIL = (
     ("Image sets", "images", "segmentation:image-sets", ImageSet),
@@ -43,9 +51,23 @@ def register() -> None:
 
 
 def home_panel(user: User) -> dict[str, Any] | None:
-    """Return the newest image sets with their models and predictions; None without any."""
+    """Return the newest image sets with their models and predictions; None without any.
+
+    They come first for people most of whose latest acts were on images.
+    """
     listing = image_set_listing(user, {}, size=SETS_ON_HOME)
-    return {"image_sets": listing.rows} if listing else None
+    return {"image_sets": listing.rows, "is_lead": uses_images(user)} if listing else None
+
+
+def uses_images(user: User) -> bool:
+    """Return True if most of the latest acts of a person were on images."""
+    own = AuditLine.objects.filter(user=user).exclude(target_type="").order_by("-pk")
+    kinds = list(
+        own.exclude(target_type="user").values_list("target_type", flat=True)[:LATEST_ACTS]
+    )
+    images = (ImageSet, ImageFile, Segmenter, PredictionBatch, PredictedImage)
+    names = {str(model._meta.verbose_name) for model in images}
+    return 2 * sum(kind in names for kind in kinds) > len(kinds)
 
 
 def next_steps(user: User) -> Iterator[hooks.NextStep]:
@@ -67,9 +89,13 @@ def next_steps(user: User) -> Iterator[hooks.NextStep]:
 
 
 def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
-    """Return image sets and images by a part of their name."""
+    """Return image sets, models, predictions and images by a part of their name."""
     for image_set in owned_by(ImageSet, user).filter(name__icontains=query)[:HITS]:
         yield hooks.SearchHit(image_set.name, "Image set", image_set.get_absolute_url(), "images")
+    for segmenter in owned_by(Segmenter, user).filter(name__icontains=query)[:HITS]:
+        yield hooks.SearchHit(segmenter.name, "Image model", segmenter.get_absolute_url(), "layers")
+    for batch in owned_by(PredictionBatch, user).filter(name__icontains=query)[:HITS]:
+        yield hooks.SearchHit(batch.name, "Prediction", batch.get_absolute_url(), "scan-eye")
     files = ImageFile.objects.filter(
         image_set__organisation_id=user.organisation_id or 0,
         image_set__removed_at=None,

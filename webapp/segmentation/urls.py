@@ -57,7 +57,9 @@ urlpatterns = [
         )
         for name, view in (
             ("strokes", painting.paint_strokes),
+            ("painted", painting.paint_painted),
             ("undo", painting.paint_undo),
+            ("clear", painting.paint_clear),
             ("answer", painting.paint_answer),
             ("objects", painting.paint_objects),
             ("picture", painting.paint_picture),

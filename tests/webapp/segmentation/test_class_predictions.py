@@ -52,8 +52,10 @@ def test_from_strokes_to_counts_and_files(client_of, bob, alice, painted) -> Non
     client = client_of(alice)
     model_page = client.get(segmenter.get_absolute_url()).content.decode()
     assert "each block of it was" in model_page
-    assert model_page.count("Recall") > 1
-    assert "these numbers flatter" in client.get(painted.get_absolute_url()).content.decode()
+    assert "Recall (found)" in model_page
+    assert "Precision (correct)" in model_page
+    assert "no figure of how right it is" in client.get(painted.get_absolute_url()).content.decode()
+    assert painted.get_absolute_url() in model_page  # the prediction that followed learning
     page = client.get(rows[1].get_absolute_url()).content.decode()
     assert "data-looking" in page
     assert "Correct by painting" not in page

@@ -105,7 +105,7 @@ def test_a_painted_image_is_called_painted(client_of, bob, image_set) -> None:
     stroke = {"tool": "brush", "value": 1, "radius": 3, "points": [4, 4, 10, 9]}
     stroke_add(user=bob, file=image, stroke=stroke)
     assert "Painted" in client_of(bob).get(address).content.decode()
-    stroke_undo(file=image)
+    stroke_undo(user=bob, file=image)
     assert "Painted" not in client_of(bob).get(address).content.decode()
 
 

@@ -12,8 +12,11 @@ from django.test import Client
 
 from engine.datasets.annotations.raster import paint_strokes
 from tests.webapp.segmentation.conftest import encoded, picture
+from webapp.audit.models import AuditLine
+from webapp.segmentation.errors import PaintingBusyError
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
 from webapp.segmentation.painting import client as warm_client
+from webapp.segmentation.painting.process import NO_PLACE
 from webapp.segmentation.painting.raster import live_size
 from webapp.segmentation.painting.warm import Warm
 from webapp.segmentation.services import painting
@@ -151,6 +154,39 @@ class TestStrokes:
         assert not Stroke.objects.exists()
 
 
+class TestSeveralPeople:
+    def test_each_takes_back_the_own_strokes_and_sees_those_of_others(
+        self, client_of, bob, carol, file
+    ):
+        own, other = client_of(bob), client_of(carol)
+        post_strokes(own, file, INSIDE)
+        post_strokes(other, file, OUTSIDE)
+        undone = own.post(url(file, "undo/")).json()
+        assert [s["value"] for s in undone["strokes"]] == [2]
+        assert (undone["canUndo"], undone["canRedo"]) == (False, True)
+        seen = other.get(url(file, "painted/")).json()
+        assert [s["value"] for s in seen["strokes"]] == [2]
+        assert seen["canUndo"]
+        same = other.get(url(file, "painted/") + f"?mark={seen['mark']}").json()
+        assert same == {"mark": seen["mark"]}
+        post_strokes(other, file, stroke(2, 5, 5))  # leaves what bob can redo
+        again = own.post(url(file, "undo/") + "?redo=1").json()
+        assert [s["value"] for s in again["strokes"]] == [1, 2, 2]
+
+    def test_clearing_a_picture_can_be_taken_back(self, client_of, bob, carol, file):
+        client = client_of(bob)
+        post_strokes(client, file, INSIDE)
+        post_strokes(client_of(carol), file, OUTSIDE)
+        cleared = post(client, url(file, "clear/"), {}).json()
+        assert cleared["strokes"] == []
+        assert AuditLine.objects.filter(verb="cleared", details__strokes=2).count() == 1
+        back = post(client, url(file, "clear/"), {"restore": cleared["keys"]}).json()
+        assert [s["value"] for s in back["strokes"]] == [1, 2]
+        for nonsense in ({"restore": 7}, {"restore": ["x"]}):
+            assert post(client, url(file, "clear/"), nonsense).status_code == 422
+        assert file.strokes.filter(undone=False).count() == 2
+
+
 class TestClasses:
     def change(self, client: Client, image_set: ImageSet, classes: object):
         return post(client, f"/image-sets/{image_set.pk}/paint/classes/", classes)
@@ -170,8 +206,20 @@ class TestClasses:
         post_strokes(client, file, OUTSIDE)
         left = painting.classes_of(file.image_set)[:1]
         answer = self.change(client, file.image_set, left)
-        assert answer.status_code == 422
-        assert "Background has 1 stroke." in answer.json()["sentence"]
+        assert answer.status_code == 409
+        assert "Background has 1 stroke on 1 image." in answer.json()["sentence"]
+        assert answer.json()["hasStrokes"]
+        assert file.strokes.count() == 1
+
+    def test_a_class_goes_with_its_strokes_on_request(self, client_of, bob, file):
+        client = client_of(bob)
+        post_strokes(client, file, INSIDE, OUTSIDE)
+        left = painting.classes_of(file.image_set)[:1]
+        answer = self.change(client, file.image_set, {"classes": left, "withStrokes": True})
+        assert [one["value"] for one in answer.json()["classes"]] == [1]
+        assert list(file.strokes.values_list("value", flat=True)) == [1]
+        line = AuditLine.objects.get(verb="changed the classes of")
+        assert (line.details["removed"], line.details["strokes"]) == (["Background"], 1)
 
     @pytest.mark.parametrize(
         "classes",
@@ -293,6 +341,40 @@ def test_the_process_is_started_asked_and_ended(bob, file, settings, monkeypatch
         assert os.stat(folder).st_mode & 0o077 == 0
     finally:
         warm_client.end("a" * 32)
+
+
+class TestLine:
+    @pytest.fixture(autouse=True)
+    def all_places_taken(self, monkeypatch, tmp_path):
+        """Every process finds its places taken by sets that are being painted."""
+
+        class Ended:
+            def poll(self) -> int:
+                return NO_PLACE
+
+        monkeypatch.setattr(warm_client, "painting_folder", lambda: tmp_path)
+        monkeypatch.setattr(warm_client, "_launch", lambda folder, name: Ended())
+        monkeypatch.setattr(warm_client, "_end_quietest", lambda folder: False)
+
+    def place(self, name: str) -> int:
+        with pytest.raises(PaintingBusyError) as refused:
+            warm_client.ask(name, {"do": "answer"})
+        assert f"number {refused.value.place} in line" in str(refused.value)
+        return refused.value.place
+
+    def test_who_comes_later_waits_behind(self, tmp_path):
+        assert [self.place(name) for name in ("one", "two", "three")] == [1, 2, 3]
+        assert [self.place(name) for name in ("three", "one", "two")] == [3, 1, 2]
+        entry = tmp_path / "one.line"
+        long_ago = entry.stat().st_mtime - warm_client.LINE_SECONDS - 1
+        os.utime(entry, (long_ago, long_ago))  # somebody left the page
+        assert [self.place(name) for name in ("two", "three")] == [1, 2]
+
+    def test_the_page_gets_the_place(self, client_of, bob, file):
+        self.place("other")
+        answer = client_of(bob).post(url(file, "answer/"))
+        assert answer.status_code == 503
+        assert answer.json()["place"] == 2
 
 
 def test_a_model_needs_two_painted_classes(client_of, bob, file) -> None:

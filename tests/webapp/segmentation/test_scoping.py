@@ -20,6 +20,7 @@ CHANGING = {
     "predicted-image-correct",
     "paint-strokes",
     "paint-undo",
+    "paint-clear",
     "paint-answer",
     "paint-classes",
     "paint-learn",
@@ -122,6 +123,7 @@ def test_viewers_look_but_change_nothing(client_of, alice, addresses) -> None:
     client = client_of(alice)
     makes_new = {"image-set-new", "image-set-view", "segmenter-new", "prediction-new"}
     makes_new |= {"segmenter-import", "paint-set", "paint", "paint-objects", "paint-picture"}
+    makes_new |= {"paint-painted"}
     for name, url in addresses.items():
         expected = 403 if name in CHANGING | makes_new else 200
         assert ask(client, name, url).status_code == expected, name

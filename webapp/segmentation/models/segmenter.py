@@ -22,8 +22,8 @@ class Segmenter(OrganisationOwned):
     HEAVY = ("learned_digests", "held_out_digests")
 
     class Solver(models.TextChoices):
-        AUTO = "auto", "Trees, and the loss with the fewest errors"
-        CERTIFIED = "certified", "Trees, and weights with a certificate"
+        AUTO = "auto", "Smoothed trees: whatever makes the fewest errors"
+        CERTIFIED = "certified", "Smoothed trees, weights with a certificate"
         THETA = "theta", "Linear: weights first"
         BLOCK = "block-coordinate", "Linear: one image at a time"
         BATCH = "frank-wolfe", "Linear: all images at each step"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from webapp.instance import BASE_DIR, instance_folder
-from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.errors import PaintingBusyError, SegmentationError
 from webapp.segmentation.painting.process import (
     NO_PLACE,
     PLACES,
@@ -23,10 +23,8 @@ from webapp.segmentation.painting.process import (
 START_SECONDS = 40.0
 ANSWER_SECONDS = 60.0
 QUIET_SECONDS = 60.0  # a process idle for this long may be replaced by that of another set
-ALL_TAKEN = (
-    f"{PLACES} image sets are being painted just now, which is as many as this server keeps warm. "
-    "Your strokes are kept; try again in a minute."
-)
+LINE_SECONDS = 20.0
+"""A set that was not asked for during this time has left the line."""
 NO_ANSWER = "The answer did not come. Your strokes are kept; try again."
 
 
@@ -48,6 +46,7 @@ def ask(name: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     folder = painting_folder()
     deadline = time.monotonic() + START_SECONDS
     connection = _connect(folder, name) or _start(folder, name, deadline)
+    _line_entry(folder, name).unlink(missing_ok=True)
     with connection:
         connection.settimeout(ANSWER_SECONDS)
         try:
@@ -82,7 +81,48 @@ def _connect(folder: Path, name: str) -> socket.socket | None:
     return connection
 
 
+def _line_entry(folder: Path, name: str) -> Path:
+    return folder / f"{name}.line"
+
+
+def _place_in_line(folder: Path, name: str) -> int:
+    """Return the place of a set in the line for a process, from 1; it stays while it is asked for.
+
+    An entry holds the time at which its set came; the last change of the file is the last question.
+    """
+    own = _line_entry(folder, name)
+    now = time.time()
+    with suppress(FileExistsError), own.open("x") as file:
+        file.write(repr(now))
+    own.touch()
+    came: dict[str, float] = {}
+    for entry in folder.glob("*.line"):
+        with suppress(OSError, ValueError):
+            if now - entry.stat().st_mtime < LINE_SECONDS:
+                came[entry.stem] = float(entry.read_text() or now)
+            else:
+                entry.unlink()
+    since = came.get(name, now)
+    return 1 + sum((time_came, other) < (since, name) for other, time_came in came.items())
+
+
+def _require_turn(folder: Path, name: str) -> None:
+    """Refuse a set before which others wait."""
+    has_line = any(entry.stem != name for entry in folder.glob("*.line"))
+    if has_line and (place := _place_in_line(folder, name)) > 1:
+        raise PaintingBusyError(_busy(place), place)
+
+
+def _busy(place: int) -> str:
+    sets = "1 image set is" if PLACES == 1 else f"{PLACES} image sets are"
+    return (
+        f"{sets} being painted, as many as this server answers at once. You are "
+        f"number {place} in line. Your strokes are kept, and the answer comes by itself."
+    )
+
+
 def _start(folder: Path, name: str, deadline: float) -> socket.socket:
+    _require_turn(folder, name)
     process = _launch(folder, name)
     made_room = False
     while time.monotonic() < deadline:
@@ -92,7 +132,8 @@ def _start(folder: Path, name: str, deadline: float) -> socket.socket:
         code = process.poll()
         if code == NO_PLACE:
             if made_room or not _end_quietest(folder):
-                raise SegmentationError(ALL_TAKEN)
+                place = _place_in_line(folder, name)
+                raise PaintingBusyError(_busy(place), place)
             made_room = True
             process = _launch(folder, name)
         elif code is not None and not _is_held(folder / f"{name}.lock"):

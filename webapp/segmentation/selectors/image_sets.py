@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from webapp.accounts.models import User
 from webapp.common.listing import PAGE_SIZE, Listing, Tally, list_page
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
+from webapp.jobs.models import ACTIVE_STATES, Job
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter, Stroke
 
 _IMAGE, _MASK = Q(role=ImageFile.Role.IMAGE), Q(role=ImageFile.Role.MASK)
@@ -141,3 +142,10 @@ def most_pages(image_set: ImageSet) -> int:
     """Return the largest number of pages of any file in the set."""
     files = image_set.files.images().filter(facts__has_key="pages")
     return max(files.values_list("facts__pages", flat=True), default=1)
+
+
+def jobs_that_need(image_set: ImageSet) -> list[Job]:
+    """Return the waiting and running jobs that learn from a set or predict it."""
+    of_set = Q(segmenter__image_sets=image_set) | Q(prediction_batch__image_set=image_set)
+    found = Job.objects.filter(of_set, state__in=ACTIVE_STATES, parent=None)
+    return list(found.distinct().order_by("created_at"))

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from engine.core.errors import InvalidProblemError
 from engine.datasets.annotations.raster import MOST_STROKES, checked_geometry, paint_strokes
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.errors import SegmentationError, StrokesLeftError
 from webapp.segmentation.models import ImageFile, ImageSet, Stroke
 from webapp.segmentation.painting import client
 from webapp.segmentation.painting.raster import live_factor, live_size
@@ -45,34 +45,59 @@ def export_number(one: Mapping[str, Any]) -> int:
     return int(one.get("number", one["value"]))
 
 
-def classes_change(*, user: User, image_set: ImageSet, classes: Any) -> list[dict[str, Any]]:
+def classes_change(
+    *, user: User, image_set: ImageSet, classes: Any, with_strokes: bool = False
+) -> list[dict[str, Any]]:
     """Store names and colours of the classes; a class keeps its number as long as it exists.
+
+    With ``with_strokes``, the strokes of classes that are removed are deleted.
 
     Raises
     ------
     SegmentationError
-        If names are missing or equal, there are too many, or a class with strokes would be removed.
+        If names are missing or equal, or there are too many.
+    StrokesLeftError
+        If a class with strokes would be removed.
     """
     checked = _checked_classes(classes)
     values = {one["value"] for one in checked}
     with transaction.atomic():
         locked = ImageSet.objects.select_for_update().get(pk=image_set.pk)
-        painted = Stroke.objects.filter(file__image_set=image_set, undone=False, value__gt=0)
-        for one in classes_of(locked):
-            count = painted.filter(value=one["value"]).count()
-            if one["value"] not in values and count:
-                raise SegmentationError(
-                    f"{one['name']} has {count} stroke{'s'[: count != 1]}. Take them back first."
-                )
+        removed = [one for one in classes_of(locked) if one["value"] not in values]
+        strokes = Stroke.objects.filter(
+            file__image_set=image_set, value__in=[one["value"] for one in removed]
+        )
+        painted = strokes.filter(undone=False)
+        if painted.exists() and not with_strokes:
+            raise StrokesLeftError(_strokes_left(removed, painted))
+        n_strokes = strokes.delete()[0] if removed else 0
         numbers = {one["value"]: one["number"] for one in locked.classes if "number" in one}
         for one in checked:  # the number of a class in the files that it was imported from
             if one["value"] in numbers:
                 one["number"] = numbers[one["value"]]
         locked.classes = checked
         locked.save(update_fields=["classes"])
-        audit(user, "changed the classes of", locked, classes=len(checked))
+        names = [one["name"] for one in removed]
+        audit(
+            user,
+            "changed the classes of",
+            locked,
+            classes=len(checked),
+            strokes=n_strokes,
+            removed=names,
+        )
     image_set.classes = checked
     return checked
+
+
+def _strokes_left(removed: list[dict[str, Any]], painted: QuerySet[Stroke]) -> str:
+    """Return "Nucleus has 12 strokes on 3 images." for classes about to be removed."""
+    strokes, files = painted.count(), painted.values("file").distinct().count()
+    names = " and ".join(one["name"] for one in removed)
+    return (
+        f"{names} {'has' if len(removed) == 1 else 'have'} {strokes} stroke{'s'[: strokes != 1]} "
+        f"on {files} image{'s'[: files != 1]}."
+    )
 
 
 def _checked_classes(classes: Any) -> list[dict[str, Any]]:
@@ -110,7 +135,7 @@ def stroke_add(*, user: User, file: ImageFile, stroke: Mapping[str, Any]) -> Str
         If it is not a valid stroke on this image.
     """
     fields = _checked_stroke(file, stroke)
-    key = _checked_key(stroke.get("id"))
+    key = checked_key(stroke.get("id"))
     factor = live_factor(file.width, file.height)
     fields["pixels"] = factor**2 * int(
         (paint_strokes([fields | {"value": 1}], live_size(file.width, file.height), factor)).sum()
@@ -122,7 +147,7 @@ def stroke_add(*, user: User, file: ImageFile, stroke: Mapping[str, Any]) -> Str
             raise SegmentationError("This stroke lies on another picture.")
         if known is not None:
             return known
-        file.strokes.filter(undone=True).delete()
+        file.strokes.filter(undone=True, created_by=user).delete()
         last = file.strokes.aggregate(last=Max("number"))["last"] or 0
         if last >= MOST_STROKES:
             raise SegmentationError(f"An image takes {MOST_STROKES:,} strokes at most.")
@@ -135,7 +160,7 @@ def stroke_add(*, user: User, file: ImageFile, stroke: Mapping[str, Any]) -> Str
     return kept
 
 
-def _checked_key(key: Any) -> uuid.UUID:
+def checked_key(key: Any) -> uuid.UUID:
     """Return the browser's key of a stroke, or a new one."""
     if key is None:
         return uuid.uuid4()
@@ -161,16 +186,41 @@ def _checked_stroke(file: ImageFile, stroke: Mapping[str, Any]) -> dict[str, Any
     return {"value": value, "tool": tool, **geometry}
 
 
-def stroke_undo(*, file: ImageFile, redo: bool = False) -> Stroke | None:
-    """Undo the last stroke, or redo the last one undone; return None if there is none."""
+def stroke_undo(*, user: User, file: ImageFile, redo: bool = False) -> Stroke | None:
+    """Undo the user's own last stroke, or redo the last one undone; None if there is none.
+
+    Strokes of others stay.
+    """
     with transaction.atomic():
         ImageFile.objects.select_for_update().get(pk=file.pk)
-        strokes = file.strokes.filter(undone=redo).order_by("number" if redo else "-number")
-        stroke = strokes.first()
+        strokes = file.strokes.filter(undone=redo, created_by=user)
+        stroke = strokes.order_by("number" if redo else "-number").first()
         if stroke is not None:
             stroke.undone = not redo
             stroke.save(update_fields=["undone"])
     return stroke
+
+
+def strokes_clear(*, user: User, file: ImageFile) -> list[uuid.UUID]:
+    """Take back every stroke on an image, those of others too; return their keys."""
+    with transaction.atomic():
+        ImageFile.objects.select_for_update().get(pk=file.pk)
+        strokes = file.strokes.filter(undone=False)
+        keys = list(strokes.values_list("pk", flat=True))
+        strokes.update(undone=True)
+        if keys:
+            audit(user, "cleared", file, strokes=len(keys), image_set=file.image_set.name)
+    return keys
+
+
+def strokes_restore(*, user: User, file: ImageFile, keys: list[uuid.UUID]) -> int:
+    """Bring strokes back that clearing took; return their number."""
+    with transaction.atomic():
+        ImageFile.objects.select_for_update().get(pk=file.pk)
+        count = file.strokes.filter(pk__in=keys[:MOST_STROKES], undone=True).update(undone=False)
+        if count:
+            audit(user, "restored strokes of", file, strokes=count, image_set=file.image_set.name)
+    return count
 
 
 def class_values(image_set: ImageSet) -> list[int]:

@@ -29,7 +29,7 @@ def thumbnail_path(organisation_id: int, digest: str, view: PictureView | None) 
 
 def view_picture_path(organisation_id: int, digest: str, view: PictureView | None) -> Path:
     """Return the path of an upright JPEG for the viewer, of at most 8 megapixels."""
-    derived, suffix = FileStore(organisation_id, "derived"), f"{view_mark(view)}.view.jpg"
+    derived, suffix = FileStore(organisation_id, "derived"), f"{view_mark(view)}.view-444.jpg"
     path = derived.fetch(digest, suffix)
     if path.exists():
         return path
@@ -37,7 +37,9 @@ def view_picture_path(organisation_id: int, digest: str, view: PictureView | Non
     factor = view_factor(*picture.size)
     if factor > 1:
         picture = picture.reduce(factor)
-    return derived.put_derived(digest, suffix, jpeg_bytes(picture, quality=VIEW_QUALITY))
+    return derived.put_derived(
+        digest, suffix, jpeg_bytes(picture, quality=VIEW_QUALITY, full_colour=True)
+    )
 
 
 def _picture(organisation_id: int, digest: str, view: PictureView | None) -> Image.Image:

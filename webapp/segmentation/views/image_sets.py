@@ -19,6 +19,7 @@ from webapp.segmentation.selectors.image_sets import (
     image_file_of,
     image_set_listing,
     image_set_of,
+    jobs_that_need,
     matching_files,
 )
 from webapp.segmentation.services.image_sets import (
@@ -71,6 +72,7 @@ def image_set_page(request: SignedInRequest, pk: str) -> HttpResponse:
         "free_images": _images_without_mask(image_set) if unpaired else [],
         "view_words": view_words(image_set),
         "size_words": scale_words(image_set),
+        "needed_by": jobs_that_need(image_set) if request.user.is_staff_member else [],
         "max_megabytes": MAX_ENTRY_BYTES // 1024**2,
         "max_gigabytes": MAX_TOTAL_BYTES // 1024**3,
     }

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from django.db.models import Count, Max
 from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,7 +19,7 @@ from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.files.file_headers import as_attachment
 from webapp.files.file_responses import file_response
-from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.errors import PaintingBusyError, SegmentationError, StrokesLeftError
 from webapp.segmentation.forms import PaintedForm
 from webapp.segmentation.measuring import MICROMETRES, PIXELS, sides_of
 from webapp.segmentation.models import ImageFile, ImageSet, Stroke
@@ -74,7 +75,7 @@ def paint_page(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponse:
         "total": len(keys),
         "previous": keys[place - 1] if place else None,
         "next": keys[place + 1] if place + 1 < len(keys) else None,
-        "state": _state(file),
+        "state": _state(request, file),
         "learning": PaintedForm(),
         "maps": maps_beside(image_set),
         "view_words": view_words(image_set) if file.facts.get("kind") else "",
@@ -82,13 +83,13 @@ def paint_page(request: SignedInRequest, pk: str, file_pk: str) -> HttpResponse:
     return render(request, "segmentation/paint.html", context)
 
 
-def _state(file: ImageFile) -> dict[str, Any]:
+def _state(request: SignedInRequest, file: ImageFile) -> dict[str, Any]:
     """Return the initial state of the page's script."""
     image_set = file.image_set
     base = [image_set.pk, file.pk]
     urls = {
         name: reverse(f"segmentation:paint-{name}", args=base)
-        for name in ("strokes", "undo", "answer", "objects", "picture")
+        for name in ("strokes", "painted", "undo", "clear", "answer", "objects", "picture")
     }
     urls["classes"] = reverse("segmentation:paint-classes", args=[image_set.pk])
     urls["learn"] = reverse("segmentation:paint-learn", args=[image_set.pk])
@@ -99,11 +100,9 @@ def _state(file: ImageFile) -> dict[str, Any]:
         "pixelSize": sides_of(file.pixel_size),
         "classes": painting.classes_of(image_set),
         "background": background_of(painting.classes_of(image_set)),
-        "strokes": [stroke_json(stroke) for stroke in file.strokes.filter(undone=False)],
-        "canRedo": file.strokes.filter(undone=True).exists(),
         "elsewhere": _counts_elsewhere(file),
         "urls": urls,
-    }
+    } | _painted(request, file)
 
 
 def _counts_elsewhere(file: ImageFile) -> dict[int, list[int]]:
@@ -179,15 +178,55 @@ def _strokes_in(content: Any) -> list[dict[str, Any]]:
     return strokes
 
 
+def _painted(request: SignedInRequest, file: ImageFile) -> dict[str, Any]:
+    """Return the strokes of everybody, and what the user can undo and redo."""
+    own = file.strokes.filter(created_by=request.user)
+    return {
+        "strokes": [stroke_json(stroke) for stroke in file.strokes.filter(undone=False)],
+        "canUndo": own.filter(undone=False).exists(),
+        "canRedo": own.filter(undone=True).exists(),
+    }
+
+
+@require_safe
+@staff_required
+def paint_painted(request: SignedInRequest, pk: str, file_pk: str) -> JsonResponse:
+    """Send the strokes of everybody; only their number where the sender has seen them."""
+    file = _painted_file(request, pk, file_pk)
+    seen = file.strokes.filter(undone=False).aggregate(count=Count("pk"), last=Max("number"))
+    mark = f"{seen['count']}-{seen['last'] or 0}"
+    if request.GET.get("mark") == mark:
+        return JsonResponse({"mark": mark})
+    return JsonResponse(_painted(request, file) | {"mark": mark})
+
+
 @require_POST
 @staff_required
 def paint_undo(request: SignedInRequest, pk: str, file_pk: str) -> JsonResponse:
-    """Undo the last stroke, or redo it."""
+    """Undo the user's own last stroke, or redo it."""
     file = _painted_file(request, pk, file_pk)
-    painting.stroke_undo(file=file, redo=request.GET.get("redo") == "1")
-    strokes = [stroke_json(stroke) for stroke in file.strokes.filter(undone=False)]
-    can_redo = file.strokes.filter(undone=True).exists()
-    return JsonResponse({"strokes": strokes, "canRedo": can_redo})
+    painting.stroke_undo(user=request.user, file=file, redo=request.GET.get("redo") == "1")
+    return JsonResponse(_painted(request, file))
+
+
+@require_POST
+@staff_required
+def paint_clear(request: SignedInRequest, pk: str, file_pk: str) -> JsonResponse:
+    """Take back every stroke on an image, or bring back those that the sender names."""
+    file = _painted_file(request, pk, file_pk)
+    try:
+        sent = json_body(request)
+        restored = sent.get("restore") if isinstance(sent, dict) else None
+        if restored is None:
+            keys = painting.strokes_clear(user=request.user, file=file)
+        elif isinstance(restored, list):
+            keys = [painting.checked_key(one) for one in restored if one is not None]
+            painting.strokes_restore(user=request.user, file=file, keys=keys)
+        else:
+            raise SegmentationError("This is not what the page sends.")
+    except Refusal as error:
+        return _refused(error)
+    return JsonResponse(_painted(request, file) | {"keys": [str(key) for key in keys]})
 
 
 @require_POST
@@ -201,6 +240,8 @@ def paint_answer(request: SignedInRequest, pk: str, file_pk: str) -> HttpRespons
             return JsonResponse({"ready": True})
         header, body = painting.answer(file)
         header["elsewhere"] = _counts_elsewhere(file)
+    except PaintingBusyError as error:
+        return JsonResponse({"sentence": str(error), "place": error.place}, status=503)
     except Refusal as error:
         return _refused(error, 503)
     response = HttpResponse(body, content_type="application/octet-stream")
@@ -254,9 +295,16 @@ def paint_classes(request: SignedInRequest, pk: str) -> JsonResponse:
     """Store the names and colours of the classes."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     try:
+        sent = json_body(request)
+        with_strokes = isinstance(sent, dict) and sent.get("withStrokes") is True
         classes = painting.classes_change(
-            user=request.user, image_set=image_set, classes=json_body(request)
+            user=request.user,
+            image_set=image_set,
+            classes=sent.get("classes") if isinstance(sent, dict) else sent,
+            with_strokes=with_strokes,
         )
+    except StrokesLeftError as error:
+        return JsonResponse({"sentence": str(error), "hasStrokes": True}, status=409)
     except Refusal as error:
         return _refused(error)
     return JsonResponse({"classes": classes})

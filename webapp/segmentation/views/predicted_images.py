@@ -54,8 +54,8 @@ STRIP_IMAGES = 60
 
 LAYER_ROWS = [
     {"key": "outline", "title": "Mask outline", "note": "what was predicted"},
-    {"key": "probability", "title": "Probability", "note": "pseudomarginal, 0 to 1"},
-    {"key": "entropy", "title": "Entropy", "note": "where it is unsure, bits"},
+    {"key": "probability", "title": "Probability", "note": "how sure the model is, 0 to 1"},
+    {"key": "entropy", "title": "Entropy", "note": "how unsure the model is, bits"},
     {"key": "errors", "title": "Errors", "note": "blue extra, orange missed"},
     {"key": "image", "title": "Image", "note": ""},
 ]

@@ -159,7 +159,17 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "learned_from": _learned_from(segmenter),
         "n_maps": _n_maps(segmenter),
         "batches": segmenter.batches.select_related("image_set")[:10],
+        **_prediction_after(segmenter, is_active),
     }
+
+
+def _prediction_after(segmenter: Segmenter, is_active: bool) -> dict[str, Any]:
+    """Return the set that is predicted when learning ends, or the prediction that was made then."""
+    if segmenter.job is None or not segmenter.job.parameters.get("predict"):
+        return {}
+    if is_active:
+        return {"follows": segmenter.image_sets.first()}
+    return {"followed": segmenter.batches.order_by("created_at").first()}
 
 
 def _has_bounds(segmenter: Segmenter) -> bool:

@@ -1,0 +1,69 @@
+"""Pages for people who use images: home, search, removal of a set that jobs need, words."""
+
+from tests.webapp.segmentation.conftest import make_batch, make_segmenter
+from webapp.audit.services import audit
+from webapp.jobs.models import Job, JobState
+from webapp.segmentation.models import Segmenter
+from webapp.segmentation.selectors.image_sets import jobs_that_need
+from webapp.segmentation.shared_pages import uses_images
+
+
+def test_home_begins_with_images_for_people_who_use_images(
+    client_of, bob, carol, image_set
+) -> None:
+    assert uses_images(bob)
+    page = client_of(bob).get("/").content.decode()
+    assert page.index("All image sets") < page.index("What to do next")
+    for _ in range(3):
+        audit(carol, "imported", "A cohort of people")
+    assert not uses_images(carol)
+    page = client_of(carol).get("/").content.decode()
+    assert page.index("All image sets") > page.index("What to do next")
+
+
+def test_the_search_finds_sets_models_predictions_and_pictures(
+    client_of, bob, mallory, image_set
+) -> None:
+    make_batch(bob, make_segmenter(bob, "Leaves by night"), image_set)
+    found = client_of(bob).get("/search/?q=leaves&stay=1").content.decode()
+    for kind in ("Image set", "Image model", "Prediction"):
+        assert kind in found
+    assert "leaf_0.jpg" in client_of(bob).get("/search/?q=leaf_0&stay=1").content.decode()
+    assert "Leaves by night" not in client_of(mallory).get("/search/?q=leaves").content.decode()
+
+
+def test_removing_a_set_warns_of_jobs_that_need_it(client_of, bob, alice, image_set) -> None:
+    segmenter = make_segmenter(bob)
+    segmenter.image_sets.add(image_set)
+    batch = make_batch(bob, segmenter, image_set)
+    address = image_set.get_absolute_url()
+    assert jobs_that_need(image_set) == []
+    assert "need this set" not in " ".join(client_of(bob).get(address).content.decode().split())
+    Job.objects.filter(pk=batch.job_id).update(state=JobState.QUEUED)
+    page = " ".join(client_of(bob).get(address).content.decode().split())
+    assert "1 job that waits or runs needs this set" in page
+    Job.objects.filter(pk=segmenter.job_id).update(state=JobState.RUNNING)
+    page = " ".join(client_of(bob).get(address).content.decode().split())
+    assert "2 jobs that wait or run need this set" in page
+
+
+def test_the_form_promises_a_certificate_only_where_there_is_one(client_of, bob, image_set) -> None:
+    page = client_of(bob).get("/image-models/new/").content.decode()
+    assert "as well as any could, with a certificate" not in page
+    assert "a certificate comes with the methods" in page
+    assert "Smoothed trees" in page
+
+
+def test_learning_that_a_prediction_follows_says_so(client_of, bob, image_set) -> None:
+    segmenter = make_segmenter(bob)
+    segmenter.image_sets.add(image_set)
+    job = segmenter.job
+    Job.objects.filter(pk=job.pk).update(
+        state=JobState.QUEUED, parameters={"predict": True, "segmenter": str(segmenter.pk)}
+    )
+    page = " ".join(client_of(bob).get(segmenter.get_absolute_url()).content.decode().split())
+    assert "Prediction follows learning" in page
+    Job.objects.filter(pk=job.pk).update(state=JobState.SUCCEEDED)
+    batch = make_batch(bob, Segmenter.objects.get(pk=segmenter.pk), image_set)
+    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
+    assert f'href="{batch.get_absolute_url()}">open the prediction' in page
