@@ -1,5 +1,6 @@
 """Jobs of segmentation: learning a model, predicting a set, and removing."""
 
+import json
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -27,6 +28,7 @@ from webapp.segmentation.learning_reports import (
     finite,
     learning_outcome,
 )
+from webapp.segmentation.model_origin import MOST_IMAGES, Checked, Origin, origin_write
 from webapp.segmentation.models import (
     ImageFile,
     ImageSet,
@@ -69,7 +71,8 @@ def learn(context: JobContext) -> Any:
     for labelled in (learned, held_out):
         labelled.end_reading()
     checked = check_held_out(context, trained.model, held_out, segmenter.max_seconds)
-    _keep_model(context, segmenter, trained.model)
+    used = Segmenter.objects.values_list("learned_digests", "held_out_digests")
+    _keep_model(context, segmenter, trained.model, checked, *used.get(pk=segmenter.pk))
 
     def finish() -> dict[str, Any]:
         outcome = learning_outcome(context, trained, watcher.steps, learned, held_out) | {
@@ -86,7 +89,8 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
     """Learn classes from strokes; then predict the set, if requested."""
     trained, used = train_painted(context, segmenter)
     context.raise_if_stopped()
-    _keep_model(context, segmenter, trained.model)
+    checked, digests = check_classes(trained.kept), [file.digest for file in used]
+    _keep_model(context, segmenter, trained.model, checked, digests, [])
 
     def finish() -> dict[str, Any]:
         figures = {name: finite(value) for name, value in trained.result.figures().items()}
@@ -102,10 +106,9 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
             "n_known": list(trained.n_known),
             "n_maps": trained.model.n_maps,
             "errors": errors,
-            "checked": check_classes(trained.kept),
+            "checked": checked,
             "sentence": f"Learned from strokes on {n} image{'s'[: n != 1]}.",
         }
-        digests = [file.digest for file in used]
         fields = {"outcome": outcome, "learned_digests": digests}
         if not Segmenter.objects.filter(pk=segmenter.pk).update(**fields):
             raise SegmentationError(REMOVED)
@@ -117,13 +120,27 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
     return finish
 
 
-def _keep_model(context: JobContext, segmenter: Segmenter, model: Any) -> None:
-    """Write the model file to the job's folder, with everything reported before."""
+def _keep_model(
+    context: JobContext,
+    segmenter: Segmenter,
+    model: Any,
+    checked: dict[str, Any],
+    learned: list[str],
+    held_out: list[str],
+) -> None:
+    """Write the model file with its origin to the job's folder, with everything reported before."""
     context.flush()
+    origin = Origin(
+        image_sets=[one.name for one in segmenter.image_sets.all()],
+        learned_digests=learned[:MOST_IMAGES],
+        held_out_digests=held_out[:MOST_IMAGES],
+        checked=Checked.model_validate_json(json.dumps(checked)) if checked else None,
+    )
     try:
         with full_disk_explained():
             weights_file = context.make_folder() / "weights.npz"
             model.save(weights_file)
+            origin_write(weights_file, origin)
             context.keep_file(weights_file, segmenter.path)
     except StorageFullError as error:
         raise InvalidProblemError(FULL_DISK) from error

@@ -14,6 +14,7 @@ from PIL import Image
 from tests.webapp.segmentation.test_painting import INSIDE, OUTSIDE, file, plain_set  # noqa: F401 - fixtures
 from webapp.files import store
 from webapp.jobs.runner import run_job
+from webapp.segmentation.model_origin import origin_read
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.services import painting
 from webapp.segmentation.services.painted_models import painting_learn
@@ -49,6 +50,9 @@ def test_from_strokes_to_counts_and_files(client_of, bob, alice, painted) -> Non
         assert row.shares["1"]["count"] == 1
         assert row.shares["1"]["area"] == pytest.approx(24 * 16, rel=0.2)
         assert row.shares["1"]["share"] + row.shares["2"]["share"] == pytest.approx(1)
+    origin = origin_read(segmenter.path)
+    assert origin.figures == checked
+    assert origin.learned_digests == segmenter.learned_digests
     client = client_of(alice)
     model_page = client.get(segmenter.get_absolute_url()).content.decode()
     assert "each block of it was" in model_page

@@ -10,7 +10,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
+from engine import load_segmentation_model
 from engine.cli.main import main
+from webapp.segmentation.model_origin import Checked, Origin, origin_write
 from webapp.segmentation.models import Segmenter
 
 STRANGERS = Path(__file__).parents[2] / "datasets/strangers/arrays"
@@ -40,6 +42,68 @@ def test_another_organisation_takes_a_model_and_predicts(client_of, mallory, exp
     assert "Imported from leaf.npz" in page
     assert digest in page
     assert client.get(f"/predictions/new/?model={imported.pk}").status_code == 200
+
+
+DIGEST = "a" * 64
+CHECKED = {
+    "n_images": 4,
+    "error": {"mean": 0.031, "low": 0.02, "high": 0.04, "n_images": 4},
+    "iou": {"mean": 0.912, "low": 0.9, "high": 0.93, "n_images": 4},
+}
+
+
+def with_part(content: bytes, tmp_path: Path, part: np.ndarray | Origin) -> bytes:
+    """The model with an origin, or with something else in its place."""
+    path = tmp_path / "model.npz"
+    path.write_bytes(content)
+    if isinstance(part, Origin):
+        origin_write(path, part)
+    else:
+        kept = io.BytesIO()
+        np.save(kept, part, allow_pickle=part.dtype == object)
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("origin.npy", kept.getvalue())
+    return path.read_bytes()
+
+
+def test_an_imported_model_keeps_what_it_learned_from_and_how_good_it_was(
+    client_of, mallory, exported, tmp_path, image
+) -> None:
+    origin = Origin(
+        image_sets=["Leaves of spring"],
+        learned_digests=[image.digest, DIGEST],
+        checked=Checked.model_validate(CHECKED),
+    )
+    content = with_part(exported, tmp_path, origin)
+    client = client_of(mallory)
+    assert client.post(URL, form(content)).status_code == 302
+    imported = Segmenter.objects.get(organisation=mallory.organisation)
+    assert imported.learned_digests == [image.digest, DIGEST]
+    page = client.get(imported.get_absolute_url()).content.decode()
+    assert "0.912" in page
+    assert "96.9 %" in page
+    assert "Leaves of spring" in page
+    assert load_segmentation_model(imported.path) is not None
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        np.array("not JSON"),
+        np.array('{"learned_digests": ["../../etc/passwd"]}'),
+        np.array('{"checked": {"n_images": 3, "iou": {"mean": "<script>"}}}'),
+        np.array('{"checked": {"n_images": -3}}'),
+        np.arange(3),
+        np.array(["a", "b"]),
+    ],
+)
+def test_an_origin_that_is_not_valid_is_none(client_of, bob, exported, tmp_path, part) -> None:
+    content = with_part(exported, tmp_path, part)
+    assert client_of(bob).post(URL, form(content)).status_code == 302
+    imported = Segmenter.objects.exclude(imported_from="").get()
+    assert imported.learned_digests == []
+    assert imported.outcome["checked"] == {}
+    assert client_of(bob).get(imported.get_absolute_url()).status_code == 200
 
 
 def pickled() -> bytes:

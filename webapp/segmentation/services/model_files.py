@@ -14,6 +14,7 @@ from webapp.files.contents import full_disk_explained
 from webapp.files.quota import check_quota, with_fresh_count
 from webapp.files.storage import keep_file
 from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.model_origin import origin_read
 from webapp.segmentation.models import Segmenter
 from webapp.segmentation.services.painting import COLOURS
 
@@ -48,6 +49,7 @@ def segmenter_import(
         if digest and digest.lower() != found:
             raise SegmentationError(f"This is another file: its SHA-256 is {found}.")
         classes, loss, n_maps = _checked(path)
+        origin = origin_read(path)
         with transaction.atomic():
             segmenter = Segmenter.objects.create(
                 organisation=user.own_organisation,
@@ -57,6 +59,8 @@ def segmenter_import(
                 solver=Segmenter.Solver.PAINTED if classes else Segmenter.Solver.AUTO,
                 classes=classes,
                 imported_from=file_name[:200],
+                learned_digests=origin.learned_digests,
+                held_out_digests=origin.held_out_digests,
                 outcome={
                     "converged": True,
                     "is_certified": False,
@@ -64,6 +68,8 @@ def segmenter_import(
                     "n_maps": n_maps,
                     "relative_gap": None,
                     "sha256": found,
+                    "checked": origin.figures,
+                    "image_sets": origin.image_sets,
                     "sentence": f"Imported from {file_name}.",
                 },
             )
