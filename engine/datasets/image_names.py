@@ -23,16 +23,21 @@ MASK_SUFFIX = f".{MASK_WORD}"
 ILASTIK_MAP = "simple segmentation"
 OBJECT_WORDS = ("instances", "cp_masks")
 """Words in names of masks with numbered objects, however few; the second is Cellpose's."""
+OBJECT_SUFFIX = ".objects"
+"""Suffix of our own exports of numbered objects; a photograph may be called many_objects."""
 
 _MASK_WORDS = (
     *("mask", "masks", "seg", "segmentation", "label", "labels", "labelled", "labeled", "gt"),
     *("groundtruth", "ground_truth", "annotation", "annotations", "binary", ILASTIK_MAP),
     *OBJECT_WORDS,
 )
-MASK_SUFFIXES = tuple(
-    f"{separator}{word}"
-    for word in sorted(_MASK_WORDS, key=len, reverse=True)  # a_cp_masks belongs to a, not a_cp
-    for separator in "._-"
+MASK_SUFFIXES = (
+    *(
+        f"{separator}{word}"
+        for word in sorted(_MASK_WORDS, key=len, reverse=True)  # a_cp_masks belongs to a, not a_cp
+        for separator in "._-"
+    ),
+    OBJECT_SUFFIX,
 )
 """Suffixes that other programs add to a picture's name to name its mask."""
 
@@ -143,7 +148,8 @@ def numbers_objects(name: str) -> bool:
     (True, False)
     """
     ending = picture_stem(name).removesuffix(MASK_SUFFIX)
-    return any(ending.endswith(f"{sign}{word}") for word in OBJECT_WORDS for sign in "._-")
+    words = (f"{sign}{word}" for word in OBJECT_WORDS for sign in "._-")
+    return ending.endswith((OBJECT_SUFFIX, *words))
 
 
 def name_in_set(path: str) -> str:

@@ -89,6 +89,22 @@ def _of_numbers(
     return annotation if annotation.shapes else None
 
 
+def names_voc_class(source: Path | bytes, name: str) -> bool:
+    """Return True if a map of two numbers has VOC's palette and a class beyond the first.
+
+    As a mask it would mark an object of any kind: person (15) in one picture, cat (8) in the next.
+    A map of 0 and 1 stays a mask; programs write it for a single class of their own.
+    """
+    try:
+        numbers = read_numbers(source, name, MOST_AREA)
+    except InvalidProblemError:
+        return False
+    if numbers.palette is None or numbers.palette[:4].astype(int).tolist() != _VOC_COLOURS:
+        return False
+    present = {int(value) for value in np.unique(numbers.values)} - {0, *IGNORED}
+    return len(present) == 1 and 1 < max(present) < len(VOC)
+
+
 def _by_palette(table: LabelTable, palette: list[list[int]]) -> dict[int, str | None]:
     """Return the class names of palette indices, looked up by colour."""
     packed = [65536 * red + 256 * green + blue for red, green, blue in palette]

@@ -12,6 +12,7 @@ import roifile
 from PIL import Image
 
 from engine.datasets.annotations.raster import paint_strokes
+from engine.datasets.object_files import label_tiff
 from tests.webapp.segmentation.conftest import encoded, picture, upload, zipped
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.services import uploads
@@ -194,6 +195,47 @@ def coco(names: list[str]) -> bytes:
     ]
     categories = [{"id": 0, "name": "things"}, {"id": 1, "name": "cell"}]
     return json.dumps({"images": images, "annotations": rows, "categories": categories}).encode()
+
+
+def voc_palette() -> list[int]:
+    """VOC's colours: three bits of the number for every channel, the highest first."""
+    colours = []
+    for value in range(256):
+        for channel in range(3):
+            bits = [(value >> (3 * place + channel)) & 1 for place in range(3)]
+            colours.append(sum(bit << (7 - place) for place, bit in enumerate(bits)))
+    return colours
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_single_classes_of_voc_are_no_masks(bob, image_set, order: int) -> None:
+    """A person in one picture and a cat in the next became objects of one kind, silently."""
+    person, cat = (np.where(THREE == 1, value, 0).astype(np.uint8) for value in (15, 8))
+    files = [
+        ("a.jpg", encoded(picture())), ("b.jpg", encoded(picture(1))),
+        ("a.png", png(person, voc_palette())), ("b.png", png(cat, voc_palette())),
+    ]  # fmt: skip
+    take_all(bob, image_set, *files[::order])
+    assert {"Person", "Cat"} <= set(names_of(image_set))
+    assert np.array_equal(labels(image_set, "a.jpg")["Person"], person > 0)
+    assert np.array_equal(labels(image_set, "b.jpg")["Cat"], cat > 0)
+
+
+def test_a_mask_of_one_in_voc_s_palette_stays_a_mask(bob, image_set) -> None:
+    one = (THREE == 1).astype(np.uint8)
+    take_all(bob, image_set, ("a.jpg", encoded(picture())), ("a.png", png(one, voc_palette())))
+    assert image_set.files.get(name="a.png").role == "mask"
+
+
+def test_our_own_numbers_of_objects_come_back_as_a_mask(bob, image_set) -> None:
+    numbers = np.zeros((24, 36), np.int32)
+    numbers[4:10, 4:20], numbers[14:20, 4:20] = 1, 2
+    files = [("a.jpg", encoded(picture())), ("a.objects.tif", label_tiff(numbers))]
+    results = take_all(bob, image_set, *files)
+    assert "192 pixels, 2 objects" in results[1].sentence
+    assert image_set.files.get(name="a.objects.tif").mask_of.name == "a.jpg"
+    (photograph,) = take(bob, image_set, "many_objects.png", encoded(picture(2), "PNG"))
+    assert image_set.files.get(name=photograph.name).role == "image"
 
 
 def test_the_coco_export_of_labelme(bob, image_set) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import DatabaseError, transaction
+from django.db.models import Q
 
 from engine import InvalidProblemError
 from engine.datasets.annotations.archive import (
@@ -21,7 +22,7 @@ from engine.datasets.annotations.archive import (
     open_archive,
 )
 from engine.datasets.annotations.archive_plans import ArchivePlan, plan_archive
-from engine.datasets.annotations.class_maps import read_class_map
+from engine.datasets.annotations.class_maps import names_voc_class, read_class_map
 from engine.datasets.annotations.label_tables import LabelTable
 from engine.datasets.annotations.object_masks import joined_masks, numbered_stem
 from engine.datasets.annotations.panoptic import FindMap
@@ -392,14 +393,18 @@ def _painted_instead(user: User, file: ImageFile, source: _Source) -> FileResult
 def _may_hold_classes(file: ImageFile, source: _Source) -> bool:
     """Return True if a file is a map of classes by archive or name, or is unusable as a mask.
 
-    A map of ilastik counts even with two classes, as neither is known to be the foreground. A
-    lossless file of few values beside a photograph of its name counts as well.
+    A map of ilastik counts even with two classes, as neither is known to be the foreground, and so
+    does one class of VOC. A lossless file of few values beside a photograph of its name counts as
+    well.
     """
     if source.is_label_map or _is_scribble(file.name):
         return True
     if picture_stem(file.name).endswith(ILASTIK_MAP):
         return True
-    return not file.mask_like and (_is_named_as_mask(file) or _is_beside_photograph(file))
+    is_meant = _is_named_as_mask(file) or _is_beside_photograph(file)
+    return is_meant and (
+        not file.mask_like or names_voc_class(file.store.fetch(file.digest), file.name)
+    )
 
 
 def _is_named_as_mask(file: ImageFile) -> bool:
@@ -413,7 +418,7 @@ def _is_named_as_mask(file: ImageFile) -> bool:
 
 def _is_beside_photograph(file: ImageFile) -> bool:
     """Return True if a file of few values has the name and size of a photograph of the set."""
-    if is_lossy(file.name) or not file.facts.get("labels"):
+    if is_lossy(file.name) or not (file.facts.get("labels") or file.mask_like):
         return False
     stem = picture_stem(file.name)
     same = file.image_set.files.filter(role=_IMAGE, width=file.width, height=file.height)
@@ -429,7 +434,8 @@ def _labels_beside(user: User, photograph: ImageFile) -> str:
     if not is_lossy(photograph.name):
         return ""
     stem = picture_stem(photograph.name)
-    others = photograph.image_set.files.filter(role=_IMAGE, facts__labels__gt=0)
+    may_hold = Q(facts__labels__gt=0) | Q(mask_like=True)
+    others = photograph.image_set.files.filter(may_hold, role=_IMAGE)
     with transaction.atomic():
         ImageSet.objects.select_for_update().get(pk=photograph.image_set_id)
         for file in others.exclude(pk=photograph.pk):
