@@ -260,7 +260,7 @@ def test_when_all_were_learned_from_the_page_says_so(client_of, bob, segmenter, 
     batch = make_batch(bob, segmenter, image_set)
     page = client_of(bob).get(batch.get_absolute_url()).content.decode()
     assert "no figure of how right it is" in page
-    assert "Pixels right" not in page
+    assert 'aria-label="Numbers"' not in page
 
 
 def test_an_empty_set_cannot_be_predicted(bob, segmenter, make_set) -> None:
