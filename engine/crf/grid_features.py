@@ -280,3 +280,8 @@ class GridExample:
             raise InvalidProblemError(
                 f"labels: expected shape {self.features.shape}, received {self.labels.shape}."
             )
+
+    @property
+    def n_known(self) -> int:
+        """Number of pixels with a known label: all."""
+        return int(self.labels.size)

@@ -57,6 +57,7 @@ def test_trees_end_in_time_for_weights(slow: Callable[[float], None]) -> None:
     trained = train_boosted_segmentation(*leaves(5), max_side=48, max_seconds=LIMIT)
     assert trained.result.seconds <= LIMIT + REMARKS
     assert trained.result.status is Status.TIME_LIMIT
+    assert "part of the first trees" in trained.left_out
     both = n_trees(trained.model.unaries.first), n_trees(trained.model.unaries.second)
     assert all(0 < count < SMALL.n_trees for counts in both for count in counts)
     assert sum(both[0][2:]) > 5  # those that come later have time of their own
@@ -92,6 +93,7 @@ def test_reading_may_take_half_of_the_time(slow: Callable[[float], None]) -> Non
     )
     assert len(asked) < 8
     assert short.result.status is Status.TIME_LIMIT
+    assert short.left_out[0] == f"images after the first {len(asked)}"
 
 
 def test_without_any_time_one_picture_of_every_fold_is_looked_at() -> None:
@@ -110,7 +112,7 @@ def test_without_any_time_one_picture_of_every_fold_is_looked_at() -> None:
         passed=lambda: 1.0,
     )
     unaries = how.learn(pictures)
-    assert how.is_short
+    assert how.left_out
     assert n_trees(unaries.first) == n_trees(unaries.second) == [FEWEST_TREES] * FOLDS
     assert len(seen) == 4
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray
 from engine.core.checkpoint import Checkpoint
 from engine.core.options import (
     check_callables,
@@ -25,7 +23,6 @@ from engine.core.progress import (
     ignore_progress,
     never_stop,
 )
-from engine.core.status import Status
 from engine.crf.class_features import UNKNOWN
 from engine.crf.grid_features import GridExample
 from engine.crf.image_grid import MIN_SIDE
@@ -35,15 +32,13 @@ from engine.learning.segmentation.boosted_model import (
     BoostedSegmentationModel,
     boosted_features,
     make_boosted_model,
-    tree_evidence,
 )
 from engine.learning.segmentation.class_pictures import ReadPicture
-from engine.learning.segmentation.clock import Clock
-from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO
+from engine.learning.segmentation.clock import Clock, images_left_out
+from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO, RIDGE_PER_PIXEL
 from engine.learning.segmentation.folds import Folds
 from engine.learning.segmentation.given_maps import Maps
-from engine.learning.segmentation.grid_readout import predict_marginals
-from engine.learning.segmentation.held_out_choice import is_clearly_less
+from engine.learning.segmentation.label_learning import LabelLearning, ScoredPictures
 from engine.learning.segmentation.labelled_pictures import (
     Images,
     Masks,
@@ -51,7 +46,7 @@ from engine.learning.segmentation.labelled_pictures import (
     labelled_pictures,
 )
 from engine.learning.segmentation.mask_progress import HeldOutPictures, SegmentationProgress
-from engine.learning.segmentation.mask_weights import MaskWeights
+from engine.learning.segmentation.mask_weights import MaskWeights, candidate_cost, mask_candidates
 from engine.learning.segmentation.part_store import PartStore
 from engine.learning.segmentation.picture_window import (
     WindowDraw,
@@ -60,7 +55,6 @@ from engine.learning.segmentation.picture_window import (
     is_cut,
     windows_each,
 )
-from engine.learning.segmentation.refits import has_fallen, is_refit_tried, slope_of
 from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
 from engine.learning.segmentation.tree_learning import (
     MASK_SAMPLES,
@@ -71,6 +65,7 @@ from engine.learning.segmentation.tree_learning import (
     own_checkpoint,
 )
 from engine.learning.segmentation.tree_unaries import TreeUnaries
+from engine.learning.segmentation.weight_learning import WeightLearner
 from engine.solvers.result import LearningResult
 
 EDGE_PICTURES = 45
@@ -80,22 +75,21 @@ than the random draw of pictures does. Up to as many others are used for evaluat
 LOOKED_AT = 600_000
 """Pixels that the trees score at the same time, while weights are learned: a kilobyte each."""
 
-LEAST_PROBABILITY = 1e-5
-"""Smallest marginal in a logarithm; smaller ones are raised to it."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedBoosted:
     """Learned model of masks, with the result of learning its weights.
 
     ``errors`` has the share of wrong pixels on held-out pictures for every loss that was compared;
-    it is empty if the caller chose the loss.
+    it is empty if the caller chose the loss. A loss that is clearly worse on half of the pictures
+    is evaluated on these alone. ``left_out`` names what the time limit left out.
     """
 
     model: BoostedSegmentationModel
     result: LearningResult
     n_pixels: int
     errors: Mapping[str, float]
+    left_out: tuple[str, ...] = ()
 
     @property
     def loss(self) -> str:
@@ -192,7 +186,10 @@ def train_boosted_segmentation(
     held_out = (
         [] if holdout is None else _held_out(*holdout, n_maps=n_maps, side=max_side, clock=clock)
     )
-    clock.begin(sum(picture.labels.size for picture in pictures))
+    n_pixels = sum(picture.labels.size for picture in pictures)
+    candidates = mask_candidates(loss)
+    n_chosen = n_pixels * min(len(pictures), EDGE_PICTURES) // len(pictures)
+    clock.begin(n_pixels, later=sum(candidate_cost(one, n_chosen) for one in candidates))
     kept = PartStore(own_checkpoint(checkpoint, pictures, {"position": str(position)}))
     with one_blas_thread():
         how = TreeLearning(
@@ -202,49 +199,48 @@ def train_boosted_segmentation(
             passed=clock.passed,
             is_local=read.is_local,
         )
-        unaries = how.learn(pictures)
-        clock.report("Evaluating the second trees", 0.78)
+        problem = MaskWeights(n_maps, rho, relative_gap, should_stop, order)
+
+        def score(
+            unaries: TreeUnaries, some: Sequence[TrainingPicture]
+        ) -> ScoredPictures[GridExample]:
+            examples = _scored(unaries, some, how)
+            own = examples[:EDGE_PICTURES]
+            n_known = sum(example.n_known for example in own)
+            learner = WeightLearner(
+                problem,
+                own,
+                ridge_factor * RIDGE_PER_PIXEL * n_known if ridge is None else ridge,
+                clock,
+                others=examples[EDGE_PICTURES:],
+                work=kept,
+            )
+            places = [core_of(picture.labels) for picture in some[: len(own)]]
+            return ScoredPictures(learner, candidates, (), own, places, is_compared=loss is None)
+
         chosen = [pictures[k] for k in order.permutation(len(pictures))[: 2 * EDGE_PICTURES]]
-        examples = _guessed(unaries, chosen, how)
-        taught, others = examples[:EDGE_PICTURES], examples[EDGE_PICTURES:]
-        weights = MaskWeights(
-            *(taught, ridge, ridge_factor, rho, relative_gap, clock, should_stop, others, kept)
-        )
-        clock.report("Learning weights", 0.84)
-        found = weights.learn(loss, order)
-        used, result = found.loss, found.result
-        errors = {name: float(each.mean()) for name, each in found.errors.items()}
-        if is_refit_tried(errors, used, clock):
-            more = _refitted(how, unaries, chosen, weights, result.theta)
-            n_examples = len(examples)
-            examples = [] if more is unaries else _guessed(more, chosen[:n_examples], how)
-            if len(examples) == n_examples:  # otherwise the refit failed, or time was short
-                taught, others = examples[:EDGE_PICTURES], examples[EDGE_PICTURES:]
-                weights = replace(weights, examples=taught, others=others)
-                before = found.errors[used]
-                anew, again = weights.judge(used, order, before=before)
-                errors[f"{used}, refitted"] = float(again.mean())
-                has_paid = has_fallen(errors[used], float(again.mean()))
-                if has_paid and is_clearly_less(again, before):
-                    unaries, result = more, weights.finish(used, anew, order)
+        learned = LabelLearning(how, score, clock).learn(pictures, chosen, read.left_out)
         model = make_boosted_model(
-            unaries, result.theta, loss=used, ridge=weights.ridge, rho=rho, max_side=max_side
+            learned.unaries,
+            learned.weights.result.theta,
+            loss=learned.weights.candidate.loss,
+            ridge=learned.strength,
+            rho=rho,
+            max_side=max_side,
         )
+        result = learned.result(clock)
         _show(clock, held_out, model, result, should_stop)
-    n_pixels = sum(int(np.count_nonzero(p.labels != UNKNOWN)) for p in pictures)
-    is_short = how.is_short or not read.are_all
-    status = Status.TIME_LIMIT if is_short and result.status.is_converged else result.status
-    result = replace(result, seconds=clock.seconds, status=status)
-    return TrainedBoosted(model, result, n_pixels, errors)
+    n_known = sum(int(np.count_nonzero(p.labels != UNKNOWN)) for p in pictures)
+    return TrainedBoosted(model, result, n_known, learned.errors, learned.left_out)
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Training pictures in folds, with flags: some are windows, and all were read in time."""
+    """Training pictures in folds, True if some are windows, and what was left out for time."""
 
     pictures: list[TrainingPicture]
     is_local: bool
-    are_all: bool
+    left_out: tuple[str, ...]
 
 
 def _read(
@@ -259,7 +255,8 @@ def _read(
     cut: list[list[ReadPicture]] = []
     counts: list[int] = []
     sizes: list[int] = []
-    is_any_marked, is_local, are_all = False, False, True
+    is_any_marked, is_local = False, False
+    left_out: tuple[str, ...] = ()
     draw = WindowDraw(rng)
     for picture in labelled_pictures(images, masks, max_side, maps):
         cut.append(cut_windows(picture, windows_each(len(cut) + 1), draw))
@@ -269,13 +266,13 @@ def _read(
         is_local |= is_cut(picture.labels.shape)
         is_enough = any(0 < counts[k] < sizes[k] for k in (0, -1))
         if is_enough and clock.is_reading_over():
-            are_all = False
+            left_out = (images_left_out(len(cut)),)
             break
     check_labels(counts, sizes, max_side, is_any_marked=is_any_marked)
     dealt = [(k, window) for k, own in enumerate(cut) for window in own[: windows_each(len(cut))]]
     each = min(SAMPLES // len(dealt), SAMPLES_A_PICTURE)
     windows, owners = [window for _, window in dealt], [k for k, _ in dealt]
-    return _Read(deal_pictures(windows, 2, each, rng, owners=owners), is_local, are_all)
+    return _Read(deal_pictures(windows, 2, each, rng, owners=owners), is_local, left_out)
 
 
 def _held_out(
@@ -297,35 +294,7 @@ def _held_out(
     return read
 
 
-def _refitted(
-    how: TreeLearning,
-    unaries: TreeUnaries,
-    pictures: Sequence[TrainingPicture],
-    weights: MaskWeights,
-    theta: FloatArray,
-) -> TreeUnaries:
-    """Refit the second trees, with the messages that result from their log-odds as offsets.
-
-    The same trees are returned if the first refitted ones explain nothing of other pictures.
-    """
-    weights.clock.report("Refitting the trees with their messages", 0.96)
-    own = pictures[: len(weights.examples)]
-    with ThreadPoolExecutor(count_threads()) as pool:
-        said = list(
-            pool.map(
-                lambda example, picture: _log_marginals(example, theta, weights.rho, picture),
-                weights.examples,
-                own,
-            )
-        )
-    slope = slope_of(
-        [tree_evidence(example.features) for example in weights.examples],
-        [example.features.scores(theta).node for example in weights.examples],
-    )
-    return how.refit(unaries, own, said, slope)
-
-
-def _guessed(
+def _scored(
     unaries: TreeUnaries, pictures: Sequence[TrainingPicture], how: TreeLearning
 ) -> list[GridExample]:
     """Return examples with log-odds from trees that did not learn from their pixels.
@@ -334,7 +303,7 @@ def _guessed(
     """
 
     def one(place: int, picture: TrainingPicture) -> GridExample | None:
-        if place and how.is_late(SAID):
+        if place and how.is_late(SAID, "pictures of the weights"):
             return None
         return _example(unaries, picture, picture.folds)
 
@@ -355,17 +324,6 @@ def _example(
     log_odds = unaries.scores(colours, maps, frame=picture.frame, folds=folds)[:, :, 0]
     features = boosted_features(colours[core], log_odds[core], maps[core])
     return GridExample(features, np.ascontiguousarray(picture.labels[core]).view(np.bool_))
-
-
-def _log_marginals(
-    example: GridExample, theta: FloatArray, rho: float, picture: TrainingPicture
-) -> NDArray[np.float32]:
-    """Return the log-marginals of background and foreground, nats; 0 outside a window's core."""
-    marked, _ = predict_marginals(example.features, theta, rho)
-    both = np.stack([1 - marked, marked], axis=2)
-    said = np.zeros((*picture.labels.shape, 2), dtype=np.float32)
-    said[core_of(picture.labels)] = np.log(np.maximum(both, LEAST_PROBABILITY))
-    return said
 
 
 def _show(

@@ -1,8 +1,6 @@
-"""Candidate methods to learn the weights of a class model, compared on held-out pixels.
+"""Learning of the weights of label-map models, one kind of `WeightProblem`.
 
-Each half of the pictures is used in turn for learning and for evaluation; of a single picture, half
-of its blocks. Scores of the trees come from folds that the trees did not learn from, so errors are
-measured on pictures held out from the whole model.
+Of a single picture, half of its blocks is used in turn for learning and for evaluation.
 
 Strokes are treated differently. Painted neighbours are nearly always of one class, so edges learned
 from them smooth whole objects away, and the pixels of a stroke are nearly one observation. If few
@@ -10,17 +8,22 @@ pixels are known, a strong ridge therefore keeps the weights near those of the p
 weaker ridge is used only if it makes clearly fewer mistakes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
 from engine.core.progress import StopCallback
-from engine.crf.class_features import UNKNOWN, ClassExample, ClassLabels, ClassLayout
-from engine.kernels.threads import count_threads
+from engine.crf.class_features import (
+    UNKNOWN,
+    ClassExample,
+    ClassLabels,
+    ClassLayout,
+    centred,
+)
 from engine.learning.segmentation.class_weights import (
     SWEEPS,
     fit_likelihood,
@@ -29,15 +32,12 @@ from engine.learning.segmentation.class_weights import (
     rest_messages,
     trees_alone,
 )
-from engine.learning.segmentation.clock import Clock, Pace
-from engine.learning.segmentation.defaults import RIDGE_PER_PIXEL
 from engine.learning.segmentation.folds import BLOCKS, FOLDS, block_folds
-from engine.learning.segmentation.held_out_choice import choose_candidate
-from engine.learning.segmentation.part_store import PartStore
+from engine.learning.segmentation.weight_learning import Candidate, Rules, added
 from engine.metrics.classes import Confusion
 from engine.objectives.class_losses import ClassLoss
 from engine.objectives.class_messages import ClassMessages
-from engine.solvers.result import LearningResult, unsolved
+from engine.solvers.result import LearningResult
 
 MOST_COMPARED_BY_LIKELIHOOD = 4
 """Largest number of classes for which the likelihood is compared unless requested: its certificate
@@ -63,21 +63,8 @@ SPARSE = 0.5
 STRONG_RIDGE_FACTOR, WEAK_RIDGE_FACTOR = 1000.0, 30.0
 """Factors on the usual ridge for weights that are kept near those of the painting page."""
 
-COMPARED_SHARE = 1 / 3
-"""Largest share of the remaining time for learning one candidate from one half of the pictures."""
-
 LEAST_PROBABILITY = np.float32(1e-5)
 """Smallest marginal in a logarithm; smaller ones are raised to it."""
-
-
-class Candidate(NamedTuple):
-    """Candidate method to learn weights: its loss, True if edges score only agreement, and the
-    factor on a ridge towards the weights of the painting page (0 for the usual ridge)."""
-
-    name: str
-    loss: str
-    is_potts: bool
-    ridge_factor: float = 0.0
 
 
 TREES_ALONE = Candidate("trees alone", "trees", is_potts=True)
@@ -104,20 +91,6 @@ CANDIDATES_FOR_STROKES = (
     TREES_ALONE,
 )
 """Candidates for strokes; the first is used unless another is clearly better."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparedCandidates:
-    """Best candidate, its weights from all pictures, and the held-out errors of all candidates.
-
-    ``errors`` is the share of wrong known pixels by candidate; ``kept`` has the confusion matrices
-    of the evaluated pictures for the best one. Both are empty if nothing could be held out.
-    """
-
-    candidate: Candidate
-    result: LearningResult
-    errors: Mapping[str, float]
-    kept: tuple[Confusion, ...]
 
 
 def compared_candidates(
@@ -148,183 +121,81 @@ def candidate_cost(candidate: Candidate, n_labels: int, *, is_whole: bool) -> fl
     return FIT_SECONDS_A_LABEL * cost * n_labels
 
 
-@dataclass(slots=True)
-class CandidateLearning:
-    """Learner of class model weights by one candidate method or by the best of several.
+@dataclass(frozen=True, slots=True)
+class ClassWeights:
+    """Learning problem of the weights of a label-map model, a `WeightProblem`.
 
     Parameters
     ----------
-    examples : windows that the weights are learned from, one per picture
-    wholes : whole pictures of the first examples, for evaluation
+    layout : ClassLayout
     weights : ndarray, shape (L,), weight of the pixels of each class
-    ridge : float, optional; by default `RIDGE_PER_PIXEL` times the known pixels
-    clock, should_stop : see `engine.core`
-    work : store of finished weights, from which a killed run resumes
-
-    ``strength`` is the lambda that is used.
+    should_stop : see `engine.core`
+    is_sparse : bool, whether the labels are strokes
     """
 
-    examples: Sequence[ClassExample]
-    wholes: Sequence[ClassExample]
+    layout: ClassLayout
     weights: FloatArray
-    ridge: float | None
-    clock: Clock
     should_stop: StopCallback
-    work: PartStore = field(default_factory=PartStore)
-    n_known: int = field(init=False)
-    strength: float = field(init=False)
-    is_sparse: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.n_known = sum(example.n_known for example in self.examples)
-        self.is_sparse = are_strokes((one.labels for one in self.wholes), self._layout.n_classes)
-        self.strength = RIDGE_PER_PIXEL * self.n_known if self.ridge is None else self.ridge
-
-    def learn(self, loss: str | None, *, only: Candidate | None = None) -> ComparedCandidates:
-        """Compare candidates, of one loss or all, and learn the best one from all pictures.
-
-        The trees alone are used if no learned weights make fewer mistakes. If ``only`` is given,
-        only that candidate is evaluated. Near the time limit candidates are left out; at the limit
-        the weights from both halves are averaged, and only windows of pictures are evaluated.
-        """
-        n_classes = self._layout.n_classes
-        candidates = (
-            compared_candidates(loss, n_classes, is_sparse=self.is_sparse)
-            if only is None
-            else [only]
-        )
-        halves = self._halves()
-        if halves is None:
-            return ComparedCandidates(
-                candidates[0], self._fit(self.examples, candidates[0]), {}, ()
-            )
-        counts: dict[Candidate, list[Confusion]] = {}
-        trained = {}
-        pace = Pace(
-            self.clock,
-            [self._cost(candidate) for candidate in candidates],
-            self._tail(is_last=bool(only)),
-        )
-        for candidate in candidates:
-            if counts and pace.lacks_time():
-                pace.skip()
-                continue
-            pace.next(f"Comparing losses: {candidate.name}")
-            trained[candidate] = [
-                self._fit(half, candidate, COMPARED_SHARE).theta for half in halves
-            ]
-            counts[candidate] = self._judged(halves, trained[candidate])
-        best = best_candidate(counts, are_strokes=self.is_sparse)
-        if only is None and TREES_ALONE not in counts:
-            plain = trees_alone(self._layout)
-            counts[TREES_ALONE] = self._judged(halves, [plain, plain])
-        errors = {candidate.name: added(counts[candidate], n_classes).error for candidate in counts}
-        is_short = pace.lacks_time(n_tail=1) or self.clock.left == 0.0
-        pace.next("Evaluating the held-out pictures")
-        kept = tuple(counts[best])
-        if not is_short or len(self.examples) == 1:
-            kept = self._judge_wholes(halves, trained[best])
-        pace.next(f"Learning weights: {best.name}")
-        start = np.mean(trained[best], axis=0)
-        return ComparedCandidates(best, self._fit(self.examples, best, start=start), errors, kept)
-
-    def _cost(self, candidate: Candidate) -> float:
-        """Return the estimated CPU time to evaluate one candidate, seconds."""
-        n_labels = sum(example.labels.size for example in self.examples) * self._layout.n_classes
-        is_whole = all(example.n_known == example.labels.size for example in self.examples)
-        return candidate_cost(candidate, n_labels, is_whole=is_whole)
-
-    def _tail(self, *, is_last: bool) -> list[float]:
-        """Return the CPU seconds of later steps: evaluation, final weights, and refitted trees."""
-        n_judged = sum(example.labels.size for example in self.wholes) * self._layout.n_classes
-        tail = [JUDGE_SECONDS_A_LABEL * n_judged, self._cost(CANDIDATES[0])]
-        if not is_last:
-            tail.append(sum(tail) + self._cost(CANDIDATES[0]) + self.clock.trees * count_threads())
-        return tail
+    is_sparse: bool
+    rng: ClassVar[None] = None
 
     @property
-    def _layout(self) -> ClassLayout:
-        return self.examples[0].features.layout
+    def rules(self) -> Rules:
+        """Rules of the comparison: of strokes another candidate must be clearly better."""
+        return Rules(standard_errors=1.0 if self.is_sparse else 0.0)
 
-    def _halves(self) -> tuple[list[ClassExample], list[ClassExample]] | None:
-        """Return two halves for learning and evaluation in turn; None if one has no known pixel."""
-        halves = list(self.examples[::2]), list(self.examples[1::2])
-        if len(self.examples) == 1:
-            first, second = _by_blocks(self.examples[0])
-            halves = [first], [second]
-        enough = all(sum(one.n_known for one in half) > 0 for half in halves)
-        return halves if enough else None
+    @property
+    def settings(self) -> tuple[float | FloatArray, ...]:
+        """Settings that weights depend on; see `WeightProblem.settings`."""
+        return (self.weights,)
 
-    def _judged(
-        self, halves: tuple[list[ClassExample], list[ClassExample]], thetas: Sequence[FloatArray]
-    ) -> list[Confusion]:
-        """Return the confusion matrices of both halves, by the weights of the other half."""
-        return [
-            one
-            for judged, theta in zip(halves[::-1], thetas, strict=True)
-            for one in judge_classes(judged, theta, self.should_stop)
-        ]
+    def start(self, candidate: Candidate) -> FloatArray:
+        """Return the weights that learning starts from."""
+        return self.layout.smooth() if candidate.ridge_factor else self.layout.plain()
 
-    def _judge_wholes(
-        self, halves: tuple[list[ClassExample], list[ClassExample]], thetas: Sequence[FloatArray]
-    ) -> tuple[Confusion, ...]:
-        """Return the confusion matrix of every whole picture, by weights from the other half.
+    def trees_alone(self) -> FloatArray:
+        """Return the weights with which scores are those of the trees, without edges."""
+        return trees_alone(self.layout)
 
-        Of a single picture, the window is evaluated: each half of its blocks by the other half.
-        Classes known in one place only are left out: one stroke would be in both halves.
-        """
-        lone: list[int] = []
-        if len(self.examples) < FOLDS:
-            lone = classes_in_one_place([one.labels for one in self.wholes], self._layout.n_classes)
-        if len(self.examples) > 1:
-            wholes = [_without(one, lone) for one in self.wholes]
-            found: dict[int, Confusion] = {}
-            for side, theta in enumerate(thetas[::-1]):
-                counts = judge_classes(wholes[side::2], theta, self.should_stop)
-                found |= {side + 2 * k: one for k, one in enumerate(counts)}
-            return tuple(found[k] for k in sorted(found))
-        judged = [_without(half[0], lone) for half in halves[::-1]]
-        counts = [
-            judge_classes([one], theta, self.should_stop)[0]
-            for one, theta in zip(judged, thetas, strict=True)
-        ]
-        return (added(counts, self._layout.n_classes),)
+    def cost(self, candidate: Candidate, examples: Sequence[ClassExample]) -> float:
+        """Return the estimated CPU time to evaluate a candidate, seconds."""
+        is_whole = all(example.n_known == example.labels.size for example in examples)
+        return candidate_cost(candidate, self._n_labels(examples), is_whole=is_whole)
 
-    def _fit(
-        self,
-        examples: Sequence[ClassExample],
-        candidate: Candidate,
-        of_time: float = 1.0,
-        start: FloatArray | None = None,
-    ) -> LearningResult:
-        """Learn one candidate in a share of the remaining time, or return its stored weights."""
-        if candidate.loss == "trees":
-            return unsolved(trees_alone(self._layout))
-        share = sum(example.n_known for example in examples) / self.n_known
-        ridge = share * self.strength * (candidate.ridge_factor or 1.0)
-        return self.work.weights(
-            lambda: self._fit_weights(examples, candidate, ridge, of_time, start),
-            candidate.name,
-            examples,
-            *(ridge, self.weights, start),
-        )
+    def judge_cost(self, examples: Sequence[ClassExample]) -> float:
+        """Return the estimated CPU time to evaluate weights on examples, seconds."""
+        return JUDGE_SECONDS_A_LABEL * self._n_labels(examples)
 
-    def _fit_weights(
+    def _n_labels(self, examples: Sequence[ClassExample]) -> int:
+        return sum(example.labels.size for example in examples) * self.layout.n_classes
+
+    def halves(
+        self, examples: Sequence[ClassExample]
+    ) -> tuple[Sequence[ClassExample], Sequence[ClassExample]]:
+        """Return two halves of the pictures, or of the known pixels of a single picture."""
+        if len(examples) > 1:
+            return examples[::2], examples[1::2]
+        first, second = _by_blocks(examples[0])
+        return [first], [second]
+
+    def fit(
         self,
         examples: Sequence[ClassExample],
         candidate: Candidate,
         ridge: float,
-        of_time: float,
-        start: FloatArray | None,
+        start: FloatArray,
+        max_seconds: float | None,
+        *,
+        is_compared: bool,
     ) -> LearningResult:
-        left = None if self.clock.left is None else of_time * self.clock.left
+        """Learn the weights by a loss, as accurately if they are only compared."""
         if candidate.loss == "likelihood":
             return fit_likelihood(
                 examples,
                 ridge=ridge,
                 relative_gap=RELATIVE_GAP,
                 start=start,
-                max_seconds=left,
+                max_seconds=max_seconds,
                 should_stop=self.should_stop,
             )
         weights = tuple(self.weights.tolist())
@@ -332,32 +203,58 @@ class CandidateLearning:
             examples,
             ClassLoss(iterations=SWEEPS, weights=weights, is_potts=candidate.is_potts),
             ridge=ridge,
-            centre=self._layout.smooth() if candidate.ridge_factor else None,
+            centre=self.start(candidate),
             start=start,
-            max_seconds=left,
+            max_seconds=max_seconds,
             should_stop=self.should_stop,
         )
 
+    def judge(self, examples: Sequence[ClassExample], theta: FloatArray) -> list[Confusion]:
+        """Return the confusion matrix of every picture."""
+        return judge_classes(examples, theta, self.should_stop)
 
-def best_candidate(
-    counts: Mapping[Candidate, Sequence[Confusion]], *, are_strokes: bool
-) -> Candidate:
-    """Return the candidate with the lowest error; for strokes, see `choose_candidate`."""
-    wrong = {
-        candidate: np.array([one.n_wrong for one in judged], dtype=np.float64)
-        for candidate, judged in counts.items()
-    }
-    if are_strokes:
-        return choose_candidate(wrong)
-    return min(wrong, key=lambda candidate: float(wrong[candidate].sum()))
+    def judge_wholes(
+        self,
+        wholes: Sequence[ClassExample],
+        halves: tuple[Sequence[ClassExample], Sequence[ClassExample]],
+        thetas: Sequence[FloatArray],
+    ) -> tuple[Confusion, ...]:
+        """Return the confusion matrix of every whole picture, by weights from the other half.
 
+        Of a single picture, the window is evaluated: each half of its blocks by the other half.
+        Classes known in one place only are left out: one stroke would be in both halves.
+        """
+        lone: list[int] = []
+        n_examples = sum(len(half) for half in halves)
+        is_single = halves[0][0].features is halves[1][0].features
+        if is_single or n_examples < FOLDS:
+            labels = [example.labels for example in wholes]
+            lone = classes_in_one_place(labels, self.layout.n_classes)
+        if not is_single:
+            judged = [_without(one, lone) for one in wholes]
+            found: dict[int, Confusion] = {}
+            for side, theta in enumerate(thetas[::-1]):
+                counts = self.judge(judged[side::2], theta)
+                found |= {side + 2 * k: one for k, one in enumerate(counts)}
+            return tuple(found[k] for k in sorted(found))
+        blocks = [_without(half[0], lone) for half in halves[::-1]]
+        return (
+            added(
+                self.judge([block], theta)[0] for block, theta in zip(blocks, thetas, strict=True)
+            ),
+        )
 
-def added(counts: Iterable[Confusion], n_classes: int) -> Confusion:
-    """Return the sum of the confusion matrices of all pictures."""
-    total = Confusion(np.zeros((n_classes, n_classes), dtype=np.int64))
-    for one in counts:
-        total = total + one
-    return total
+    def log_marginals(self, example: ClassExample, theta: FloatArray) -> NDArray[np.float32]:
+        """Return the log-marginals of a picture, shape (rows, columns, L), nats."""
+        chains = ClassMessages(example.features, theta)
+        rest_messages(chains)
+        return np.log(np.maximum(chains.marginals(), LEAST_PROBABILITY))
+
+    def node_scores(
+        self, example: ClassExample, theta: FloatArray
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """Return the scores of the trees and those of the nodes at ``theta``."""
+        return example.features.trees, centred(example.features.scores(theta).nodes)
 
 
 def classes_in_one_place(labels: Sequence[ClassLabels], n_classes: int) -> list[int]:
@@ -393,10 +290,3 @@ def _by_blocks(example: ClassExample) -> tuple[ClassExample, ClassExample]:
     first = np.where(is_first, example.labels, hidden)
     second = np.where(is_first, hidden, example.labels)
     return ClassExample(example.features, first), ClassExample(example.features, second)
-
-
-def log_marginals(example: ClassExample, theta: FloatArray) -> NDArray[np.float32]:
-    """Return the log-marginals of a picture, shape (rows, columns, L), nats."""
-    chains = ClassMessages(example.features, theta)
-    rest_messages(chains)
-    return np.log(np.maximum(chains.marginals(), LEAST_PROBABILITY))

@@ -1,7 +1,7 @@
 """Learning of class models, which segment pictures into classes, from label maps or strokes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,17 +20,15 @@ from engine.core.progress import (
     ignore_progress,
     never_stop,
 )
-from engine.core.status import Status
-from engine.crf.class_features import ClassExample, centred
+from engine.crf.class_features import ClassExample
 from engine.kernels.threads import one_blas_thread
 from engine.learning.segmentation.class_candidates import (
     JUDGE_SECONDS_A_LABEL,
-    CandidateLearning,
-    ComparedCandidates,
+    TREES_ALONE,
+    ClassWeights,
     are_strokes,
     candidate_cost,
     compared_candidates,
-    log_marginals,
 )
 from engine.learning.segmentation.class_model import (
     LOSSES,
@@ -48,12 +46,12 @@ from engine.learning.segmentation.class_pictures import (
     check_known,
     read_class_pictures,
 )
-from engine.learning.segmentation.clock import Clock
+from engine.learning.segmentation.clock import Clock, images_left_out
 from engine.learning.segmentation.folds import FOLDS
 from engine.learning.segmentation.given_maps import Maps
+from engine.learning.segmentation.label_learning import LabelLearning, ScoredPictures
 from engine.learning.segmentation.labelled_pictures import Images
 from engine.learning.segmentation.part_store import PartStore
-from engine.learning.segmentation.refits import has_fallen, is_refit_tried, slope_of
 from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
 from engine.learning.segmentation.tree_learning import (
     SAID,
@@ -63,6 +61,7 @@ from engine.learning.segmentation.tree_learning import (
     own_checkpoint,
 )
 from engine.learning.segmentation.tree_unaries import TreeUnaries
+from engine.learning.segmentation.weight_learning import WeightLearner
 from engine.metrics.classes import Confusion
 from engine.solvers.result import LearningResult
 
@@ -86,7 +85,8 @@ class TrainedClasses:
     ``errors`` has the share of wrong held-out pixels for every candidate that was compared, and for
     the trees alone. ``kept`` has confusion matrices of held-out pictures (of a single picture, of
     its held-out blocks), at the size of the models; ``n_known`` counts the known pixels of each
-    class at that size; ``n_read`` is the number of pictures read within the time limit.
+    class at that size; ``n_read`` is the number of pictures read within the time limit, and
+    ``left_out`` names what that limit left out.
     """
 
     model: ClassSegmentationModel
@@ -96,6 +96,7 @@ class TrainedClasses:
     errors: Mapping[str, float]
     kept: tuple[Confusion, ...] = ()
     n_read: int = 0
+    left_out: tuple[str, ...] = ()
 
     @property
     def loss(self) -> str:
@@ -186,7 +187,7 @@ def train_class_segmentation(
     order = np.random.default_rng(0) if rng is None else rng
     size = detail or Detail()
     pairs = read_class_pictures(images, labels, len(names), maps=maps, detail=size)
-    read, are_all = _read(pairs, len(names), clock)
+    read, unread = _read(pairs, len(names), clock)
     counts = check_known(read, names)
     few = SAMPLES_A_PICTURE * max(1, FOLDS // len(read))
     pictures = deal_pictures(read, len(names), min(SAMPLES // len(read), few), order)
@@ -202,45 +203,61 @@ def train_class_segmentation(
         how = TreeLearning(
             *(len(names), weights, position, clock.report, should_stop, work), passed=clock.passed
         )
-        unaries = how.learn(pictures)
-        clock.report("Evaluating the second trees", 0.78)
-        chosen = _edge_pictures(pictures, len(names), order)
-        examples, wholes = _guessed(unaries, [pictures[k] for k in chosen], how)
-        clock.trees = clock.seconds - clock.read
-        learner = CandidateLearning(examples, wholes, weights, ridge, clock, should_stop, work)
-        found = learner.learn(loss)
-        if not learner.is_sparse and is_refit_tried(found.errors, found.candidate.loss, clock):
-            trained = [pictures[k] for k in chosen]
-            unaries, found = _refitted(how, unaries, trained, learner, found)
+
+        def score(
+            unaries: TreeUnaries, some: Sequence[TrainingPicture]
+        ) -> ScoredPictures[ClassExample]:
+            examples, wholes = _scored(unaries, some, how)
+            layout = examples[0].features.layout
+            is_sparse = are_strokes((one.labels for one in wholes), layout.n_classes)
+            problem = ClassWeights(layout, weights, should_stop, is_sparse)
+            candidates = compared_candidates(loss, layout.n_classes, is_sparse=is_sparse)
+            return ScoredPictures(
+                WeightLearner(problem, examples, ridge, clock, wholes, work=work),
+                candidates,
+                () if TREES_ALONE in candidates else (TREES_ALONE,),
+                wholes,
+                [(slice(None), slice(None))] * len(wholes),
+                is_refit_allowed=not is_sparse,
+            )
+
+        chosen = [pictures[k] for k in _edge_pictures(pictures, len(names), order)]
+        learned = LabelLearning(how, score, clock).learn(pictures, chosen, unread)
+    found = learned.weights
     model = make_class_model(
         names,
-        unaries,
+        learned.unaries,
         found.result.theta,
         loss=found.candidate.loss,
-        ridge=learner.strength,
+        ridge=learned.strength,
         detail=size,
         values=values,
         unknown=unknown,
     )
-    is_short = how.is_short or not are_all
-    status = found.result.status
-    status = Status.TIME_LIMIT if is_short and status.is_converged else status
-    result = replace(found.result, seconds=clock.seconds, status=status)
-    return TrainedClasses(model, result, n_pixels, counts, found.errors, found.kept, len(read))
+    return TrainedClasses(
+        model,
+        learned.result(clock),
+        n_pixels,
+        counts,
+        learned.errors,
+        found.kept,
+        len(read),
+        learned.left_out,
+    )
 
 
 def _read(
     pictures: Iterable[ReadPicture], n_classes: int, clock: Clock
-) -> tuple[list[ReadPicture], bool]:
-    """Return the pictures read, and True if that is all; short of time, two known classes do."""
+) -> tuple[list[ReadPicture], tuple[str, ...]]:
+    """Return the pictures read and what was left out; short of time, two known classes do."""
     read: list[ReadPicture] = []
     known = np.zeros(256, dtype=np.int64)
     for picture in pictures:
         read.append(picture)
         known += np.bincount(picture.labels.ravel(), minlength=256)
         if np.count_nonzero(known[:n_classes]) > 1 and clock.is_reading_over():
-            return read, False
-    return read, True
+            return read, (images_left_out(len(read)),)
+    return read, ()
 
 
 def _work_on_weights(
@@ -279,7 +296,7 @@ def _edge_pictures(
     return chosen
 
 
-def _guessed(
+def _scored(
     unaries: TreeUnaries, pictures: Sequence[TrainingPicture], how: TreeLearning
 ) -> tuple[list[ClassExample], list[ClassExample]]:
     """Return the windows with most known pixels, and whole pictures within memory and time.
@@ -291,7 +308,7 @@ def _guessed(
     left = JUDGED_LABELS
     extent = _window_side(pictures, unaries.n_outputs)
     for picture in pictures:
-        if len(windows) > 1 and how.is_late(SAID):
+        if len(windows) > 1 and how.is_late(SAID, "pictures of the weights"):
             break
         colours, maps = picture.colours, picture.maps
         scores = unaries.scores(colours, maps, frame=picture.frame, folds=picture.folds)
@@ -315,29 +332,3 @@ def _window_side(pictures: Sequence[TrainingPicture], n_classes: int) -> int:
         return EDGE_WINDOW
     side = int(np.sqrt(EDGE_LABELS / (n_classes * len(pictures))))
     return int(np.clip(side, EDGE_WINDOW, STROKE_WINDOW))
-
-
-def _refitted(
-    how: TreeLearning,
-    unaries: TreeUnaries,
-    pictures: Sequence[TrainingPicture],
-    learner: CandidateLearning,
-    found: ComparedCandidates,
-) -> tuple[TreeUnaries, ComparedCandidates]:
-    """Return trees refitted with messages as offsets, and weights, if the error falls enough."""
-    clock = learner.clock
-    clock.foresee("Refitting the trees with their messages", clock.trees)
-    theta = found.result.theta
-    said = [log_marginals(example, theta) for example in learner.wholes]
-    trees = [example.features.trees for example in learner.wholes]
-    scores = [centred(example.features.scores(theta).nodes) for example in learner.wholes]
-    more = how.refit(unaries, pictures[: len(said)], said, slope_of(trees, scores))
-    examples, wholes = _guessed(more, pictures[: len(learner.examples)], how)
-    if len(examples) < len(learner.examples):  # there was no time for the evaluation
-        return unaries, found
-    again = replace(learner, examples=examples, wholes=wholes).learn(None, only=found.candidate)
-    before, after = found.errors[found.candidate.name], again.errors[found.candidate.name]
-    errors = {**found.errors, f"{found.candidate.name}, refitted": after}
-    if not has_fallen(before, after):
-        return unaries, replace(found, errors=errors)
-    return more, replace(again, errors=errors)

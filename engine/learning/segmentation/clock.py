@@ -89,6 +89,11 @@ class Clock:
         )
 
 
+def images_left_out(n_read: int) -> str:
+    """Return the entry of ``left_out`` for images that time did not allow to read."""
+    return f"images after the first {n_read}"
+
+
 def expected_seconds(n_pixels: int) -> float:
     """Return a first estimate of the seconds for trees and weights, from the number of pixels."""
     return FEWEST_SECONDS + n_pixels * CORE_SECONDS_A_PIXEL / count_threads()
@@ -101,12 +106,11 @@ class Pace:
     Parameters
     ----------
     clock : Clock, which receives the estimates
-    candidates, tail : estimated CPU seconds to evaluate each candidate, and of the steps after that
+    costs : estimated CPU seconds of every step
     """
 
     clock: Clock
-    candidates: Sequence[float]
-    tail: Sequence[float]
+    costs: Sequence[float]
     done: int = 0
     begun: float = field(init=False)
 
@@ -115,25 +119,13 @@ class Pace:
 
     def next(self, sentence: str) -> None:
         """Report the next step and its remaining time, and count it as begun."""
-        work = [*self.candidates, *self.tail]
-        self.clock.foresee(sentence, self._slowness * sum(work[self.done :]))
+        self.clock.foresee(sentence, self._slowness * sum(self.costs[self.done :]))
         self.done += 1
-
-    def lacks_time(self, *, n_tail: int = 2) -> bool:
-        """Return True if the next step and ``n_tail`` later steps would exceed the time limit."""
-        n_candidates = len(self.candidates)
-        work = sum(self.tail[max(self.done - n_candidates, 0) :][:n_tail])
-        work += self.candidates[self.done] if self.done < n_candidates else 0.0
-        return self.clock.left is not None and self._slowness * work > self.clock.left
-
-    def skip(self) -> None:
-        """Leave the next candidate out."""
-        self.candidates = [*self.candidates[: self.done], *self.candidates[self.done + 1 :]]
 
     @property
     def _slowness(self) -> float:
         """Elapsed seconds per estimated CPU second so far."""
-        behind = sum([*self.candidates, *self.tail][: self.done])
+        behind = sum(self.costs[: self.done])
         if behind > 0:
             return (self.clock.seconds - self.begun) / behind
         return 1.0 / count_threads()

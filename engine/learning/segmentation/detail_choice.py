@@ -255,7 +255,7 @@ def _trial(
     unaries = how.learn(pictures)
     wrong = total = 0
     for picture, one in zip(pictures, tried, strict=True):
-        if total and how.is_late(TRIED):
+        if total and how.is_late(TRIED, "pictures of the evaluation"):
             break
         scores = unaries.scores(
             picture.colours, picture.maps, frame=picture.frame, folds=picture.folds
@@ -264,7 +264,7 @@ def _trial(
         is_known = truth < n_classes
         wrong += int(np.count_nonzero((guess != truth) & is_known))
         total += int(np.count_nonzero(is_known))
-    return wrong / max(total, 1), how.is_short
+    return wrong / max(total, 1), bool(how.left_out)
 
 
 def _window(

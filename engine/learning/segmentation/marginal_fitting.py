@@ -30,6 +30,7 @@ from engine.learning.segmentation.mask_solvers import REHEARSAL_SHARE, subset_si
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.grid_losses import LossOptions, Tape, loss_and_gradient
 from engine.solvers.lbfgs import MEMORY, EvaluationCallback, SmoothFit, minimise_by_lbfgs
+from engine.solvers.result import LearningResult
 
 LONG_MEMORY = 100
 """Number of steps that L-BFGS stores on growing sets: K is a few hundred, inference costs more."""
@@ -39,6 +40,16 @@ RELATIVE_DECREASE = 1e-9
 
 REHEARSAL_DECREASE = 1e-4
 """Relative decrease at convergence on a subset, whose optimum differs from that of all pictures."""
+
+LOGISTIC_LOSSES = {"univariate": "univariate-logistic", "clique": "clique-logistic"}
+"""Losses that models are learned by, besides the likelihood, by the names of public options."""
+
+ITERATIONS = 10
+"""Number of sweeps for a logistic loss: with good unaries messages have converged by then."""
+
+LOGISTIC_TOLERANCE = 1e-4
+"""Relative decrease of a logistic loss at convergence: below it the held-out error does not
+change."""
 
 METRIC_RHO = 0.5
 """Reweighting in the estimate of the Hessian, with initial messages; its value does not matter."""
@@ -227,6 +238,44 @@ def fit_marginals_on_growing_sets(
             raise StoppedError("Learning was stopped before all images had been looked at.")
         theta, passes = fit.theta, passes + share * fit.evaluations
     return replace(fit, evaluations=round(passes), seconds=wall_seconds() - started)
+
+
+def fit_logistic_loss(
+    examples: Sequence[GridExample],
+    loss: str,
+    *,
+    ridge: float,
+    rho: float,
+    max_seconds: float | None,
+    should_stop: StopCallback,
+    rng: np.random.Generator,
+    start: FloatArray | None = None,
+    sweeps: int = ITERATIONS,
+    tolerance: float = LOGISTIC_TOLERANCE,
+) -> LearningResult:
+    """Learn weights by "univariate" or "clique" logistic loss; the result has no certificate.
+
+    ``start`` as for `fit_marginals_on_growing_sets`; ``sweeps`` and ``tolerance`` as `ITERATIONS`
+    and `LOGISTIC_TOLERANCE`.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are no examples.
+    StoppedError
+        If stopped before all examples had been evaluated.
+    """
+    fit = fit_marginals_on_growing_sets(
+        examples,
+        LossOptions(loss=LOGISTIC_LOSSES[loss], iterations=sweeps, rho=rho),
+        ridge=ridge,
+        rng=rng,
+        start=start,
+        tolerance=tolerance,
+        max_seconds=max_seconds,
+        should_stop=should_stop,
+    )
+    return fit.as_result()
 
 
 def estimate_metric(

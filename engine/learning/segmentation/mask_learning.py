@@ -27,7 +27,6 @@ from engine.crf.image_grid import MIN_SIDE
 from engine.kernels.threads import one_blas_thread
 from engine.kernels.work_time import wall_seconds
 from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO, RIDGE_PER_PIXEL
-from engine.learning.segmentation.edge_learning import LOGISTIC_LOSSES, fit_marginal_loss
 from engine.learning.segmentation.example_store import ExampleStore
 from engine.learning.segmentation.given_maps import Maps
 from engine.learning.segmentation.labelled_pictures import (
@@ -36,6 +35,7 @@ from engine.learning.segmentation.labelled_pictures import (
     check_labels,
     labelled_pictures,
 )
+from engine.learning.segmentation.marginal_fitting import LOGISTIC_LOSSES, fit_logistic_loss
 from engine.learning.segmentation.mask_model import SegmentationModel, make_segmentation_model
 from engine.learning.segmentation.mask_progress import SegmentationReporter
 from engine.learning.segmentation.mask_solvers import (
@@ -199,7 +199,7 @@ def _solve(
 ) -> LearningResult:
     """Learn the weights by a logistic loss, or by the likelihood with the given solver."""
     if loss in LOGISTIC_LOSSES:
-        return fit_marginal_loss(
+        return fit_logistic_loss(
             task.examples,
             loss,
             ridge=task.ridge,

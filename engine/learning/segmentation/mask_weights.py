@@ -1,35 +1,34 @@
-"""Learning of the weights of log-odds and edges for masks, by the loss with least held-out error.
+"""Learning of the weights of log-odds and edges of mask models, one kind of `WeightProblem`."""
 
-Each half of the pictures (of a single picture, each half of it) is used in turn for learning and
-for evaluation. If there are many pictures, further ones evaluate the mean of both halves' weights.
-The trees alone are used unless learned weights are clearly better.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
-from engine.core.errors import InvalidProblemError
+from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, ignore_progress
 from engine.crf.grid_features import DenseNodeFeatures, GridExample, GridFeatures
-from engine.learning.segmentation.boosted_model import N_NODE_FEATURES, trees_alone
-from engine.learning.segmentation.clock import Clock
-from engine.learning.segmentation.defaults import RIDGE_PER_PIXEL
-from engine.learning.segmentation.edge_learning import (
+from engine.kernels.threads import count_threads
+from engine.learning.segmentation.boosted_model import tree_evidence, trees_alone
+from engine.learning.segmentation.grid_readout import predict_marginals
+from engine.learning.segmentation.marginal_fitting import (
     ITERATIONS,
     LOGISTIC_LOSSES,
-    TOLERANCE,
-    fit_marginal_loss,
-    held_out_errors,
+    LOGISTIC_TOLERANCE,
+    fit_logistic_loss,
 )
-from engine.learning.segmentation.held_out_choice import choose_candidate, is_clearly_less
 from engine.learning.segmentation.mask_progress import SegmentationReporter
 from engine.learning.segmentation.mask_solvers import SegmentationTask, solve_in_theta
-from engine.learning.segmentation.part_store import PartStore
+from engine.learning.segmentation.weight_learning import Candidate, Rules
+from engine.metrics.classes import Confusion, confusion
 from engine.solvers.control import Callbacks, Limits
-from engine.solvers.result import LearningResult, unsolved
+from engine.solvers.result import LearningResult
+
+TREES = Candidate("trees", "trees")
 
 COMPARED = ("trees", "univariate", "likelihood")
 """Compared candidates: the trees alone, and losses that must be clearly better. The clique loss was
@@ -41,211 +40,148 @@ COMPARED_GAP = 1e-2
 COMPARED_DECREASE = 1e-3
 """Relative decrease of the logistic losses at convergence during comparison."""
 
-MIN_STANDARD_ERRORS = 2.0
-"""Number of standard errors by which a loss must reduce mistakes: one is exceeded by chance in a
-sixth of all comparisons, and edges learned from one kind of pictures do harm on another kind."""
-
-LEAST_JUDGED = 20
-"""Smallest number of further pictures for evaluation by them. They evaluate the final weights; the
-halves evaluate weights from fewer pictures, which may be worse than the trees alone."""
-
 SWEEPS = 5
 """Number of sweeps for a logistic loss during comparison: twice as many take twice as long, and the
 weights make as many mistakes on held-out pictures."""
 
+RULES = Rules(
+    standard_errors=2.0,
+    refit_standard_errors=1.0,
+    gives_up_early=True,
+    refitted_losses=("likelihood",),
+)
+"""One standard error is exceeded by chance in a sixth of all comparisons, and edges learned from
+one kind of pictures do harm on another kind. The optimum of the likelihood on all pictures has a
+certificate; the mean of the weights of both halves makes no more mistakes than other optima."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparedLosses:
-    """Chosen loss, its weights from all pictures, and the held-out errors of all losses.
+LEAST_PROBABILITY = 1e-5
+"""Smallest marginal in a logarithm; smaller ones are raised to it."""
 
-    ``errors`` has the share of wrong pixels of every held-out picture, (M,), for every loss
-    compared; it is empty if the caller chose the loss.
-    """
-
-    loss: str
-    result: LearningResult
-    errors: Mapping[str, FloatArray]
+FIT_SECONDS_A_PIXEL = {"trees": 4e-7, "univariate": 2e-5, "clique": 2e-5, "likelihood": 3e-5}
+"""CPU seconds to evaluate a candidate, a pixel."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class MaskWeights:
-    """Learner of mask weights (of log-odds and edges), by one loss or by the best of several.
+    """Learning problem of the weights of a mask model, a `WeightProblem`.
 
     Parameters
     ----------
-    examples : pictures with log-odds from trees that did not learn from them
-    given_ridge : float, optional; by default `RIDGE_PER_PIXEL` times the pixels
-    ridge_factor, rho, relative_gap : see `train_boosted_segmentation`
-    clock, should_stop : see `engine.core`
-    others : further such pictures, used for evaluation only, if there are enough
-    work : store of finished weights, from which a killed run resumes
-
-    ``ridge`` is the lambda that is used.
+    n_maps : int, number of maps given with each picture
+    rho, relative_gap : see `train_boosted_segmentation`
+    should_stop : see `engine.core`
+    rng : numpy.random.Generator, draws the order in which pictures join growing subsets
     """
 
-    examples: Sequence[GridExample]
-    given_ridge: float | None
-    ridge_factor: float
+    n_maps: int
     rho: float
     relative_gap: float
-    clock: Clock
     should_stop: StopCallback
-    others: Sequence[GridExample] = ()
-    work: PartStore = field(default_factory=PartStore)
-    n_pixels: int = field(init=False)
-    ridge: float = field(init=False)
+    rng: np.random.Generator
+    rules: ClassVar[Rules] = RULES
 
-    def __post_init__(self) -> None:
-        self.n_pixels = sum(example.labels.size for example in self.examples)
-        usual = self.ridge_factor * RIDGE_PER_PIXEL * self.n_pixels
-        self.ridge = usual if self.given_ridge is None else self.given_ridge
+    @property
+    def settings(self) -> tuple[float | FloatArray, ...]:
+        """Settings that weights depend on; see `WeightProblem.settings`."""
+        return self.rho, self.relative_gap
 
-    def learn(self, loss: str | None, rng: np.random.Generator) -> ComparedLosses:
-        """Learn by the given loss, or by the best of `COMPARED`, from all pictures.
+    def start(self, candidate: Candidate) -> FloatArray:
+        """Return the weights that learning starts from: the trees alone."""
+        return self.trees_alone()
 
-        Each candidate and the final learning have an equal part of the remaining time.
-        """
-        if loss is not None:
-            return ComparedLosses(loss, self._fit(self.examples, loss, rng), {})
-        taught: dict[str, LearningResult] = {}
-        errors: dict[str, FloatArray] = {}
-        for place, name in enumerate(COMPARED):
-            if self.clock.left == 0.0 and errors:
-                break
-            self.clock.report(f"Learning weights, compared: {name}", 0.84 + 0.03 * place)
-            learned = [errors[other] for other in errors if other != "trees"]
-            least = min(learned, key=np.sum, default=None)
-            n_after = len(COMPARED) - place
-            taught[name], errors[name] = self.judge(name, rng, n_after=n_after, before=least)
-        best = choose_candidate(errors, standard_errors=MIN_STANDARD_ERRORS)
-        self.clock.report(f"Learning weights: {best}", 0.93)
-        return ComparedLosses(best, self.finish(best, taught[best], rng), errors)
+    def trees_alone(self) -> FloatArray:
+        """Return the weights with which scores are the log-odds of the trees, without edges."""
+        return trees_alone(self.n_maps)
 
-    def judge(
-        self,
-        loss: str,
-        rng: np.random.Generator,
-        *,
-        n_after: int = 1,
-        before: FloatArray | None = None,
-    ) -> tuple[LearningResult, FloatArray]:
-        """Return the mean of the weights learned from both halves, and held-out errors, (M,).
+    def cost(self, candidate: Candidate, examples: Sequence[GridExample]) -> float:
+        """Return the estimated CPU time to evaluate a candidate, seconds."""
+        return candidate_cost(candidate, sum(example.labels.size for example in examples))
 
-        Every picture is evaluated with the weights of the other half, or the `others` with the mean
-        of both; equal time is left for each of ``n_after`` further steps. If errors ``before``,
-        (M,), are given and those of the first half's weights are clearly worse, the second half is
-        skipped: the errors of its pictures are taken to be worse by the same mean difference.
-        """
-        halves = self._halves()
-        parts = 2 * (1 + n_after)
-        taught: list[LearningResult] = []
-        errors: list[FloatArray] = []
-        for k, (half, judged) in enumerate(zip(halves, halves[::-1], strict=True)):
-            taught.append(self._fit(half, loss, rng, 1 / (parts - k), is_compared=True))
-            if len(self.others) >= LEAST_JUDGED:
-                continue
-            errors.append(held_out_errors(judged, taught[-1].theta, self.rho, self.should_stop))
-            so_far = np.concatenate(errors)
-            if before is None or len(so_far) == len(before):
-                continue
-            if is_clearly_less(before[: len(so_far)], so_far):
-                worse = float(np.mean(so_far - before[: len(so_far)]))
-                errors.append(before[len(so_far) :] + worse)
-                break
-        mean = mean_result(taught)
-        if not errors:
-            errors.append(held_out_errors(self.others, mean.theta, self.rho, self.should_stop))
-        return mean, np.concatenate(errors)
+    def judge_cost(self, examples: Sequence[GridExample]) -> float:
+        """Return the estimated CPU time to evaluate weights on examples, seconds."""
+        return self.cost(TREES, examples)
 
-    def finish(self, loss: str, taught: LearningResult, rng: np.random.Generator) -> LearningResult:
-        """Return the final weights of a loss, from the mean of the weights of both halves.
-
-        For the likelihood they are the optimum on all pictures, which has a certificate. For other
-        losses they are the mean itself: on held-out pictures it makes no more mistakes than the
-        optimum, because averaging reduces overfitting to some pictures.
-        """
-        if loss != "likelihood":
-            return taught
-        return self._fit(self.examples, loss, rng, start=taught.theta)
-
-    def _halves(self) -> tuple[Sequence[GridExample], Sequence[GridExample]]:
-        """Return two halves of the pictures for learning and evaluation in turn."""
-        if len(self.examples) > 1:
-            return self.examples[::2], self.examples[1::2]
-        first, second = cut_in_two(self.examples[0])
+    def halves(
+        self, examples: Sequence[GridExample]
+    ) -> tuple[Sequence[GridExample], Sequence[GridExample]]:
+        """Return two halves of the pictures, or of a single picture."""
+        if len(examples) > 1:
+            return examples[::2], examples[1::2]
+        first, second = cut_in_two(examples[0])
         return [first], [second]
 
-    def _fit(
+    def fit(
         self,
         examples: Sequence[GridExample],
-        loss: str,
-        rng: np.random.Generator,
-        of_time: float = 1.0,
+        candidate: Candidate,
+        ridge: float,
+        start: FloatArray,
+        max_seconds: float | None,
         *,
-        is_compared: bool = False,
-        start: FloatArray | None = None,
-    ) -> LearningResult:
-        """Learn by a loss in a share of the remaining time; less accurately for comparison.
-
-        Weights that an earlier run stored for the same examples and settings are reused.
-        """
-        if loss == "trees":
-            n_node = examples[0].features.nodes.n_features
-            return unsolved(trees_alone(n_node - N_NODE_FEATURES))
-        return self.work.weights(
-            lambda: self._fit_weights(examples, loss, rng, of_time, is_compared, start),
-            loss,
-            examples,
-            *(self.ridge, self.rho, self.relative_gap, is_compared, start),
-            rng=rng,
-        )
-
-    def _fit_weights(
-        self,
-        examples: Sequence[GridExample],
-        loss: str,
-        rng: np.random.Generator,
-        of_time: float,
         is_compared: bool,
-        start: FloatArray | None,
     ) -> LearningResult:
-        left = None if self.clock.left is None else of_time * self.clock.left
-        sizes = [example.labels.size for example in examples]
-        ridge = sum(sizes) / self.n_pixels * self.ridge
-        if loss in LOGISTIC_LOSSES:
-            return fit_marginal_loss(
+        """Learn the weights by a loss; see `WeightProblem.fit`."""
+        if candidate.loss in LOGISTIC_LOSSES:
+            return fit_logistic_loss(
                 examples,
-                loss,
+                candidate.loss,
                 ridge=ridge,
                 rho=self.rho,
                 start=start,
-                max_seconds=left,
+                max_seconds=max_seconds,
                 should_stop=self.should_stop,
-                rng=rng,
+                rng=self.rng,
                 sweeps=SWEEPS if is_compared else ITERATIONS,
-                tolerance=COMPARED_DECREASE if is_compared else TOLERANCE,
+                tolerance=COMPARED_DECREASE if is_compared else LOGISTIC_TOLERANCE,
             )
+        sizes = [example.labels.size for example in examples]
         task = SegmentationTask(examples, sizes, ridge, self.rho)
         reporter = SegmentationReporter([], self.rho, ignore_progress, self.should_stop)
         gap = max(COMPARED_GAP, self.relative_gap) if is_compared else self.relative_gap
-        limits = Limits(relative_gap=gap, max_seconds=left)
+        limits = Limits(relative_gap=gap, max_seconds=max_seconds)
         callbacks = Callbacks(reporter, self.should_stop, None)
         return solve_in_theta(task, limits, callbacks, reporter, start)
 
+    def judge(self, examples: Sequence[GridExample], theta: FloatArray) -> list[Confusion]:
+        """Return the confusion matrix of every picture, by larger marginals."""
 
-def mean_result(results: Sequence[LearningResult]) -> LearningResult:
-    """Return the mean of separately learned weights, without a certificate.
+        def one(example: GridExample) -> Confusion:
+            if self.should_stop():
+                raise StoppedError("Learning was stopped.")
+            nodes, _ = predict_marginals(example.features, theta, self.rho)
+            return confusion((nodes > 0.5).view(np.uint8), example.labels.view(np.uint8), 2)
 
-    The effort is the sum; the status is that of the first result that did not converge, if any.
-    """
-    statuses = [one.status for one in results if not one.status.is_converged]
-    return replace(
-        unsolved(np.mean([one.theta for one in results], axis=0)),
-        iterations=sum(one.iterations for one in results),
-        oracle_calls=sum(one.oracle_calls for one in results),
-        seconds=sum(one.seconds for one in results),
-        status=statuses[0] if statuses else results[0].status,
-    )
+        with ThreadPoolExecutor(count_threads()) as pool:
+            return list(pool.map(one, examples))
+
+    def judge_wholes(
+        self,
+        wholes: Sequence[GridExample],
+        halves: tuple[Sequence[GridExample], Sequence[GridExample]],
+        thetas: Sequence[FloatArray],
+    ) -> tuple[Confusion, ...]:
+        """Return nothing: masks are compared on whole pictures, or on the cores of windows."""
+        return ()
+
+    def log_marginals(self, example: GridExample, theta: FloatArray) -> NDArray[np.float32]:
+        """Return the log-marginals of background and foreground, (rows, columns, 2), nats."""
+        marked, _ = predict_marginals(example.features, theta, self.rho)
+        both = np.stack([1 - marked, marked], axis=2)
+        return np.asarray(np.log(np.maximum(both, LEAST_PROBABILITY)), dtype=np.float32)
+
+    def node_scores(self, example: GridExample, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the log-odds of the trees and those of the nodes at ``theta``."""
+        return tree_evidence(example.features), example.features.scores(theta).node
+
+
+def mask_candidates(loss: str | None) -> list[Candidate]:
+    """Return the candidate of a loss, or all candidates that are compared."""
+    return [Candidate(name, name) for name in (COMPARED if loss is None else (loss,))]
+
+
+def candidate_cost(candidate: Candidate, n_pixels: int) -> float:
+    """Return the CPU seconds to evaluate a candidate on pictures of ``n_pixels`` together."""
+    return FIT_SECONDS_A_PIXEL[candidate.loss] * n_pixels
 
 
 def cut_in_two(example: GridExample) -> tuple[GridExample, GridExample]:

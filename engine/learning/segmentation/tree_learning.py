@@ -78,7 +78,7 @@ class TreeLearning:
     most : largest number of samples for a forest; by default no limit
     passed : returns the share of the time that has passed; near the end work is reduced
 
-    ``is_short`` is True if pictures or trees were left out so far for lack of time.
+    ``left_out`` names the work that was left out so far for lack of time.
     """
 
     n_outputs: int
@@ -94,7 +94,7 @@ class TreeLearning:
     most: int | None = None
     passed: Callable[[], float] = lambda: 0.0
     is_local: bool = False
-    is_short: bool = field(default=False, init=False)
+    left_out: list[str] = field(default_factory=list, init=False)
 
     def learn(self, pictures: Sequence[TrainingPicture]) -> TreeUnaries:
         """Fit the trees of both stages to pictures, and return them.
@@ -116,7 +116,7 @@ class TreeLearning:
         with ThreadPoolExecutor(count_threads()) as pool:
             work = _Work(self, pictures, bank, pool, self.kept)
             self.report("Filtering the images", 0.0)
-            plain = work.sample(lambda _, planes: planes, FILTERED)
+            plain = work.sample(lambda _, planes: planes, FILTERED, "the first trees")
             self.report("Growing the first trees", 0.1)
             first = work.fit("first", plain, self.first or FIRST, FIRST_STRIDE, FIRST_GROWN)
             self.report("Evaluating the first trees", 0.3)
@@ -126,6 +126,7 @@ class TreeLearning:
                     ask(first, planes, picture.folds), planes, n_planes
                 ),
                 LOOKED,
+                "the second trees",
                 among=plain,
             )
             self.report("Growing the second trees", 0.42)
@@ -154,8 +155,8 @@ class TreeLearning:
         unaries : TreeUnaries
         pictures : some of those that it learned from
         log_marginals : of each, (rows, columns, L), from trees held out from it; L is 2 for masks
-        slope : slope of node scores in the scores of the trees; see `refits.slope_of`. The added
-            trees are divided by it, so that node scores change by the fitted amount.
+        slope : slope of node scores in the scores of the trees; see `label_learning.slope_of`.
+            The added trees are divided by it, so that node scores change by the fitted amount.
 
         Raises
         ------
@@ -169,7 +170,9 @@ class TreeLearning:
         with ThreadPoolExecutor(count_threads()) as pool:
             work = _Work(self, pictures, unaries.bank, pool, PartStore())
             samples = work.sample(
-                lambda p, planes: unaries.second_planes(planes, p.folds), REFIT_LOOKED
+                lambda p, planes: unaries.second_planes(planes, p.folds),
+                REFIT_LOOKED,
+                "the refitted trees",
             )
             start = np.concatenate(
                 [
@@ -177,7 +180,7 @@ class TreeLearning:
                     for k in samples
                 ]
             )
-            grow = partial(work.fit, "refit", samples, self.more or REFIT, 1, REFIT_GROWN, start)
+            grow = partial(work.fit, "refitted", samples, self.more or REFIT, 1, REFIT_GROWN, start)
             is_tried = self.n_outputs == 1
             more = grow(range(FOLDS // 2 if is_tried else FOLDS))
             if is_tried:
@@ -197,10 +200,11 @@ class TreeLearning:
         enough = max(LEAVES_A_PICTURE * n_pictures, LEAST_LEAVES)
         return replace(SECOND, n_leaves=min(MASK_LEAVES * SECOND.n_leaves, enough))
 
-    def is_late(self, until: float) -> bool:
-        """Return True, and set ``is_short``, if more than a share of the time has passed."""
+    def is_late(self, until: float, work: str) -> bool:
+        """Return True, and add ``work`` to ``left_out``, if more than that share has passed."""
         is_late = self.passed() > until
-        self.is_short |= is_late
+        if is_late and work not in self.left_out:
+            self.left_out.append(work)
         return is_late
 
     def fit(
@@ -211,10 +215,11 @@ class TreeLearning:
         fold: int,
         until: float,
         start: Planes | None = None,
+        work: str = "the trees",
     ) -> Forest:
         """Fit one forest to samples (K, n), with scores (n, L) as offsets if given.
 
-        Fitting ends after the share ``until`` of the time.
+        Fitting ends after the share ``until`` of the time; ``work`` names it.
         """
 
         asked = 0
@@ -223,7 +228,7 @@ class TreeLearning:
             nonlocal asked
             asked += 1
             may_be_late = len(labels) > FEW_SAMPLES or asked > FEWEST_TREES
-            return self.should_stop() or (may_be_late and self.is_late(until))
+            return self.should_stop() or (may_be_late and self.is_late(until, f"part of {work}"))
 
         is_mask = self.n_outputs == 1
         if is_mask and start is None:  # scikit-learn's trees support no offsets
@@ -303,17 +308,18 @@ class _Work:
         self,
         look: Callable[[TrainingPicture, Planes], Planes],
         until: float,
+        work: str,
         among: Container[int] | None = None,
     ) -> dict[int, Planes]:
         """Return the features by ``look`` at the sampled pixels, (K, n), by index of the picture.
 
-        ``among`` restricts the pictures. Pictures that are not reached within the share ``until``
-        of the time are left out, except one of every fold.
+        They are for ``work``. ``among`` restricts the pictures. Pictures that are not reached
+        within the share ``until`` of the time are left out, except one of every fold.
         """
 
         def one(turn: int, picture: TrainingPicture) -> Planes | None:
             self._stop_if_asked()
-            if turn >= FOLDS and self.how.is_late(until):
+            if turn >= FOLDS and self.how.is_late(until, f"pictures of {work}"):
                 return None
             plain = plain_planes(self.bank, picture.colours, picture.maps, picture.frame)
             planes = look(picture, plain)
@@ -355,7 +361,8 @@ class _Work:
             chosen = others[:: stride if is_thinned else 1]
             own = None if start is None else start[chosen]
             end = min(begun + each * (1 + turn // n_threads), until)
-            forest = self.how.fit(samples[:, chosen], labels[chosen], options, fold, end, own)
+            work = f"the {stage} trees"
+            forest = self.how.fit(samples[:, chosen], labels[chosen], options, fold, end, own, work)
             self._stop_if_asked()
             return forest
 

@@ -13,7 +13,7 @@ from engine.core.progress import Progress
 from engine.crf.filter_bank import Frame
 from engine.crf.forest import Forest, forest_from_arrays
 from engine.crf.image_grid import enlarge
-from engine.learning.segmentation import mask_weights, tree_learning
+from engine.learning.segmentation import tree_learning
 from engine.learning.segmentation.boosted_learning import TrainedBoosted, train_boosted_segmentation
 from engine.learning.segmentation.boosted_model import BoostedSegmentationModel, trees_alone
 from engine.learning.segmentation.boosted_trees import fit_forest
@@ -23,6 +23,7 @@ from engine.learning.segmentation.mask_prediction import evaluate_mask, predict_
 from engine.learning.segmentation.mask_weights import MaskWeights
 from engine.learning.segmentation.training_pictures import deal_pictures
 from engine.learning.segmentation.tree_options import TreeOptions
+from engine.metrics.classes import Confusion
 from tests.learning.segmentation.leaf_pictures import leaves
 
 SMALL = TreeOptions(n_trees=20, n_leaves=8, rate=0.2)
@@ -75,15 +76,15 @@ def test_an_interrupted_run_does_not_learn_its_weights_again(
     """Every interruption lost the weights that were learned for each loss."""
     place = FileCheckpoint(tmp_path / "checkpoint.npz", is_private=True)
     fitted: list[str] = []
-    usual, most = MaskWeights._fit_weights, 3
+    usual, most = MaskWeights.fit, 3
 
-    def fit(self, examples, loss, *arguments):  # type: ignore[no-untyped-def]
+    def fit(self, examples, candidate, *arguments, **options):  # type: ignore[no-untyped-def]
         if len(fitted) == most:
             raise StoppedError("The process is killed.")
-        fitted.append(loss)
-        return usual(self, examples, loss, *arguments)
+        fitted.append(candidate.loss)
+        return usual(self, examples, candidate, *arguments, **options)
 
-    monkeypatch.setattr(MaskWeights, "_fit_weights", fit)
+    monkeypatch.setattr(MaskWeights, "fit", fit)
     with pytest.raises(StoppedError):
         train_boosted_segmentation(*leaves(6), max_side=64, checkpoint=place)
     most = 100
@@ -263,14 +264,15 @@ def test_time_left_is_told_from_the_first_trees_on_and_stopping_stops() -> None:
 
 @pytest.mark.usefixtures("small_trees")
 def test_trees_stand_alone_where_no_weights_do_better(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    real = mask_weights.held_out_errors
-    plain = trees_alone()
+    real, plain = MaskWeights.judge, trees_alone()
 
-    def worse(examples, theta, rho, should_stop):  # type: ignore[no-untyped-def]
-        better = np.array_equal(theta, plain)
-        return real(examples, theta, rho, should_stop) - float(better)
+    def worse(problem, examples, theta):  # type: ignore[no-untyped-def]
+        counts = real(problem, examples, theta)
+        if np.array_equal(theta, plain):
+            return counts
+        return [Confusion(one.counts[:, ::-1]) for one in counts]
 
-    monkeypatch.setattr(mask_weights, "held_out_errors", worse)
+    monkeypatch.setattr(MaskWeights, "judge", worse)
     trained = train_boosted_segmentation(*leaves(4), max_side=32)
     assert trained.loss == "trees"
     assert set(trained.errors) == {"univariate", "likelihood", "trees"}

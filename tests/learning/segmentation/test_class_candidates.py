@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
+from engine.core.status import Status
+from engine.crf.class_features import ClassLayout
 from engine.learning.segmentation import class_candidates, class_learning, tree_learning
+from engine.learning.segmentation.class_candidates import ClassWeights
 from engine.learning.segmentation.class_learning import train_class_segmentation
 from engine.learning.segmentation.class_prediction import predict_classes
 from engine.learning.segmentation.class_weights import fit_loss, trees_alone
 from engine.learning.segmentation.tree_options import TreeOptions
-from engine.metrics.classes import Confusion, class_figures, confusion
+from engine.learning.segmentation.weight_learning import Candidate, choose_candidate
+from engine.metrics.classes import class_figures, confusion
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
 
 SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
@@ -102,45 +106,45 @@ def test_edges_learned_from_strokes_do_not_smooth_things_away() -> None:
     assert np.mean(wrong) < 1.1 * np.mean(alone)  # learned freely, some times as many
 
 
-def test_of_strokes_another_way_must_be_clearly_better() -> None:
+def test_of_strokes_another_candidate_must_be_clearly_better() -> None:
     first, other = class_candidates.CANDIDATES_FOR_STROKES[:2]
 
-    def counts(wrong: list[int]) -> list[Confusion]:
-        return [Confusion(np.array([[100 - n, n], [0, 100]])) for n in wrong]
-
-    def best(wrong: list[int], *, are_strokes: bool = True) -> class_candidates.Candidate:
-        both = {first: counts([20] * 4), other: counts(wrong)}
-        return class_candidates.best_candidate(both, are_strokes=are_strokes)
+    def best(wrong: list[float], *, is_sparse: bool = True) -> Candidate:
+        rules = ClassWeights(ClassLayout(2), np.ones(2), lambda: False, is_sparse).rules
+        both = {first: np.full(4, 20.0), other: np.array(wrong)}
+        return choose_candidate(both, standard_errors=rules.standard_errors)
 
     assert best([2, 3, 2, 1]) is other
     assert best([0, 20, 38, 20]) is first
-    assert best([0, 20, 38, 20], are_strokes=False) is other
+    assert best([0, 20, 38, 20], is_sparse=False) is other
+    assert best([20, 20, 20, 20], is_sparse=False) is first
 
 
-def test_at_the_limit_weights_of_the_halves_are_averaged_and_ways_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found = []
+def test_at_the_limit_candidates_are_left_out_and_listed() -> None:
+    trained = train_class_segmentation(*class_pictures(4), CLASSES, max_seconds=0.01)
+    assert set(trained.errors) == {"trees alone"}
+    assert trained.loss == "trees"
+    assert trained.result.status is Status.TIME_LIMIT
+    assert {
+        f"{name}: no time to learn its weights"
+        for name in ("univariate, pairs of classes", "univariate, agreement", "likelihood")
+    } <= set(trained.left_out)
+
+
+def test_every_fit_has_an_equal_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
 
     def watched(examples, loss, **options):  # type: ignore[no-untyped-def]
-        found.append((fit_loss(examples, loss, **options), options))
-        return found[-1][0]
+        given.append(options["max_seconds"])
+        return fit_loss(examples, loss, **options)
 
     monkeypatch.setattr(class_candidates, "fit_loss", watched)
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            class_candidates.CandidateLearning, "_judge_wholes", None
-        )  # that would take its time
-        trained = train_class_segmentation(*class_pictures(4), CLASSES, max_seconds=0.01)
-    assert len(trained.kept) == 2
-    assert set(trained.errors) == {"univariate, pairs of classes", "trees alone"}
-    if trained.loss == "univariate":
-        (one, _), (other, _), (_, options) = found
-        assert np.array_equal(options["start"], (one.theta + other.theta) / 2)
-        assert np.array_equal(trained.model.theta, options["start"])
-    found.clear()
-    train_class_segmentation(*class_pictures(4), CLASSES, max_seconds=900.0, loss="univariate")
-    assert all(options["max_seconds"] < 301 for _, options in found[:2])
+    trained = train_class_segmentation(
+        *class_pictures(4), CLASSES, max_seconds=900.0, loss="univariate"
+    )
+    assert given[0] <= 900 / 6  # of two halves of two candidates, and twice that for the final fit
+    assert given[1] <= 900 / 5
+    assert trained.left_out == ()
 
 
 def test_figures_are_means_over_pictures_and_rows_over_all_pixels() -> None:

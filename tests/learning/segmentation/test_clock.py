@@ -36,7 +36,7 @@ def test_what_comes_after_the_trees_counts_from_the_first_second(monkeypatch) ->
     clock.report("Filtering the images", 0.0)
     assert reports[-1].seconds_left == expected_seconds(1000) + 60.0
     now[0] = 10.0
-    pace = Pace(clock, [2.0, 50.0], [6.0, 2.0])
+    pace = Pace(clock, [2.0, 50.0, 6.0, 2.0])
     pace.next("univariate")
     assert reports[-1].seconds_left == 60.0
     now[0] = 14.0  # a busy machine: twice as slow

@@ -26,7 +26,7 @@ def grown(late_from: str) -> tuple[TreeUnaries, float]:
     pictures = deal_pictures(read, len(CLASSES), 500, np.random.default_rng(0))
     how = TreeLearning(len(CLASSES), None, False, report, lambda: False, passed=lambda: now[0])
     unaries = how.learn(pictures)
-    assert how.is_short
+    assert how.left_out
     right = unaries.scores(images[4], read[0][1]).argmax(axis=2) == labels[4]
     return unaries, float(right.mean())
 

@@ -6,15 +6,21 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from engine.core.status import Status
 from engine.crf.filter_bank import Frame
-from engine.learning.segmentation import class_learning, mask_weights, tree_learning
+from engine.learning.segmentation import (
+    class_learning,
+    label_learning,
+    mask_weights,
+    tree_learning,
+)
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.class_learning import TrainedClasses, train_class_segmentation
 from engine.learning.segmentation.class_model import load_class_model
 from engine.learning.segmentation.class_trees import fit_class_forest
 from engine.learning.segmentation.clock import Clock
+from engine.learning.segmentation.label_learning import has_fallen, has_time_for_refit
 from engine.learning.segmentation.mask_model import load_segmentation_model
-from engine.learning.segmentation.refits import has_fallen, is_refit_tried
 from engine.learning.segmentation.training_pictures import deal_pictures
 from engine.learning.segmentation.tree_learning import TreeLearning
 from engine.learning.segmentation.tree_options import TreeOptions
@@ -117,14 +123,30 @@ def test_forests_are_joined_by_adding_what_they_say() -> None:
     assert_allclose(odds[:, 0], both[:, 1] - both[:, 0], atol=1e-5)
 
 
-def test_a_refit_needs_messages_pictures_to_judge_it_on_and_time() -> None:
+def test_a_refit_needs_time_and_a_fall_that_pays() -> None:
     clock = Clock(lambda progress: None, None)
-    assert is_refit_tried({"univariate": 0.1}, "univariate", clock)
-    assert not is_refit_tried({}, "univariate", clock)
-    assert not is_refit_tried({"trees": 0.1}, "trees", clock)
-    assert not is_refit_tried({"likelihood": 0.1}, "likelihood", clock)
-    late = Clock(lambda progress: None, 10.0, started=clock.started - 9.0)
-    assert not is_refit_tried({"univariate": 0.1}, "univariate", late)
+    assert has_time_for_refit(clock)
+    assert not has_time_for_refit(Clock(lambda progress: None, 10.0, started=clock.started - 9.0))
     assert not has_fallen(0.0, 0.0)
     assert not has_fallen(0.1, 0.099)
     assert has_fallen(0.1, 0.09)
+
+
+def test_no_refit_without_messages_or_pictures_to_evaluate_it() -> None:
+    for options in ({"loss": "trees"}, {"loss": "likelihood"}):
+        trained = train_class_segmentation(*class_pictures(4, side=32), CLASSES, **options)
+        assert not any(name.endswith("refitted") for name in trained.errors)
+    images, labels = class_pictures(4, side=32)
+    masks = [label == 1 for label in labels]
+    trained = train_boosted_segmentation(images, masks, max_side=48, loss="univariate")
+    assert trained.errors == {}
+    assert trained.model.unaries.n_refits == 0
+
+
+def test_a_refit_that_time_did_not_allow_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_learning, "has_time_for_refit", lambda clock: False)
+    trained = train_class_segmentation(
+        *class_pictures(4, side=32, noise=60.0), CLASSES, loss="univariate", max_seconds=900.0
+    )
+    assert trained.left_out == ("a refit of the trees",)
+    assert trained.result.status is Status.TIME_LIMIT
