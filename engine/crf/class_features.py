@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
-from engine.crf.grid_features import CodeArray, EdgeFeatures
+from engine.crf.grid_features import CodeArray, EdgeFeatures, LabelScores
 from engine.crf.image_features import N_EDGE_FEATURES
 
 UNKNOWN = 255
@@ -138,6 +138,23 @@ class ClassFeatures:
         bases = (self.edges.horizontal_basis, self.edges.vertical_basis)
         by_code = np.stack([basis @ agreement for basis in bases])
         return ClassScores(nodes, by_code, np.array(pairs))
+
+    def label_scores(self, theta: FloatArray) -> LabelScores:
+        """Return the scores of every label and of every edge code's table at ``theta``."""
+        scores, equal = self.scores(theta), np.eye(self.layout.n_classes)
+        right, down = (
+            pairs + agreement[:, None, None] * equal
+            for pairs, agreement in zip(scores.pairs, scores.agreement, strict=True)
+        )
+        return LabelScores(scores.nodes.astype(np.float64), right, down)
+
+    def pull_back_labels(self, slopes: LabelScores) -> FloatArray:
+        """Return the gradient in theta of a function with these derivatives in the scores."""
+        tables = (slopes.right, slopes.down)
+        agreement = np.stack([np.trace(one, axis1=1, axis2=2) for one in tables])
+        return self.pull_back(
+            slopes.nodes, agreement, np.stack([one.sum(axis=0) for one in tables])
+        )
 
     def pull_back(
         self, nodes: NDArray[np.floating], agreement: FloatArray, pairs: FloatArray

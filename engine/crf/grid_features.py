@@ -155,6 +155,22 @@ class GridScores:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelScores:
+    """Scores of one picture's model for any number of labels, nats.
+
+    Parameters
+    ----------
+    nodes : ndarray, shape (rows, columns, L), float64
+    right, down : ndarray, shape (n_codes, L, L), tables of each edge code, the first label that of
+        the left or upper pixel
+    """
+
+    nodes: FloatArray
+    right: FloatArray
+    down: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
 class GridFeatures:
     """All features of one picture.
 
@@ -198,6 +214,27 @@ class GridFeatures:
         )
         difference = self.nodes.scores(upper - lower)
         return GridScores(difference, float(lower @ self.node_totals), horizontal, vertical)
+
+    @property
+    def codes(self) -> tuple[CodeArray, CodeArray]:
+        """Codes of the edges to the right and down."""
+        return self.edges.horizontal, self.edges.vertical
+
+    def label_scores(self, theta: FloatArray) -> LabelScores:
+        """Return the scores of every label and of every edge code's table at ``theta``."""
+        lower, upper, _ = self._split(theta)
+        scores = self.scores(theta)
+        nodes = np.stack([self.nodes.scores(lower), self.nodes.scores(upper)], axis=2)
+        shape = (-1, 2, 2)
+        return LabelScores(nodes, scores.horizontal.reshape(shape), scores.vertical.reshape(shape))
+
+    def pull_back_labels(self, slopes: LabelScores) -> FloatArray:
+        """Return the gradient in theta of a function with these derivatives in the scores."""
+        ends = [self.nodes.project(np.ascontiguousarray(slopes.nodes[..., x])) for x in range(2)]
+        edges = self.edges
+        tables = slopes.right.reshape(-1, 4).T @ edges.horizontal_basis
+        tables = tables + slopes.down.reshape(-1, 4).T @ edges.vertical_basis
+        return np.concatenate([*ends, tables.ravel()])
 
     def observed_statistics(self, labels: LabelArray) -> FloatArray:
         """Return phi(Y) of a labelling, shape (K,)."""

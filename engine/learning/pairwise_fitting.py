@@ -29,7 +29,7 @@ from engine.inference.pairwise.marginal_gradients import (
     mean_field_tables,
 )
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
-from engine.objectives.pairwise_losses import HIDDEN, PAIRWISE_LOSSES, marginal_loss
+from engine.objectives.marginal_losses import HIDDEN, PAIRWISE_LOSSES, marginal_loss
 from engine.objectives.perturbation import SIDES, perturbed_gradient
 from engine.solvers.lbfgs import SmoothFit, minimise_by_lbfgs
 

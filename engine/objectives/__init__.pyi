@@ -1,8 +1,8 @@
 """Names of ``engine.objectives``; ``__init__.py`` imports each when it is first used."""
 
-from .grid_losses import LossOptions
 from .interior_start import InteriorStart, find_interior_start
 from .learning_dual import Bounds, LearningDual, make_learning_dual
+from .marginal_losses import LossOptions
 from .objective import FixedScores, FreeEnergy, Objective
 from .protocol import CurvedEntropy, Entropy, InnerProblem, InnerSolution, Structure, check_parts
 

@@ -15,16 +15,10 @@ from engine.core.arguments import FloatArray
 from engine.crf.class_features import ClassExample
 from engine.kernels.class_batches import LANES, reverse_batch, sweep_batch
 from engine.objectives.class_gradients import ScoreSlopes
-from engine.objectives.class_losses import (
-    LIKELIHOOD,
-    ClassLoss,
-    Gradient,
-    begin_loss,
-    loss_and_gradient,
-    pull_back,
-)
+from engine.objectives.class_losses import begin_loss, pull_back
 from engine.objectives.class_messages import ClassMessages
-from engine.objectives.grid_losses import LOCAL_LOSSES
+from engine.objectives.grid_losses import loss_and_gradient
+from engine.objectives.marginal_losses import LIKELIHOOD, LOCAL_LOSSES, Gradient, LossOptions
 
 Batch = Sequence[ClassExample]
 
@@ -32,7 +26,7 @@ FEWEST = LANES // 4
 """Number of pictures up to which the empty lanes cost more than the others gain."""
 
 
-def in_batches(examples: Sequence[ClassExample], options: ClassLoss) -> list[Batch]:
+def in_batches(examples: Sequence[ClassExample], options: LossOptions) -> list[Batch]:
     """Group pictures that may go through the sweeps side by side."""
     by_shape: dict[object, list[ClassExample]] = {}
     is_alone = (
@@ -53,7 +47,7 @@ def in_batches(examples: Sequence[ClassExample], options: ClassLoss) -> list[Bat
     return batches
 
 
-def batch_loss_and_gradient(batch: Batch, theta: FloatArray, options: ClassLoss) -> Gradient:
+def batch_loss_and_gradient(batch: Batch, theta: FloatArray, options: LossOptions) -> Gradient:
     """Return the sum of the losses of a batch of `in_batches`, and its gradient, shape (K,).
 
     Notes
@@ -69,7 +63,7 @@ def batch_loss_and_gradient(batch: Batch, theta: FloatArray, options: ClassLoss)
     return value - known, gradient - slope
 
 
-def _run(batch: Batch, theta: FloatArray, options: ClassLoss, *, is_held: bool) -> Gradient:
+def _run(batch: Batch, theta: FloatArray, options: LossOptions, *, is_held: bool) -> Gradient:
     """Sweep and keep all messages, then back-propagate; spare lanes repeat the last picture."""
     chains = [ClassMessages(example.features, theta) for example in batch]
     if is_held:

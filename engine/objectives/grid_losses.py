@@ -1,13 +1,17 @@
-"""Losses of a labelled picture as functions of theta, with exact derivatives.
+"""Losses of a labelled picture as functions of theta, with exact derivatives, for any labels.
 
 Marginal losses are functions of the pseudomarginals after a fixed number of sweeps, or after the
 number that reaches a threshold; derivatives run back through the sweeps (truncated fitting and
-back-propagation). The pseudolikelihood, the piecewise likelihood and the independent logistic
-loss need no inference. Values are sums over the picture, nats; smaller is better.
+back-propagation). Tree-reweighted messages have two backends: masks have those of two labels, label
+maps those of any number (`engine.objectives.class_losses`). Mean field, and the losses that need no
+inference, exist once. Values are sums over the picture, nats; smaller is better.
+
+Pixels of unknown label do not count themselves; messages pass through them. With some unknown,
+"surrogate-likelihood" is that of the known labels, log Z(theta) - log Z(theta, y known).
 
 References
 ----------
-Domke 2013, sections 4, 7 and 7.3.
+Domke 2013, sections 4 to 7.3.
 """
 
 from dataclasses import dataclass
@@ -15,87 +19,28 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.core.arguments import FloatArray
-from engine.core.options import check_choice, check_number, check_whole
-from engine.crf.grid_features import CodeArray, GridExample, GridScores
+from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.core.errors import InvalidProblemError
+from engine.crf.class_features import ClassExample, ClassLabels
+from engine.crf.grid_features import CodeArray, GridExample, LabelScores
 from engine.kernels import backpropagation as back
-from engine.kernels.edge_codes import count_label_pairs
-from engine.kernels.mean_field_grid import (
-    add_edge_bases,
-    begin_mean_field_adjoint,
-    fill_logits,
-    mean_field_pass,
-    pull_edge_bases,
-    reverse_mean_field_pass,
-)
-from engine.kernels.pseudolikelihood_grid import pseudolikelihood
+from engine.kernels import class_losses as begin
+from engine.objectives import class_losses
+from engine.objectives.class_gradients import MOST_SWEEPS, REST
 from engine.objectives.grid_chains import GridChains
+from engine.objectives.grid_mean_field import GridMeanField, edges_of_known, logistic_loss
+from engine.objectives.marginal_losses import (
+    CLIQUE,
+    LIKELIHOOD,
+    LOCAL_LOSSES,
+    NODE_LOSSES,
+    Gradient,
+    LossOptions,
+)
+from engine.objectives.perturbation import SIDES
 
-MARGINAL_LOSSES = {
-    "surrogate-likelihood": back.SURROGATE_LIKELIHOOD,
-    "univariate-logistic": back.UNIVARIATE_LOGISTIC,
-    "univariate-quadratic": back.UNIVARIATE_QUADRATIC,
-    "smoothed-classification": back.SMOOTHED_CLASSIFICATION,
-    "clique-logistic": back.CLIQUE_LOGISTIC,
-}
-LOCAL_LOSSES = ("pseudolikelihood", "piecewise", "independent")
-INFERENCES = ("trw", "mean-field")
-
-COUPLING = np.array([1.0, -1.0, -1.0, 1.0])
-"""Coefficients of J_ij in the entries (00, 01, 10, 11) of a table."""
-
-NOTHING = np.empty((0, 0))
-"""Empty adjoint of log odds: only the last pass has one."""
-
-MAX_SWEEPS = 500
-"""Maximum number of sweeps to reach a threshold; the loss is then that of the last sweep."""
-
-
-@dataclass(frozen=True, slots=True)
-class LossOptions:
-    """Options of a loss: its name and its inference.
-
-    Parameters
-    ----------
-    loss : one of `MARGINAL_LOSSES` or `LOCAL_LOSSES`
-    inference : "trw" or "mean-field"; local losses ignore it
-    iterations : int, sweeps (forward and backward) when no threshold is given
-    threshold : float, optional
-        Sweep until no marginal changes by more than this, or no message m by more than this in
-        |new - old| / (new + old).
-    sharpness : float, alpha of the smoothed classification loss
-    rho : float, in (0, 1/2], edge appearance probability of "trw"
-
-    Examples
-    --------
-    >>> LossOptions("clique-logistic", iterations=5).inference
-    'trw'
-    """
-
-    loss: str = "univariate-logistic"
-    inference: str = "trw"
-    iterations: int = 40
-    threshold: float | None = None
-    sharpness: float = 15.0
-    rho: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Raise InvalidProblemError for an unknown name or a number out of range."""
-        check_choice("loss", self.loss, (*MARGINAL_LOSSES, *LOCAL_LOSSES))
-        check_choice("inference", self.inference, INFERENCES)
-        check_whole("iterations", self.iterations, at_least=1)
-        check_number("threshold", self.threshold, above=0.0, optional=True)
-        check_number("sharpness", self.sharpness, above=0.0)
-        check_number("rho", self.rho, above=0.0, at_most=0.5)
-
-
-@dataclass(slots=True)
-class _Adjoints:
-    """Derivatives with respect to scores: nodes (rows, columns), edge tables by code."""
-
-    node: FloatArray
-    horizontal: FloatArray
-    vertical: FloatArray
+KINDS = {**NODE_LOSSES, CLIQUE: back.CLIQUE_LOGISTIC, LIKELIHOOD: back.SURROGATE_LIKELIHOOD}
+"""Losses of the kernel of two labels, by name."""
 
 
 class Tape:
@@ -125,49 +70,55 @@ class Tape:
 
 
 def loss_and_gradient(
-    example: GridExample, theta: FloatArray, options: LossOptions, tape: Tape | None = None
-) -> tuple[float, FloatArray]:
+    example: GridExample | ClassExample,
+    theta: FloatArray,
+    options: LossOptions,
+    tape: Tape | None = None,
+) -> Gradient:
     """Return the loss of one picture and its gradient in theta, shape (K,).
 
     Notes
     -----
-    Time about three times that of the sweeps; memory 32 (mean field: 16) bytes a pixel and sweep,
-    in ``tape`` if the caller gives one, for one run at a time.
+    Time about three times that of the sweeps. Memory a pixel and sweep: 32 bytes for masks, in
+    ``tape`` if the caller gives one, for one run at a time; 16 L for label maps; with mean field
+    16 L; at convergence 32 L for each of the 30 vectors of "implicit".
     """
-    tape = Tape() if tape is None else tape
-    tape.rewind()
-    scores = example.features.scores(theta)
-    adjoints = _Adjoints(
-        np.zeros(example.features.shape),
-        np.zeros_like(scores.horizontal),
-        np.zeros_like(scores.vertical),
-    )
     if options.loss in LOCAL_LOSSES:
-        value = _local_loss(example, scores, options.loss, adjoints)
-    elif options.inference == "trw":
-        value = _tree_reweighted_loss(example, theta, options, tape, adjoints)
-    else:
-        value = _mean_field_loss(example, scores, options, tape, adjoints)
-    gradient = example.features.pull_back(adjoints.node, adjoints.horizontal, adjoints.vertical)
-    return value, gradient
+        return _local_loss(example, theta, options.loss)
+    if options.inference == "mean-field":
+        return _mean_field_loss(example, theta, options)
+    if isinstance(example, ClassExample):
+        return class_losses.tree_reweighted_loss(example, theta, options)
+    if options.gradient != "truncated":
+        raise InvalidProblemError(
+            f"gradient: expected truncated for masks with trw, received {options.gradient!r}."
+        )
+    return _two_label_loss(example, theta, options, Tape() if tape is None else tape)
 
 
-def _tree_reweighted_loss(
-    example: GridExample, theta: FloatArray, options: LossOptions, tape: Tape, adjoints: _Adjoints
-) -> float:
+def known_labels(example: GridExample | ClassExample) -> ClassLabels:
+    """Return the labels as bytes; those from the number of labels on are unknown."""
+    return example.labels.view(np.uint8)
+
+
+def _two_label_loss(
+    example: GridExample, theta: FloatArray, options: LossOptions, tape: Tape
+) -> Gradient:
     """Sweep forward and keep all messages, then back-propagate."""
+    tape.rewind()
     chains = GridChains(example.features, options.rho, theta)
     tape.keep(chains.messages)
-    for _ in range(options.iterations if options.threshold is None else MAX_SWEEPS):
+    for _ in range(options.max_sweeps):
         change = chains.sweep(1)
         tape.keep(chains.messages)
         if options.threshold is not None and not change > options.threshold:  # or NaN
             break
-    adjoint = np.zeros_like(chains.messages)
-    sums = (adjoints.node, adjoints.horizontal, adjoints.vertical)
     scores = chains.scores
+    adjoint = np.zeros_like(chains.messages)
+    tables = (np.zeros_like(scores.horizontal), np.zeros_like(scores.vertical))
+    sums = (np.zeros(example.features.shape), *tables)
     value = back.begin_adjoint(
-        MARGINAL_LOSSES[options.loss],
+        KINDS[options.loss],
         options.sharpness,
         example.labels,
         scores.node,
@@ -184,101 +135,157 @@ def _tree_reweighted_loss(
     fixed = (chains.odds, *chains.codes, *chains.tables, options.rho)
     for before, after in reversed(list(pairwise(tape.states))):
         back.reverse_sweep(*fixed, before, after, adjoint, *sums)
-    return float(value)
+    return float(value), example.features.pull_back(*sums)
 
 
 def _mean_field_loss(
-    example: GridExample, scores: GridScores, options: LossOptions, tape: Tape, adjoints: _Adjoints
-) -> float:
-    """Pass forth and back and keep all marginals, then back-propagate."""
-    edges = example.features.edges
-    codes = (edges.horizontal, edges.vertical)
-    tables = (scores.horizontal, scores.vertical)
-    sums = (adjoints.horizontal, adjoints.vertical)
-    couplings = (scores.horizontal @ COUPLING, scores.vertical @ COUPLING)
-    bases = scores.node.copy()
-    for down in range(2):
-        add_edge_bases(codes[down], tables[down], down, bases)
-    q = _pass_forth_and_back(bases, codes, couplings, options, tape)
-    logits, logit_adjoint, adjoint = np.empty_like(q), np.empty_like(q), np.zeros_like(q)
-    before, after = tape.states[-2:]
-    fill_logits(bases, *codes, *couplings, before, after, logits)
-    value = begin_mean_field_adjoint(
-        MARGINAL_LOSSES[options.loss],
-        options.sharpness,
-        example.labels,
-        scores.node,
-        *codes,
-        *tables,
-        logits,
-        q,
-        logit_adjoint,
-        adjoint,
-        adjoints.node,
-        *sums,
-    )
-    base_adjoint = np.zeros_like(q)
-    coupling_adjoints = tuple(np.zeros_like(coupling) for coupling in couplings)
-    totals = (adjoint, base_adjoint, *coupling_adjoints)
-    for index in range(len(tape.states) - 1, 0, -1):
-        before, after = tape.states[index - 1 : index + 1]
-        alone = logit_adjoint if index == len(tape.states) - 1 else NOTHING
-        reverse_mean_field_pass(*codes, *couplings, index % 2 == 1, before, after, alone, *totals)
-    adjoints.node += base_adjoint
-    for down in range(2):
-        pull_edge_bases(codes[down], down, base_adjoint, coupling_adjoints[down], sums[down])
-    return float(value)
+    example: GridExample | ClassExample, theta: FloatArray, options: LossOptions
+) -> Gradient:
+    """Return a loss of mean-field marginals; the likelihood is a difference of two bounds."""
+    value, gradient = _run_mean_field(example, theta, options, is_held=False)
+    if options.loss != LIKELIHOOD:
+        return value, gradient
+    known, slope = _run_mean_field(example, theta, options, is_held=True)
+    return value - known, gradient - slope
 
 
-def _pass_forth_and_back(
-    bases: FloatArray,
-    codes: tuple[CodeArray, CodeArray],
-    couplings: tuple[FloatArray, FloatArray],
+def _run_mean_field(
+    example: GridExample | ClassExample,
+    theta: FloatArray,
     options: LossOptions,
-    tape: Tape,
-) -> FloatArray:
-    """Pass forth and back, keep the marginals of every pass, and return the last."""
-    q = np.full(bases.shape, 0.5)
-    tape.keep(q)
-    for _ in range(options.iterations if options.threshold is None else MAX_SWEEPS):
-        mean_field_pass(bases, *codes, *couplings, True, q)
-        tape.keep(q)
-        change = mean_field_pass(bases, *codes, *couplings, False, q)
-        tape.keep(q)
-        if options.threshold is not None and not change > options.threshold:  # or NaN
-            break
-    return q
+    *,
+    is_held: bool,
+) -> Gradient:
+    """Pass forth and back, keeping all marginals or until they converge, and differentiate."""
+    labels = known_labels(example)
+    field = GridMeanField(example.features, theta, labels if is_held else None)
+    states: list[FloatArray] = []
+    threshold = REST if options.threshold is None else options.threshold
+    limits = (threshold, MOST_SWEEPS)
+    is_truncated = options.gradient == "truncated"
+    if is_truncated:
+        for _ in range(options.max_sweeps):
+            change = field.sweep(states)
+            if options.threshold is not None and not change > threshold:
+                break
+    else:
+        field.rest(*limits)
+    value, adjoint, slopes = _begin_mean_field(field, labels, options)
+    if is_truncated:
+        field.go_back(states, adjoint, slopes)
+    elif options.loss != LIKELIHOOD:  # the likelihood is stationary in converged marginals
+        if options.gradient != "implicit":
+            slope = adjoint / np.maximum(field.marginals, begin.SMALLEST)
+            return value, field.perturbed(slope, SIDES[options.gradient], *limits)
+        field.add_implicit(adjoint, slopes)
+    return value, example.features.pull_back_labels(slopes)
 
 
-def _local_loss(example: GridExample, scores: GridScores, loss: str, adjoints: _Adjoints) -> float:
-    """Return a loss that needs no inference, and add its adjoints."""
-    edges, labels = example.features.edges, example.labels
+def _begin_mean_field(
+    field: GridMeanField, labels: ClassLabels, options: LossOptions
+) -> tuple[float, FloatArray, LabelScores]:
+    """Return the loss, or the likelihood's bound, with derivatives in log q and in scores."""
+    n = field.nodes.shape[2]
+    if options.loss == LIKELIHOOD:
+        return field.lower_bound()
+    if options.loss == CLIQUE:
+        return *logistic_loss(field.logs, labels, edges_of_known(labels < n)), field.zeros()
+    weights = np.array(options.weights or np.ones(n))
+    if options.loss == "univariate-logistic":
+        counts = np.append(weights, 0.0)[np.minimum(labels, n)]
+        return *logistic_loss(field.logs, labels, counts), field.zeros()
+    nothing, adjoint = np.empty((0, *field.nodes.shape)), np.empty_like(field.nodes)
+    value = begin.begin_nodes(
+        NODE_LOSSES[options.loss],
+        options.sharpness,
+        field.marginals,
+        labels,
+        weights,
+        nothing,
+        nothing,
+        adjoint,
+    )
+    return float(value), adjoint, field.zeros()
+
+
+def _local_loss(example: GridExample | ClassExample, theta: FloatArray, loss: str) -> Gradient:
+    """Return a loss that needs no inference; unknown pixels, and edges at them, do not count."""
+    scores = example.features.label_scores(theta)
+    logits, n = scores.nodes, scores.nodes.shape[2]
+    tables = (scores.right, scores.down)
+    labels = known_labels(example).astype(np.int64)
+    known = labels < n
+    labels = np.where(known, labels, 0)
+    sums = (np.zeros_like(scores.right), np.zeros_like(scores.down))
+    edges = [_edges(example.features.codes[axis], labels, known, axis) for axis in range(2)]
     if loss == "pseudolikelihood":
-        return float(
-            pseudolikelihood(
-                labels,
-                scores.node,
-                edges.horizontal,
-                edges.vertical,
-                scores.horizontal,
-                scores.vertical,
-                adjoints.node,
-                adjoints.horizontal,
-                adjoints.vertical,
-            )
-        )
-    signed = np.where(labels, scores.node, -scores.node)
-    total = float(np.logaddexp(0.0, -signed).sum())
-    adjoints.node += np.where(labels, -1.0, 1.0) * np.exp(-np.logaddexp(0.0, signed))
-    if loss == "piecewise":
-        parts = (
-            (edges.horizontal, scores.horizontal, adjoints.horizontal, 0),
-            (edges.vertical, scores.vertical, adjoints.vertical, 1),
-        )
-        for codes, tables, adjoint, down in parts:
-            counts = np.zeros_like(tables)
-            count_label_pairs(codes, labels, down, counts)
-            norms = np.logaddexp.reduce(tables, axis=1, keepdims=True)
-            total += float((counts * (norms - tables)).sum())
-            adjoint += counts.sum(axis=1, keepdims=True) * np.exp(tables - norms) - counts
-    return total
+        for table, edge in zip(tables, edges, strict=True):
+            for one in edge:
+                logits[one.place] += one.rows(table)
+    norms = np.logaddexp.reduce(logits, axis=2)
+    chosen = np.take_along_axis(logits, labels[..., None], axis=2)[..., 0]
+    value = float((norms - chosen)[known].sum())
+    slope = np.exp(logits - norms[..., None])
+    slope[(*np.nonzero(known), labels[known])] -= 1.0
+    slope[~known] = 0.0
+    for table, out, edge in zip(tables, sums, edges, strict=True):
+        if loss == "pseudolikelihood":
+            for one in edge:
+                one.add_to(out, slope[one.place])
+        elif loss == "piecewise":
+            value += _piecewise(table, out, edge[0], labels, known)
+    return value, example.features.pull_back_labels(LabelScores(slope, *sums))
+
+
+@dataclass(frozen=True, slots=True)
+class _EdgeEnds:
+    """Pixels, (rows, columns), with a neighbour of known label on one side in one direction."""
+
+    place: tuple[IntArray, IntArray]
+    label: IntArray
+    code: CodeArray
+    is_first: bool
+
+    def rows(self, table: FloatArray) -> FloatArray:
+        """Return the scores of the pixels' labels beside the neighbours' labels, shape (n, L)."""
+        if self.is_first:
+            return table[self.code, :, self.label]
+        return table[self.code, self.label]
+
+    def add_to(self, table: FloatArray, slope: FloatArray) -> None:
+        """Add derivatives, (n, L), to the entries that ``rows`` read."""
+        n = table.shape[1]
+        places = self.code.astype(np.int64) * n + self.label
+        for x in range(n):
+            sums = np.bincount(places, slope[:, x], len(table) * n).reshape(-1, n)
+            table[:, x, :] += sums if self.is_first else 0.0
+            table[:, :, x] += 0.0 if self.is_first else sums
+
+
+def _edges(
+    codes: CodeArray, labels: IntArray, known: BoolArray, axis: int
+) -> tuple[_EdgeEnds, _EdgeEnds]:
+    """Return the first ends of all edges of a direction, and the second ends."""
+    rows, columns = np.nonzero(np.ones(codes.shape, dtype=bool))
+    code = codes[rows, columns]
+    first, second = (rows, columns), (rows + axis, columns + 1 - axis)
+
+    def ends(place: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> _EdgeEnds:
+        seen = known[other]
+        here = (place[0][seen], place[1][seen])
+        return _EdgeEnds(here, labels[other][seen], code[seen], place is first)
+
+    return ends(first, second), ends(second, first)
+
+
+def _piecewise(
+    tables: FloatArray, out: FloatArray, first: _EdgeEnds, labels: IntArray, known: BoolArray
+) -> float:
+    """Return the summed losses of the single edges between known pixels; add their derivatives."""
+    both, n = known[first.place], tables.shape[1]
+    own = labels[first.place][both]
+    places = (first.code[both].astype(np.int64) * n + own) * n + first.label[both]
+    counts = np.bincount(places, minlength=tables.size).reshape(tables.shape).astype(np.float64)
+    norms = np.logaddexp.reduce(tables.reshape(len(tables), -1), axis=1)[:, None, None]
+    out += counts.sum(axis=(1, 2), keepdims=True) * np.exp(tables - norms) - counts
+    return float((counts * (norms - tables)).sum())

@@ -16,7 +16,7 @@ from engine.learning.pairwise_fitting import (
     PairwiseObjective,
     fit_pairwise,
 )
-from engine.objectives.pairwise_losses import HIDDEN
+from engine.objectives.marginal_losses import HIDDEN
 from tests.reference.pairwise_models import enumerate_model
 
 

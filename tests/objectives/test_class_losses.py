@@ -14,18 +14,17 @@ from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph
 from engine.learning.pairwise_fitting import PairwiseExample, PairwiseFitting, PairwiseObjective
 from engine.objectives.class_batches import FEWEST, batch_loss_and_gradient, in_batches
-from engine.objectives.class_losses import CLASS_LOSSES, ClassLoss, loss_and_gradient
-from engine.objectives.grid_losses import LOCAL_LOSSES
-from engine.objectives.pairwise_losses import HIDDEN
+from engine.objectives.grid_losses import loss_and_gradient
+from engine.objectives.marginal_losses import HIDDEN, LOCAL_LOSSES, LOSSES, LossOptions
 from tests.objectives.test_class_messages import all_scores, example, parameters
 
 
 @pytest.mark.parametrize("is_potts", [True, False])
-@pytest.mark.parametrize("loss", CLASS_LOSSES)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_the_gradient_is_that_of_the_loss(loss: str, is_potts: bool) -> None:
     one = example(5, 6, 3)
     theta = parameters(one, is_potts=is_potts, size=0.1)
-    options = ClassLoss(loss, iterations=3, weights=(1.0, 2.0, 0.5), is_potts=is_potts)
+    options = LossOptions(loss, iterations=3, weights=(1.0, 2.0, 0.5), is_potts=is_potts)
     _, gradient = loss_and_gradient(one, theta, options)
     layout = one.features.layout
     for k in range(layout.size - (18 if is_potts else 0)):
@@ -38,9 +37,9 @@ def test_the_gradient_is_that_of_the_loss(loss: str, is_potts: bool) -> None:
 def test_pairs_are_learned_from_a_start_without_any() -> None:
     one = example(5, 6, 3)
     plain = one.features.layout.plain()
-    for loss in CLASS_LOSSES:
+    for loss in LOSSES:
         if loss != "independent":
-            _, gradient = loss_and_gradient(one, plain, ClassLoss(loss, iterations=3))
+            _, gradient = loss_and_gradient(one, plain, LossOptions(loss, iterations=3))
             assert (np.abs(gradient[-18:]) > 1e-4).all(), loss
 
 
@@ -49,7 +48,7 @@ def test_pictures_side_by_side_lose_as_one_by_one(loss: str) -> None:
     alike = [example(5, 6, 3, seed=seed) for seed in range(FEWEST + 2)]
     other = example(4, 6, 3)
     theta = parameters(other, is_potts=False, size=0.1)
-    options = ClassLoss(loss, iterations=3)
+    options = LossOptions(loss, iterations=3)
     batches = in_batches([alike[0], other, *alike[1:]], options)
     assert [len(batch) for batch in batches] == [len(alike), 1]
     value, gradient = batch_loss_and_gradient(batches[0], theta, options)
@@ -61,11 +60,11 @@ def test_pictures_side_by_side_lose_as_one_by_one(loss: str) -> None:
 def test_only_truncated_losses_with_pair_tables_go_side_by_side() -> None:
     alike = [example(5, 6, 3, seed=seed) for seed in range(FEWEST + 2)]
     for options in (
-        ClassLoss("piecewise"),
-        ClassLoss(is_potts=True),
-        ClassLoss(threshold=1e-3),
-        ClassLoss(gradient="implicit"),
-        ClassLoss(inference="mean-field"),
+        LossOptions("piecewise"),
+        LossOptions(is_potts=True),
+        LossOptions(threshold=1e-3),
+        LossOptions(gradient="implicit"),
+        LossOptions(inference="mean-field"),
     ):
         assert len(in_batches(alike, options)) == len(alike), options
 
@@ -104,16 +103,16 @@ ANY_GRAPH = {  # its names of the losses that are looked at on messages at rest
 def test_gradients_at_rest_agree_with_any_graphs_and_with_many_sweeps(loss: str) -> None:
     one = example(3, 4, 3)
     theta = parameters(one, is_potts=False, size=0.2)
-    value, gradient = loss_and_gradient(one, theta, ClassLoss(loss, gradient="implicit"))
+    value, gradient = loss_and_gradient(one, theta, LossOptions(loss, gradient="implicit"))
     general = PairwiseObjective(as_pairwise(one), PairwiseFitting(ANY_GRAPH[loss]))
     expected, slope = general(theta)
     assert value == pytest.approx(expected, abs=2e-6)
     assert_allclose(gradient, slope, atol=2e-6)
-    value, truncated = loss_and_gradient(one, theta, ClassLoss(loss, iterations=60))
+    value, truncated = loss_and_gradient(one, theta, LossOptions(loss, iterations=60))
     assert value == pytest.approx(expected, abs=1e-4)
     assert_allclose(truncated, slope, atol=1e-4)
     for sides, away in (("one-sided", 1e-3), ("two-sided", 1e-4), ("four-sided", 3e-5)):
-        found, perturbed = loss_and_gradient(one, theta, ClassLoss(loss, gradient=sides))
+        found, perturbed = loss_and_gradient(one, theta, LossOptions(loss, gradient=sides))
         assert found == pytest.approx(expected, abs=2e-6)
         assert_allclose(perturbed, gradient, atol=away, err_msg=sides)
 
@@ -123,7 +122,7 @@ def test_gradients_at_rest_agree_with_any_graphs_and_with_many_sweeps(loss: str)
 def test_gradients_at_rest_are_those_of_differences(loss: str, is_potts: bool) -> None:
     one = example(4, 3, 4)
     theta = parameters(one, is_potts=is_potts, size=0.3)
-    options = ClassLoss(
+    options = LossOptions(
         loss, gradient="implicit", weights=(1.0, 2.0, 0.5, 1.0), is_potts=is_potts, sharpness=4.0
     )
     _, gradient = loss_and_gradient(one, theta, options)
@@ -141,7 +140,7 @@ def test_gradients_at_rest_are_those_of_differences(loss: str, is_potts: bool) -
 def test_a_loose_threshold_spoils_the_perturbed_gradient_most() -> None:
     one = example(3, 4, 3)
     theta = parameters(one, is_potts=False, size=0.2)
-    options = ClassLoss("univariate-logistic", gradient="implicit")
+    options = LossOptions("univariate-logistic", gradient="implicit")
     _, exact = loss_and_gradient(one, theta, options)
     errors = {}
     for gradient, threshold in product(("implicit", "two-sided"), (1e-2, 1e-8)):
@@ -157,12 +156,12 @@ def test_gradients_at_rest_of_one_row_and_of_nothing_known() -> None:
     one = example(1, 5, 3)
     theta = parameters(one, is_potts=False)
     for loss in ANY_GRAPH:
-        _, exact = loss_and_gradient(one, theta, ClassLoss(loss, gradient="implicit"))
-        _, truncated = loss_and_gradient(one, theta, ClassLoss(loss, iterations=6))
+        _, exact = loss_and_gradient(one, theta, LossOptions(loss, gradient="implicit"))
+        _, truncated = loss_and_gradient(one, theta, LossOptions(loss, iterations=6))
         assert_allclose(exact, truncated, atol=1e-4)
         hidden = replace(one, labels=np.full_like(one.labels, 255))
         for gradient in ("implicit", "two-sided"):
-            value, slope = loss_and_gradient(hidden, theta, ClassLoss(loss, gradient=gradient))
+            value, slope = loss_and_gradient(hidden, theta, LossOptions(loss, gradient=gradient))
             assert value == 0.0
             assert not slope.any()
 
@@ -173,7 +172,7 @@ def test_the_truncated_likelihood_settles_at_surrogate_em() -> None:
     expected, slope = PairwiseObjective(as_pairwise(one), PairwiseFitting("surrogate-em"))(theta)
     distances = []
     for iterations in (1, 3, 40):
-        options = ClassLoss("surrogate-likelihood", iterations=iterations)
+        options = LossOptions("surrogate-likelihood", iterations=iterations)
         value, gradient = loss_and_gradient(one, theta, options)
         distances.append(abs(value - expected))
     assert distances[0] > distances[1] > distances[2]
@@ -193,7 +192,7 @@ def test_local_losses_are_those_of_whole_sums() -> None:
         rows = (labellings[:, others] == whole.labels[others]).all(axis=1)
         own = (labellings == whole.labels).all(axis=(1, 2))
         expected += logsumexp(scores[rows]) - scores[own][0]
-    value, _ = loss_and_gradient(whole, theta, ClassLoss("pseudolikelihood"))
+    value, _ = loss_and_gradient(whole, theta, LossOptions("pseudolikelihood"))
     assert value == pytest.approx(expected, abs=1e-4)
 
 
@@ -202,18 +201,18 @@ def test_hidden_pixels_say_nothing_to_local_losses() -> None:
     hidden = replace(one, labels=np.full_like(one.labels, 255))
     theta = parameters(one, is_potts=False)
     for loss in LOCAL_LOSSES:
-        value, gradient = loss_and_gradient(hidden, theta, ClassLoss(loss))
+        value, gradient = loss_and_gradient(hidden, theta, LossOptions(loss))
         assert value == 0.0
         assert not gradient.any()
-    value, gradient = loss_and_gradient(hidden, theta, ClassLoss("surrogate-likelihood"))
+    value, gradient = loss_and_gradient(hidden, theta, LossOptions("surrogate-likelihood"))
     assert value == 0.0
     assert not gradient.any()
 
 
 def test_unknown_losses_are_refused() -> None:
     with pytest.raises(InvalidProblemError, match="loss: expected one of"):
-        ClassLoss("zero-one")
+        LossOptions("zero-one")
     with pytest.raises(InvalidProblemError, match="gradient: expected one of"):
-        ClassLoss(gradient="three-sided")
-    with pytest.raises(InvalidProblemError, match="above 0"):
-        ClassLoss(iterations=0)
+        LossOptions(gradient="three-sided")
+    with pytest.raises(InvalidProblemError, match="iterations: expected a whole number"):
+        LossOptions(iterations=0)

@@ -14,8 +14,8 @@ import engine.kernels
 from engine.crf.grid_features import GridExample
 from engine.learning.segmentation import marginal_fitting
 from engine.objectives.grid_inner import GridSetInnerProblem
-from engine.objectives.grid_losses import LossOptions
 from engine.objectives.learning_dual import make_learning_dual
+from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.iterate import Iterate
 from engine.structures.grid import GridStructure
 from tests.reference.tiny_grids import tiny_example

@@ -49,9 +49,8 @@ from engine.crf.image_grid import enlarge, model_shape, shrink_image, shrink_lab
 from engine.datasets.label_maps import read_label_code
 from engine.learning.segmentation.class_weights import fit_loss, rest_messages
 from engine.metrics.classes import confusion
-from engine.objectives.class_losses import ClassLoss
 from engine.objectives.class_messages import ClassMessages
-from engine.objectives.grid_losses import LOCAL_LOSSES
+from engine.objectives.marginal_losses import LOCAL_LOSSES, LossOptions
 
 SIDE = 240
 """Longest side of the pictures by default, about that of the published 240 x 320."""
@@ -142,7 +141,7 @@ def error(scenes: list[Scene], theta: FloatArray, iterations: int | None) -> flo
 
 def fit(
     train: list[Scene],
-    options: ClassLoss,
+    options: LossOptions,
     start: FloatArray | None,
     shares: tuple[int, ...],
     seconds: float,
@@ -168,20 +167,20 @@ def fit(
     return np.array(theta), ended
 
 
-def all_fits(is_quick: bool) -> Iterator[tuple[str, ClassLoss, float]]:
+def all_fits(is_quick: bool) -> Iterator[tuple[str, LossOptions, float]]:
     """Name, loss and published test error of every fit, "independent" first."""
     for loss, published in PUBLISHED_LOCAL.items():
-        yield loss, ClassLoss(loss), published
+        yield loss, LossOptions(loss), published
     for k, count in enumerate(ITERATIONS[:1] if is_quick else ITERATIONS):
         for loss, errors in PUBLISHED.items():
-            yield f"{loss} {count}", ClassLoss(loss, iterations=count), errors[k]
+            yield f"{loss} {count}", LossOptions(loss, iterations=count), errors[k]
 
 
 def run(train: list[Scene], test: list[Scene], args: argparse.Namespace) -> list[dict[str, Any]]:
     """Make every fit, print the table and draw figure 6."""
     kept = KeptResults(args.out, {k: v for k, v in vars(args).items() if k != "out"})
 
-    def make(options: ClassLoss, start: FloatArray | None, shares: tuple[int, ...]) -> Arrays:
+    def make(options: LossOptions, start: FloatArray | None, shares: tuple[int, ...]) -> Arrays:
         started = process_time()
         theta, ended = fit(train, options, start, shares, args.seconds)
         seconds = process_time() - started

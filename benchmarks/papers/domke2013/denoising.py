@@ -32,7 +32,7 @@ from engine.datasets.picture_view import read_image
 from engine.learning.segmentation.grid_readout import predict_marginals
 from engine.learning.segmentation.marginal_fitting import fit_marginals_on_growing_sets
 from engine.learning.segmentation.mask_solvers import SegmentationTask
-from engine.objectives.grid_losses import LossOptions
+from engine.objectives.marginal_losses import LossOptions
 
 NOISE_LEVELS = (1.25, 1.5, 5.0)
 THRESHOLD = 1e-4

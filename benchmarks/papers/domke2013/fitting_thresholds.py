@@ -23,8 +23,9 @@ from engine.crf.class_features import ClassExample
 from engine.kernels.threads import one_blas_thread
 from engine.learning.segmentation.class_weights import estimate_curvature, fit_loss
 from engine.objectives.class_gradients import rest
-from engine.objectives.class_losses import ClassLoss, loss_and_gradient
 from engine.objectives.class_messages import ClassMessages
+from engine.objectives.grid_losses import loss_and_gradient
+from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.lbfgs import minimise_by_lbfgs
 
 LOSS = "univariate-logistic"
@@ -69,18 +70,18 @@ class Descent:
     theta: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
-def ways(iterations: tuple[int, ...], thresholds: tuple[float, ...]) -> dict[str, ClassLoss]:
+def ways(iterations: tuple[int, ...], thresholds: tuple[float, ...]) -> dict[str, LossOptions]:
     """Name and options of every way to the gradient."""
-    made = {f"truncated, {n} sweeps": ClassLoss(LOSS, iterations=n) for n in iterations}
+    made = {f"truncated, {n} sweeps": LossOptions(LOSS, iterations=n) for n in iterations}
     for t in thresholds:
-        made[f"back-propagation to {t:g}"] = ClassLoss(LOSS, MOST_SWEEPS, t)
+        made[f"back-propagation to {t:g}"] = LossOptions(LOSS, threshold=t)
     for t in (*thresholds, *FINER):
-        made[f"perturbation to {t:g}"] = ClassLoss(LOSS, threshold=t, gradient=SIDES)
+        made[f"perturbation to {t:g}"] = LossOptions(LOSS, threshold=t, gradient=SIDES)
     return made
 
 
 def total(
-    examples: list[ClassExample], theta: FloatArray, options: ClassLoss
+    examples: list[ClassExample], theta: FloatArray, options: LossOptions
 ) -> tuple[float, FloatArray]:
     """Return the summed loss and its gradient."""
     parts = [loss_and_gradient(example, theta, options) for example in examples]
@@ -88,10 +89,10 @@ def total(
 
 
 def compare_gradients(
-    examples: list[ClassExample], theta: FloatArray, options: dict[str, ClassLoss]
+    examples: list[ClassExample], theta: FloatArray, options: dict[str, LossOptions]
 ) -> dict[str, Cost]:
     """Time one gradient of every way, and hold it against the implicit one."""
-    exact = total(examples, theta, ClassLoss(LOSS, gradient="implicit"))[1]
+    exact = total(examples, theta, LossOptions(LOSS, gradient="implicit"))[1]
     costs = {}
     for name, option in options.items():
         loss_and_gradient(examples[0], theta, option)  # compiles
@@ -117,7 +118,7 @@ def judge(examples: list[ClassExample], theta: FloatArray) -> tuple[float, float
 
 
 def follow(
-    examples: list[ClassExample], start: FloatArray, options: ClassLoss, seconds: float
+    examples: list[ClassExample], start: FloatArray, options: LossOptions, seconds: float
 ) -> Descent:
     """Learn by one way, and judge what it had at some moments."""
     ridge = RIDGE * sum(example.n_known for example in examples)
@@ -171,7 +172,7 @@ def run(
     with one_blas_thread():  # small products on several threads take a hundred times as long
         start = fit_loss(
             examples,
-            ClassLoss("independent"),
+            LossOptions("independent"),
             ridge=RIDGE * sum(example.n_known for example in examples),
             centre=np.zeros(examples[0].features.layout.size),
             max_steps=MOST_STEPS,

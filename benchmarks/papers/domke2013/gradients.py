@@ -35,10 +35,8 @@ from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.pairwise.marginal_gradients import ImplicitGradient
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
-from engine.objectives.class_losses import CLASS_GRADIENTS, ClassLoss
-from engine.objectives.class_losses import loss_and_gradient as class_gradient
-from engine.objectives.grid_losses import INFERENCES, LossOptions, loss_and_gradient
-from engine.objectives.pairwise_losses import marginal_loss
+from engine.objectives.grid_losses import loss_and_gradient
+from engine.objectives.marginal_losses import GRADIENTS, INFERENCES, LossOptions, marginal_loss
 from engine.objectives.perturbation import perturbed_gradient
 from engine.structures.grid import GridStructure
 
@@ -113,16 +111,16 @@ def compare_classes(
     labels = rng.integers(0, n_classes, (side, side)).astype(np.uint8)
     example = ClassExample(features, labels)
     theta = features.layout.plain() + 0.2 * rng.normal(size=features.layout.size)
-    plain = ClassLoss(CLASS_LOSS, inference=inference)
-    exact = class_gradient(example, theta, replace(plain, gradient="implicit"))[1]
-    ways = {name: replace(plain, gradient=name) for name in CLASS_GRADIENTS[1:]}
+    plain = LossOptions(CLASS_LOSS, inference=inference)
+    exact = loss_and_gradient(example, theta, replace(plain, gradient="implicit"))[1]
+    ways = {name: replace(plain, gradient=name) for name in GRADIENTS[1:]}
     for count in (5, 10, 40):
         ways[f"truncated, {count} iterations"] = replace(plain, iterations=count)
     timings = {}
     for name, options in ways.items():
-        class_gradient(example, theta, options)
+        loss_and_gradient(example, theta, options)
         started = process_time()
-        gradient = class_gradient(example, theta, options)[1]
+        gradient = loss_and_gradient(example, theta, options)[1]
         seconds = process_time() - started
         timings[name] = Timing(seconds, float(np.abs(gradient - exact).max() / np.abs(exact).max()))
     return timings

@@ -23,7 +23,7 @@ from engine.inference.pairwise.marginal_gradients import (
     mean_field_tables,
 )
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
-from engine.objectives.pairwise_losses import marginal_loss
+from engine.objectives.marginal_losses import marginal_loss
 from engine.objectives.perturbation import PERTURBATIONS, perturbed_gradient
 
 LOSS = "univariate-logistic"

@@ -30,7 +30,7 @@ from engine.learning.segmentation.mask_solvers import (
     solve_in_theta,
 )
 from engine.objectives.grid_chains import GridChains
-from engine.objectives.grid_losses import LossOptions
+from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import follow_average
 from engine.solvers.lbfgs import MEMORY

@@ -36,7 +36,7 @@ from benchmarks.papers.domke2013.segmentation_runs import (
 from engine.crf.grid_features import GridExample
 from engine.learning.segmentation.marginal_fitting import fit_marginals_on_growing_sets
 from engine.learning.segmentation.mask_solvers import SegmentationTask
-from engine.objectives.grid_losses import LossOptions
+from engine.objectives.marginal_losses import LossOptions
 
 LOCAL_RIDGE = 0.1
 """Losses without inference take a tenth of the ridge, as published."""

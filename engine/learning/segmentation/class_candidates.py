@@ -35,8 +35,8 @@ from engine.learning.segmentation.class_weights import (
 from engine.learning.segmentation.folds import BLOCKS, FOLDS, block_folds
 from engine.learning.segmentation.weight_learning import Candidate, Rules, added
 from engine.metrics.classes import Confusion
-from engine.objectives.class_losses import ClassLoss
 from engine.objectives.class_messages import ClassMessages
+from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.result import LearningResult
 
 MOST_COMPARED_BY_LIKELIHOOD = 4
@@ -201,7 +201,7 @@ class ClassWeights:
         weights = tuple(self.weights.tolist())
         return fit_loss(
             examples,
-            ClassLoss(iterations=SWEEPS, weights=weights, is_potts=candidate.is_potts),
+            LossOptions(iterations=SWEEPS, weights=weights, is_potts=candidate.is_potts),
             ridge=ridge,
             centre=self.start(candidate),
             start=start,

@@ -18,8 +18,8 @@ from engine.kernels.work_time import wall_seconds
 from engine.metrics.classes import Confusion, confusion
 from engine.objectives.class_batches import batch_loss_and_gradient, in_batches
 from engine.objectives.class_inner import ClassSetInnerProblem, expected_statistics
-from engine.objectives.class_losses import ClassLoss
 from engine.objectives.class_messages import ClassMessages
+from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.lbfgs import minimise_by_lbfgs
 from engine.solvers.result import LearningResult
@@ -49,7 +49,7 @@ EDGE_VARIANCE = 0.05
 
 def fit_loss(
     examples: Sequence[ClassExample],
-    options: ClassLoss,
+    options: LossOptions,
     *,
     ridge: float,
     centre: FloatArray | None = None,
@@ -64,7 +64,7 @@ def fit_loss(
     Parameters
     ----------
     examples : sequence of ClassExample
-    options : ClassLoss; Potts edges may only agree or not, without a weight for pairs of classes.
+    options : LossOptions; Potts edges may only agree or not, without a weight for pairs of classes.
     ridge : float, lambda > 0 of the whole loss
     centre : ndarray, shape (K,), centre of the ridge; by default the weights of the trees alone.
     start : ndarray, shape (K,), optional; the centre by default

@@ -28,7 +28,8 @@ from engine.kernels.work_time import wall_seconds
 from engine.learning.segmentation.example_store import ExampleView
 from engine.learning.segmentation.mask_solvers import REHEARSAL_SHARE, subset_sizes
 from engine.objectives.grid_inner import GridSetInnerProblem
-from engine.objectives.grid_losses import LossOptions, Tape, loss_and_gradient
+from engine.objectives.grid_losses import Tape, loss_and_gradient
+from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.lbfgs import MEMORY, EvaluationCallback, SmoothFit, minimise_by_lbfgs
 from engine.solvers.result import LearningResult
 

@@ -12,8 +12,8 @@ from engine.inference.pairwise.marginal_gradients import (
     mean_field_tables,
 )
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
-from engine.objectives.grid_losses import LossOptions, loss_and_gradient
-from engine.objectives.pairwise_losses import HIDDEN, PAIRWISE_LOSSES, marginal_loss
+from engine.objectives.grid_losses import loss_and_gradient
+from engine.objectives.marginal_losses import HIDDEN, PAIRWISE_LOSSES, LossOptions, marginal_loss
 from engine.objectives.perturbation import perturbed_gradient
 from engine.structures.grid import GridStructure
 from tests.reference.tiny_grids import tiny_example

@@ -18,7 +18,8 @@ from engine.learning.segmentation.marginal_fitting import (
     fit_marginals_on_growing_sets,
 )
 from engine.learning.segmentation.mask_solvers import subset_sizes
-from engine.objectives.grid_losses import LossOptions, Tape, loss_and_gradient
+from engine.objectives.grid_losses import Tape, loss_and_gradient
+from engine.objectives.marginal_losses import LossOptions
 from tests.reference.tiny_grids import tiny_example
 
 INDEPENDENT = LossOptions("independent")  # convex: one optimum

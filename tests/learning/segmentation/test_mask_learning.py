@@ -16,7 +16,7 @@ from engine.learning.segmentation.mask_learning import train_segmentation
 from engine.learning.segmentation.mask_prediction import evaluate_mask, predict_segmentation
 from engine.learning.segmentation.mask_solvers import subset_sizes
 from engine.objectives.grid_chains import GridChains
-from engine.objectives.grid_losses import LossOptions
+from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.control import Limits
 from tests.learning.segmentation.leaf_pictures import leaves
 

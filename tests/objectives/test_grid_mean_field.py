@@ -1,4 +1,4 @@
-"""Mean field of several classes: derivatives by differences and by any graph's, and its bound."""
+"""Mean field on grids: derivatives by differences and by any graph's, and its bound."""
 
 from dataclasses import replace
 
@@ -11,20 +11,20 @@ from engine.core.errors import InvalidProblemError
 from engine.core.progress import never_stop
 from engine.learning.pairwise_fitting import PairwiseFitting, PairwiseObjective
 from engine.learning.segmentation.class_weights import fit_loss
-from engine.objectives.class_losses import (
-    CLASS_GRADIENTS,
+from engine.objectives.grid_losses import loss_and_gradient
+from engine.objectives.grid_mean_field import GridMeanField
+from engine.objectives.marginal_losses import (
     CLIQUE,
+    GRADIENTS,
     LIKELIHOOD,
     NODE_LOSSES,
-    ClassLoss,
-    loss_and_gradient,
+    LossOptions,
 )
-from engine.objectives.class_mean_field import ClassMeanField
 from tests.objectives.test_class_losses import ANY_GRAPH, as_pairwise
 from tests.objectives.test_class_messages import all_scores, example, parameters
 
 LOSSES = (*NODE_LOSSES, CLIQUE, LIKELIHOOD)
-MEAN_FIELD = ClassLoss(inference="mean-field", sharpness=4.0)
+MEAN_FIELD = LossOptions(inference="mean-field", sharpness=4.0)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -45,7 +45,7 @@ def test_at_rest_it_agrees_with_any_graphs(loss: str) -> None:
     theta = parameters(one, is_potts=False, size=0.2)
     fitting = PairwiseFitting(ANY_GRAPH[loss], inference="mean-field", sharpness=4.0)
     expected, slope = PairwiseObjective(as_pairwise(one), fitting)(theta)
-    for gradient in CLASS_GRADIENTS:
+    for gradient in GRADIENTS:
         options = replace(MEAN_FIELD, loss=loss, gradient=gradient, iterations=60)
         value, found = loss_and_gradient(one, theta, options)
         assert value == pytest.approx(expected, abs=1e-6), gradient
@@ -58,7 +58,7 @@ def test_its_likelihood_bounds_the_partition_function_from_below() -> None:
     for size in (0.3, 2.0):
         theta = parameters(one, is_potts=False, size=size)
         exact = logsumexp(all_scores(one, theta)[1])
-        field = ClassMeanField(one.features, theta)
+        field = GridMeanField(one.features, theta)
         bounds = []
         for _ in range(10):
             bounds.append(field.lower_bound()[0])
@@ -71,14 +71,14 @@ def test_its_likelihood_bounds_the_partition_function_from_below() -> None:
 def test_known_pixels_are_held_to_their_labels() -> None:
     one = example(3, 4, 3)
     theta = parameters(one, is_potts=False)
-    field = ClassMeanField(one.features, theta, one.labels)
+    field = GridMeanField(one.features, theta, one.labels)
     field.sweep()
     known = np.nonzero(one.labels < 3)
     assert (field.marginals[(*known, one.labels[known])] == 1.0).all()
     assert 0.0 < field.marginals[one.labels >= 3].max() < 1.0
     small = example(2, 2, 3)
     labels, scores = all_scores(small, theta)
-    held = ClassMeanField(small.features, theta, np.zeros((2, 2), dtype=np.uint8))
+    held = GridMeanField(small.features, theta, np.zeros((2, 2), dtype=np.uint8))
     held.sweep()
     expected = scores[(labels == 0).all(axis=(1, 2))][0]
     assert held.lower_bound()[0] == pytest.approx(expected, abs=1e-5)
@@ -108,5 +108,5 @@ def test_weights_are_learned_by_it() -> None:
 
 
 def test_an_unknown_inference_is_refused() -> None:
-    with pytest.raises(InvalidProblemError, match="inference: expected one of trw, mean-field"):
-        ClassLoss(inference="bethe")
+    with pytest.raises(InvalidProblemError, match="one of trw, mean-field"):
+        LossOptions(inference="bethe")

@@ -1,8 +1,8 @@
-"""Losses of a picture with several classes under mean field, with exact derivatives.
+"""Losses of a picture of any number of labels under mean field, with exact derivatives.
 
-The counterpart of `engine.objectives.class_losses`, for tree-reweighted messages: the same losses,
-truncated, with a threshold, or converged with implicit differentiation or perturbation. The
-surrogate likelihood is here the negative of mean field's lower bound for the known labels,
+The counterpart of tree-reweighted messages: the same losses, truncated, with a threshold, or
+converged with implicit differentiation or perturbation. The surrogate likelihood is here the
+negative of mean field's lower bound for the known labels,
 
     log Z >= F(q) = sum_i <theta_i, q_i> + sum_ij q_i^T theta_ij q_j - sum_i <q_i, log q_i>.
 
@@ -11,60 +11,54 @@ References
 Domke 2013, sections 3.2, 5, 6 and algorithm 2.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy  # submodules load when first used
+from numpy.typing import NDArray
 
 from engine.core.arguments import BoolArray, FloatArray
 from engine.crf.class_features import ClassFeatures, ClassLabels
-from engine.kernels.class_mean_field import pass_once, reverse_pass
+from engine.crf.grid_features import GridFeatures, LabelScores
+from engine.kernels.grid_mean_field import pass_once, reverse_pass
 from engine.objectives.perturbation import perturbed_gradient
 
 ACCURACY, RESTART, ROUNDS = 1e-10, 30, 20
 """Limits of GMRES: the relative residual, the vectors that it keeps, and the restarts."""
 
 
-@dataclass(slots=True)
-class MeanFieldSlopes:
-    """Derivatives in scores: nodes (H, W, L), agreement (2, n_codes) and label pairs (2, L, L)."""
-
-    nodes: FloatArray
-    agreement: FloatArray
-    pairs: FloatArray
-
-
-class ClassMeanField:
+class GridMeanField:
     """Mean-field marginals of one picture at one theta, uniform to begin with.
 
     Parameters
     ----------
-    features : ClassFeatures
+    features : GridFeatures or ClassFeatures
     theta : ndarray, shape (K,)
     labels : ndarray, shape (rows, columns), uint8, optional: known pixels are fixed to their label.
     """
 
     def __init__(
-        self, features: ClassFeatures, theta: FloatArray, labels: ClassLabels | None = None
+        self,
+        features: GridFeatures | ClassFeatures,
+        theta: FloatArray,
+        labels: ClassLabels | None = None,
     ) -> None:
-        self.features, scores = features, features.scores(theta)
-        self.nodes = scores.nodes.astype(np.float64)
+        self.features, scores = features, features.label_scores(theta)
+        self.nodes = scores.nodes
         if labels is not None:
             n = self.nodes.shape[2]
             others = (labels < n)[..., None] & (labels[..., None] != np.arange(n))
             self.nodes[others] = -np.inf
-        right, down = scores.pairs
-        tables = np.ascontiguousarray(np.stack([right, right.T, down, down.T]))
-        self._edges = (*features.codes, tables, scores.agreement)
+        self._tables = (np.ascontiguousarray(scores.right), np.ascontiguousarray(scores.down))
+        self._edges = (*features.codes, *self._tables)
         self.marginals = np.full(self.nodes.shape, 1.0 / self.nodes.shape[2])
         self.logs = np.log(self.marginals)
 
-    def zeros(self) -> MeanFieldSlopes:
+    def zeros(self) -> LabelScores:
         """Return slopes that are all 0."""
-        _, _, tables, agreement = self._edges
-        pairs = np.zeros((2, *tables.shape[1:]))
-        return MeanFieldSlopes(np.zeros_like(self.nodes), np.zeros_like(agreement), pairs)
+        right, down = self._tables
+        return LabelScores(np.zeros_like(self.nodes), np.zeros_like(right), np.zeros_like(down))
 
     def sweep(self, states: list[FloatArray] | None = None) -> float:
         """Pass forth and back, keeping marginals before each pass; return the last change."""
@@ -81,22 +75,20 @@ class ClassMeanField:
             if not self.sweep() > threshold:
                 break
 
-    def go_back(
-        self, states: list[FloatArray], adjoint: FloatArray, slopes: MeanFieldSlopes
-    ) -> None:
+    def go_back(self, states: list[FloatArray], adjoint: FloatArray, slopes: LabelScores) -> None:
         """Back-propagate derivatives in log q through the passes of ``sweep`` to the scores."""
         ends = list(pairwise([*states, self.marginals]))
         for place in range(len(ends) - 1, -1, -1):
             self._undo(place % 2 == 0, *ends[place], adjoint, slopes)
 
-    def add_implicit(self, begun: FloatArray, slopes: MeanFieldSlopes) -> None:
+    def add_implicit(self, begun: FloatArray, slopes: LabelScores) -> None:
         """Add to ``slopes`` a loss's derivatives through converged marginals.
 
         Since log q = F(log q, theta) there, the derivative solves g = begun + (dF/dlog q)^T g.
         """
         spare = self.zeros()
 
-        def back(vector: FloatArray, into: MeanFieldSlopes) -> FloatArray:
+        def back(vector: FloatArray, into: LabelScores) -> FloatArray:
             adjoint = np.array(vector).reshape(begun.shape)
             for is_forth in (False, True):
                 self._undo(is_forth, self.marginals, self.marginals, adjoint, into)
@@ -121,8 +113,7 @@ class ClassMeanField:
         def solve(scores: FloatArray) -> FloatArray:
             self.nodes = scores.reshape(slope.shape)
             self.rest(threshold, most_sweeps)
-            slopes = self.lower_bound()[2]
-            return self.features.pull_back(slopes.nodes, slopes.agreement, slopes.pairs)
+            return self.features.pull_back_labels(self.lower_bound()[2])
 
         return perturbed_gradient(solve, self.nodes.ravel(), slope.ravel(), sides)
 
@@ -132,50 +123,59 @@ class ClassMeanField:
         before: FloatArray,
         after: FloatArray,
         adjoint: FloatArray,
-        slopes: MeanFieldSlopes,
+        slopes: LabelScores,
     ) -> None:
-        sums = (slopes.nodes, slopes.agreement, slopes.pairs)
+        sums = (slopes.nodes, slopes.right, slopes.down)
         reverse_pass(*self._edges, is_forth, before, after, adjoint, *sums)
 
-    def lower_bound(self) -> tuple[float, FloatArray, MeanFieldSlopes]:
+    def lower_bound(self) -> tuple[float, FloatArray, LabelScores]:
         """Return F(q), never above log Z, with its derivatives in log q and in the scores."""
         q, slopes = self.marginals, self.zeros()
-        codes, tables, agreement = self._edges[:2], self._edges[2], self._edges[3]
         slopes.nodes[...] = q
         logits = np.where(q > 0.0, self.nodes, 0.0)
         value = float((q * (logits - np.where(q > 0.0, self.logs, 0.0))).sum())
-        for axis in range(2):
-            first, second = (q[:, :-1], q[:, 1:]) if axis == 0 else (q[:-1], q[1:])
-            equal = (first * second).sum(axis=2)
-            np.add.at(slopes.agreement[axis], codes[axis], equal)
-            slopes.pairs[axis] = np.einsum("ijx,ijy->xy", first, second)
-            value += float((slopes.pairs[axis] * tables[2 * axis]).sum())
-            value += float((equal * agreement[axis][codes[axis]]).sum())
-            strengths = agreement[axis][codes[axis]][..., None]
-            to_first = second @ tables[2 * axis + 1] + strengths * second
-            to_second = first @ tables[2 * axis] + strengths * first
-            if axis == 0:
-                logits[:, :-1] += to_first
-                logits[:, 1:] += to_second
-            else:
-                logits[:-1] += to_first
-                logits[1:] += to_second
+        sums = (slopes.right, slopes.down)
+        for axis, (tables, out) in enumerate(zip(self._tables, sums, strict=True)):
+            codes = self.features.codes[axis]
+            own, other = _ends(logits, axis)
+            first, second = _ends(q, axis)
+            pairs = first[..., :, None] * second[..., None, :]
+            flat = pairs.reshape(-1, pairs.shape[-1] ** 2)
+            for entry in range(flat.shape[1]):
+                counts = np.bincount(codes.ravel(), flat[:, entry], len(tables))
+                out.reshape(len(tables), -1)[:, entry] = counts
+            value += float((out * tables).sum())
+            at = tables[codes]
+            own += np.einsum("ijxy,ijy->ijx", at, second)
+            other += np.einsum("ijxy,ijx->ijy", at, first)
         slope = q * (logits - np.where(q > 0.0, self.logs, 0.0) - 1.0)
         return value, slope, slopes
 
 
-def clique_loss(
-    logs: FloatArray, labels: ClassLabels, known: BoolArray
+def _ends(planes: NDArray[Any], axis: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return views of the first and the second ends of the edges of a direction."""
+    return (planes[:, :-1], planes[:, 1:]) if axis == 0 else (planes[:-1], planes[1:])
+
+
+def edges_of_known(known: BoolArray) -> FloatArray:
+    """Return the number of edges between two known pixels at each pixel."""
+    counts = np.zeros(known.shape)
+    for axis in range(2):
+        both = np.logical_and(*_ends(known, axis))
+        for end in _ends(counts, axis):
+            end += both
+    return counts
+
+
+def logistic_loss(
+    logs: FloatArray, labels: ClassLabels, counts: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Return the clique logistic loss of products of marginals, and its slope in log q."""
-    counts = np.zeros(labels.shape)
-    across, down = known[:, :-1] & known[:, 1:], known[:-1] & known[1:]
-    counts[:, :-1] += across
-    counts[:, 1:] += across
-    counts[:-1] += down
-    counts[1:] += down
+    """Return -sum_i counts_i log q_i(y_i) over known pixels, and its slope in log q.
+
+    With `edges_of_known` it is the clique logistic loss: edges are products of their ends.
+    """
     slope = np.zeros_like(logs)
-    rows, columns = np.nonzero(known)
+    rows, columns = np.nonzero(labels < logs.shape[2])
     own = (rows, columns, labels[rows, columns])
     slope[own] = -counts[rows, columns]
     return float((slope[own] * logs[own]).sum()), slope
