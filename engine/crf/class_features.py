@@ -200,6 +200,22 @@ class ClassExample:
                 f"labels: expected shape {self.features.shape}, received {self.labels.shape}."
             )
 
+    def observed_statistics(self) -> FloatArray:
+        """Return phi(Y), shape (K,), of the known labels and of the edges between them."""
+        n = self.features.layout.n_classes
+        labels = np.minimum(self.labels, n).astype(np.int64)
+        nodes = np.eye(n + 1)[labels][..., :n]
+        by_code, by_pair = [], []
+        ends = ((labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:]))
+        edges = self.features.edges
+        bases = (edges.horizontal_basis, edges.vertical_basis)
+        for (first, second), codes, basis in zip(ends, self.features.codes, bases, strict=True):
+            equal = codes[(first == second) & (first < n)]
+            by_code.append(np.bincount(equal, minlength=len(basis)).astype(np.float64))
+            joint = np.bincount(((n + 1) * first + second).ravel(), minlength=(n + 1) ** 2)
+            by_pair.append(joint.reshape(n + 1, n + 1)[:n, :n].astype(np.float64))
+        return self.features.pull_back(nodes, np.stack(by_code), np.stack(by_pair))
+
     @property
     def n_known(self) -> int:
         """Number of pixels with a known label."""

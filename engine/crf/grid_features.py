@@ -318,6 +318,10 @@ class GridExample:
                 f"labels: expected shape {self.features.shape}, received {self.labels.shape}."
             )
 
+    def observed_statistics(self) -> FloatArray:
+        """Return phi(Y), shape (K,)."""
+        return self.features.observed_statistics(self.labels)
+
     @property
     def n_known(self) -> int:
         """Number of pixels with a known label: all."""

@@ -72,7 +72,7 @@ class CodedChains:
         bound = bound_log_partition(self.odds, *self.codes, *self.tables, self.rho, self.messages)
         return float(bound + self._offset)
 
-    def node_marginals(self) -> FloatArray:
+    def marginals(self) -> FloatArray:
         """Return tau_i(1), shape (rows, columns); the tables of ``complete`` have these margins."""
         nodes = np.empty(self.scores.node.shape)
         node_marginals(self.odds, self.rho, self.messages, nodes)

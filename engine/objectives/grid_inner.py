@@ -3,26 +3,25 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
 from engine.core.array_store import ArrayStore
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, never_stop
-from engine.crf.grid_features import GridExample
+from engine.crf.class_features import ClassExample
+from engine.crf.grid_features import GridExample, GridFeatures
 from engine.objectives.grid_chains import GridChains
+from engine.objectives.grid_messages import TWO_LABELS, effort_of, make_messages, start_messages
 from engine.objectives.protocol import InnerSolution, WarmStart
-
-MAX_SWEEPS = 400
-"""Maximum number of sweeps of an inner solve; strong models need a few dozen from cold."""
 
 IDLE, SPARING = 0.3, 0.7
 """If the gap is below `IDLE` of the allowed gap, the next solve starts with fewer sweeps."""
 
-FIRST_ACCURACY = 1e-4
-"""Accuracy of the first solve, nats a pixel: about 0.1 % of a fitted model's objective a pixel."""
+Example = GridExample | ClassExample
 
 MAX_VISITED = 150
 """Number of solved points kept for the curvature."""
@@ -69,13 +68,12 @@ class LocalPictures:
     """`PictureGroup` on this host, processed by several threads.
 
     The examples may be any sequence, for instance one that reads each example from disk: a solve
-    reads each example once and keeps none. Only the messages remain between solves,
-    ``messages[m]`` of shape (4, rows, columns).
+    reads each example once and keeps none. Only the messages remain between solves.
 
     Parameters
     ----------
-    examples : Sequence of GridExample
-    rho : float, in (0, 1/2]
+    examples : Sequence of GridExample or of ClassExample
+    rho : float, in (0, 1/2]; 1/2 for label maps
     threads : int
         Pictures processed at the same time; the kernels run without the interpreter's lock.
     should_stop : StopCallback
@@ -86,7 +84,7 @@ class LocalPictures:
 
     def __init__(
         self,
-        examples: Sequence[GridExample],
+        examples: Sequence[Example],
         rho: float,
         *,
         threads: int,
@@ -97,15 +95,15 @@ class LocalPictures:
         self._should_stop = should_stop
         self._places = range(len(examples)) if places is None else places
         self._sweeps = [4] * len(examples)
-        self._messages: list[FloatArray] = []
+        self._messages: list[NDArray[Any]] = []
 
     def observe(self) -> list[tuple[FloatArray, int]]:
         """Reset the messages and return the statistics; see `PictureGroup.observe`."""
         store, observed = ArrayStore(), []
         for example in self._examples:
             features = example.features
-            observed.append((features.observed_statistics(example.labels), example.labels.size))
-            self._messages.append(store.keep(np.ones((4, *features.shape))))
+            observed.append((example.observed_statistics(), example.labels.size))
+            self._messages.append(store.keep(start_messages(features)))
         return observed
 
     def solve(self, theta: FloatArray, share: float) -> list[InnerSolution]:
@@ -129,16 +127,17 @@ class LocalPictures:
         if self._should_stop():
             raise StoppedError("Learning was stopped.")
         features = self._examples[index].features
-        chains = GridChains(features, self._rho, theta, self._messages[index])
+        chains = make_messages(features, theta, self._rho, self._messages[index])
         accuracy = share * features.shape[0] * features.shape[1]
+        max_sweeps = effort_of(features).max_sweeps
         batch, sweeps = self._sweeps[index], 0
         while True:
             chains.sweep(batch)
             sweeps += batch
-            statistics, entropy = chains.summarise(chains.node_marginals())
+            statistics, entropy = chains.summarise(chains.marginals())
             bound = chains.upper_bound()
             gap = bound - float(theta @ statistics) - entropy
-            if gap <= accuracy or sweeps >= MAX_SWEEPS:
+            if gap <= accuracy or sweeps >= max_sweeps:
                 break
             batch = max(2, sweeps // 3)
         self._sweeps[index] = max(1, int(SPARING * sweeps) if gap < IDLE * accuracy else sweeps)
@@ -146,8 +145,10 @@ class LocalPictures:
 
     def _curvature_one(self, index: int, theta: FloatArray) -> FloatArray:
         features = self._examples[index].features
+        if not isinstance(features, GridFeatures):
+            raise InvalidProblemError("curvature: label maps need a given one.")
         chains = GridChains(features, self._rho, theta, self._messages[index])
-        nodes = chains.node_marginals()
+        nodes = chains.marginals()
         pixels = np.arange(self._places[index] % CURVATURE_STRIDE, nodes.size, CURVATURE_STRIDE)
         rows = features.nodes.rows(pixels)
         marginals = nodes.ravel()[pixels]
@@ -167,25 +168,28 @@ class GridSetInnerProblem:
 
     Parameters
     ----------
-    pictures : Sequence of GridExample, or PictureGroup
+    pictures : Sequence of GridExample or of ClassExample, or PictureGroup
         The latter with an appearance probability of its own.
     rho : float, in (0, 1/2]
     threads : int
         Pictures of a sequence processed at the same time.
     curvature : ndarray, shape (K, K), optional
         Returned by ``curvature``, for instance `learned_curvature` of a subset times the ratio
-        of the numbers of pixels; by default an estimate from sampled pixels.
+        of the numbers of pixels; by default an estimate from sampled pixels, for masks only.
+    observed : ndarray, shape (K,), optional
+        Statistics in place of those of the labels, where some pixels are hidden.
     should_stop : StopCallback
         Called before every picture of a sequence; if True, ``maximise`` raises StoppedError.
     """
 
     def __init__(
         self,
-        pictures: Sequence[GridExample] | PictureGroup,
+        pictures: Sequence[Example] | PictureGroup,
         rho: float,
         *,
         threads: int = 2,
         curvature: FloatArray | None = None,
+        observed: FloatArray | None = None,
         should_stop: StopCallback = never_stop,
     ) -> None:
         """Count the observed statistics of all pictures.
@@ -196,22 +200,31 @@ class GridSetInnerProblem:
             If there are no pictures or rho is out of range.
         """
         check_rho(rho)
+        self.should_stop: StopCallback = never_stop  # set by solvers, see `Interruptible`
+        self._first_accuracy = TWO_LABELS.first_accuracy
         if isinstance(pictures, Sequence):
+            if len(pictures):
+                self._first_accuracy = effort_of(pictures[0].features).first_accuracy
             self._group: PictureGroup = LocalPictures(
-                pictures, rho, threads=threads, should_stop=should_stop
+                pictures,
+                rho,
+                threads=threads,
+                should_stop=lambda: should_stop() or self.should_stop(),
             )
         else:
             self._group = pictures
         self._curvature = curvature
         self._visited: list[tuple[FloatArray, FloatArray]] = []
         self.theta: FloatArray | None = None
-        observed = self._group.observe()
-        if not observed:
+        counted = self._group.observe()
+        if not counted:
             raise InvalidProblemError("Learning needs at least one labelled picture.")
-        self.n_pixels = sum(size for _, size in observed)
-        self.observed = np.zeros(len(observed[0][0]))
-        for statistics, _ in observed:
+        self.n_pixels = sum(size for _, size in counted)
+        self.observed = np.zeros(len(counted[0][0]))
+        for statistics, _ in counted:
             self.observed += statistics
+        if observed is not None:
+            self.observed = observed
 
     def maximise(
         self, theta: FloatArray, state: WarmStart | None, accuracy: float
@@ -219,11 +232,11 @@ class GridSetInnerProblem:
         """Solve every picture from its last messages; see `InnerProblem.maximise`.
 
         Before any bound is known the caller does not know which accuracy it needs; the first solve
-        therefore stops at `FIRST_ACCURACY` a pixel.
+        therefore stops at an accuracy a pixel; see `engine.objectives.grid_messages.Effort`.
         """
         share = accuracy / self.n_pixels
         if self.theta is None:
-            share = max(share, FIRST_ACCURACY)
+            share = max(share, self._first_accuracy)
         parts = self._group.solve(theta, share)
         self.theta = theta
         whole = InnerSolution.total(parts)

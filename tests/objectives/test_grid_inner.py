@@ -37,7 +37,7 @@ def test_bound_is_above_log_z_and_point_below_the_bound(
     for _ in range(6):
         chains.sweep(1)
         bounds.append(chains.upper_bound())
-        statistics, entropy = chains.summarise(chains.node_marginals())
+        statistics, entropy = chains.summarise(chains.marginals())
         assert bounds[-1] >= theta @ statistics + entropy - 1e-9
         assert bounds[-1] >= log_z - 1e-9
     assert bounds[-1] <= bounds[0] + 1e-9
@@ -85,7 +85,7 @@ def test_pseudomarginals_lie_in_the_local_polytope_at_any_sweep() -> None:
     chains = GridChains(example.features, 0.5, 4 * rng.normal(size=14))
     for _ in range(3):
         chains.sweep(1)
-        nodes = chains.node_marginals()
+        nodes = chains.marginals()
         horizontal, vertical = chains.edge_marginals(nodes)
         assert min(horizontal.min(), vertical.min(), nodes.min()) >= 0.0
         assert_allclose(horizontal[:, :, 1].sum(axis=2), nodes[:, :-1], atol=1e-12)
@@ -99,7 +99,7 @@ def test_frank_wolfe_block_sees_the_same_entropy_and_statistics() -> None:
     example = tiny_example(rng, rows=4, columns=5)
     chains = GridChains(example.features, 0.5, rng.normal(size=14))
     chains.sweep(3)
-    nodes = chains.node_marginals()
+    nodes = chains.marginals()
     horizontal, vertical = chains.edge_marginals(nodes)
     point = np.concatenate(
         [np.stack([1 - nodes, nodes], axis=2).ravel(), horizontal.ravel(), vertical.ravel()]
@@ -165,7 +165,7 @@ def test_extreme_scores_keep_the_bound_a_bound() -> None:
     best = (all_statistics(example.features) @ theta).max()
     assert np.isfinite(chains.upper_bound())
     assert chains.upper_bound() >= best - 1e-6 * abs(best)
-    assert np.isfinite(chains.node_marginals()).all()
+    assert np.isfinite(chains.marginals()).all()
 
 
 def test_learned_curvature_reproduces_the_last_change() -> None:

@@ -108,7 +108,7 @@ def test_converged_surrogate_likelihood_has_the_textbook_gradient() -> None:
     theta = 0.7 * rng.normal(size=14)
     chains = GridChains(example.features, 0.5, theta)
     chains.sweep(300)
-    statistics, _ = chains.summarise(chains.node_marginals())
+    statistics, _ = chains.summarise(chains.marginals())
     observed = example.features.observed_statistics(example.labels)
     options = LossOptions("surrogate-likelihood", threshold=1e-12)
     value, gradient = loss_and_gradient(example, theta, options)

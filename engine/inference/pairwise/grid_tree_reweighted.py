@@ -185,7 +185,7 @@ class GridTreeReweighted:
     ) -> Marginals:
         """Compute the marginals and both values from the messages."""
         marginals = self.grid.zeros()
-        nodes = chains.node_marginals()
+        nodes = chains.marginals()
         right, down, entropy = chains.complete(nodes)
         marginals.nodes[..., 0], marginals.nodes[..., 1] = 1.0 - nodes, nodes
         marginals.horizontal[:] = right.reshape(marginals.horizontal.shape)

@@ -17,8 +17,9 @@ from engine.kernels.threads import count_threads, one_blas_thread
 from engine.kernels.work_time import wall_seconds
 from engine.metrics.classes import Confusion, confusion
 from engine.objectives.class_batches import batch_loss_and_gradient, in_batches
-from engine.objectives.class_inner import ClassSetInnerProblem, expected_statistics
 from engine.objectives.class_messages import ClassMessages
+from engine.objectives.grid_inner import GridSetInnerProblem
+from engine.objectives.grid_messages import converge
 from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.lbfgs import minimise_by_lbfgs
@@ -42,6 +43,9 @@ EM_ROUNDS = 4
 INNER_RISE = 0.3
 """Largest error of unconverged messages, as a share of a step's predicted rise of the objective;
 messages continue from there at the next step."""
+
+EXPECTATION_SWEEPS = 20
+"""Number of sweeps for the expected statistics of hidden labels."""
 
 EDGE_VARIANCE = 0.05
 """Variance of an edge's agreement in the estimate of the curvature; the value matters little."""
@@ -155,7 +159,14 @@ def fit_likelihood(
         with ThreadPoolExecutor(count_threads()) as pool:
             parts = pool.map(expected_statistics, examples, repeat(theta))
             observed = np.asarray(np.sum(list(parts), axis=0))
-        problem = ClassSetInnerProblem(examples, observed, curvature)
+        problem = GridSetInnerProblem(
+            examples,
+            0.5,
+            threads=count_threads(),
+            curvature=curvature,
+            observed=observed,
+            should_stop=should_stop,
+        )
         left = None
         if max_seconds is not None:
             left = max(max_seconds - (wall_seconds() - started), 0.0) / (rounds - step)
@@ -172,6 +183,23 @@ def fit_likelihood(
         if result.status is Status.CANCELLED:
             raise StoppedError("Learning was stopped.")
     return replace(result, seconds=wall_seconds() - started)
+
+
+def expected_statistics(example: ClassExample, theta: FloatArray) -> FloatArray:
+    """Return phi of the pseudomarginals given the known labels, shape (K,).
+
+    The E step of surrogate EM: messages run with every known pixel fixed to its label.
+
+    References
+    ----------
+    Domke 2013, section 4.
+    """
+    if example.n_known == example.labels.size:
+        return example.observed_statistics()
+    chains = ClassMessages(example.features, theta)
+    chains.hold(example.labels)
+    chains.sweep(EXPECTATION_SWEEPS)
+    return chains.summarise(chains.marginals())[0]
 
 
 def free_parameters(layout: ClassLayout, *, is_potts: bool) -> IntArray:
@@ -227,11 +255,7 @@ MAX_SWEEPS = 60
 
 def rest_messages(chains: ClassMessages) -> bool:
     """Sweep until no message changes by a thousandth; return True if messages converged."""
-    change, sweeps = float("inf"), 0
-    while change > MESSAGE_TOLERANCE and sweeps < MAX_SWEEPS:
-        change = chains.sweep(2)
-        sweeps += 2
-    return change <= MESSAGE_TOLERANCE
+    return converge(chains, MESSAGE_TOLERANCE, batch=2, max_sweeps=MAX_SWEEPS)
 
 
 def judge_classes(

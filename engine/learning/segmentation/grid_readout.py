@@ -7,6 +7,7 @@ from engine.core.arguments import FloatArray
 from engine.crf.grid_features import GridFeatures
 from engine.graphs.grid import Grid
 from engine.objectives.grid_chains import GridChains
+from engine.objectives.grid_messages import converge
 from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
 
 MESSAGE_TOLERANCE = 1e-4
@@ -44,8 +45,5 @@ def predict_marginals(
     ``messages``, (4, rows, columns), are the starting point, and are updated in place.
     """
     chains = GridChains(features, rho, theta, messages)
-    change, sweeps = float("inf"), 0
-    while change > MESSAGE_TOLERANCE and sweeps < MAX_SWEEPS:
-        change = chains.sweep(5)
-        sweeps += 5
-    return chains.node_marginals(), change <= MESSAGE_TOLERANCE
+    is_converged = converge(chains, MESSAGE_TOLERANCE, batch=5, max_sweeps=MAX_SWEEPS)
+    return chains.marginals(), is_converged

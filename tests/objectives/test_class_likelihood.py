@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 
 from engine.core.progress import never_stop
 from engine.crf.class_features import ClassExample
-from engine.learning.segmentation.class_weights import estimate_curvature, fit_likelihood
-from engine.objectives.class_inner import (
-    ClassSetInnerProblem,
+from engine.learning.segmentation.class_weights import (
+    estimate_curvature,
     expected_statistics,
-    observed_statistics,
+    fit_likelihood,
 )
+from engine.objectives.grid_inner import GridSetInnerProblem
 from tests.objectives.test_class_messages import all_scores, example, parameters
 
 
@@ -25,12 +25,12 @@ def test_observed_statistics_give_the_score_of_the_labelling() -> None:
     theta = parameters(one, is_potts=False)
     labellings, values = all_scores(one, theta)
     place = (labellings == one.labels).all(axis=(1, 2)).argmax()
-    assert float(theta @ observed_statistics(one)) == pytest.approx(values[place], abs=1e-4)
+    assert float(theta @ one.observed_statistics()) == pytest.approx(values[place], abs=1e-4)
 
 
 def test_bounds_enclose_and_meet() -> None:
     one = whole(6, 5)
-    problem = ClassSetInnerProblem([one], observed_statistics(one), estimate_curvature([one], 1.0))
+    problem = GridSetInnerProblem([one], 0.5, curvature=estimate_curvature([one], 1.0))
     theta = parameters(one, is_potts=False, size=0.2)
     problem.maximise(theta, None, 1e-3)
     answer = problem.maximise(theta, None, 1e-3)
@@ -55,6 +55,6 @@ def test_hidden_pixels_are_expected_from_the_known() -> None:
     assert counts.sum() == pytest.approx(36, abs=1e-3)
     assert (counts >= known - 1e-4).all()
     full = whole(6, 6)
-    assert_allclose(expected_statistics(full, theta), observed_statistics(full))
+    assert_allclose(expected_statistics(full, theta), full.observed_statistics())
     result = fit_likelihood([one], ridge=1.0, relative_gap=1e-2, should_stop=never_stop)
     assert np.isfinite(result.theta).all()
