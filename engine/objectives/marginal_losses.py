@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.options import check_choice, check_number, check_positive, check_whole
+from engine.core.options import check_choice, check_flag, check_number, check_positive, check_whole
 from engine.graphs.pairwise import PairwiseGraph
 from engine.kernels import class_losses as kernels
 from engine.objectives.perturbation import SIDES
@@ -90,6 +90,9 @@ class LossOptions:
         check_number("threshold", self.threshold, above=0.0, optional=True)
         check_number("sharpness", self.sharpness, above=0.0)
         check_number("rho", self.rho, above=0.0, at_most=0.5)
+        for weight in self.weights:
+            check_positive("weights", weight)
+        check_flag("is_potts", self.is_potts)
         check_choice("gradient", self.gradient, GRADIENTS)
 
     @property
