@@ -14,7 +14,7 @@ from .datasets.survey_csv import read_pairs_csv, read_survey_csv
 from .datasets.synthetic_images import generate_leaf_images
 from .datasets.university import simulate_university
 from .estimators.roommates import Roommates
-from .estimators.segmenter import ClassSegmenter, Segmenter
+from .estimators.segmenter import Segmenter
 from .estimators.structured_model import StructuredModel
 from .graphs.edge_list import EdgeList, read_graph
 from .graphs.factor_graph import Factor, FactorGraph
@@ -28,12 +28,10 @@ from .learning.roommates.training import train_roommates
 from .learning.roommates.uncertainty import estimate_weights
 from .learning.segmentation.boosted_learning import train_boosted_segmentation
 from .learning.segmentation.class_learning import train_class_segmentation
-from .learning.segmentation.class_model import Detail, load_class_model
-from .learning.segmentation.class_prediction import predict_classes
 from .learning.segmentation.live_segmenter import LiveSegmenter
 from .learning.segmentation.mask_learning import train_segmentation
-from .learning.segmentation.mask_model import load_segmentation_model
-from .learning.segmentation.mask_prediction import evaluate_mask, predict_segmentation
+from .learning.segmentation.model import Detail, load_class_model, load_segmentation_model
+from .learning.segmentation.prediction import evaluate_mask, predict_classes, predict_segmentation
 from .oracles.assignment import assign
 from .oracles.perfect_matching import CompleteGraphMatcher
 from .oracles.sparse_matching import max_weight_matching
@@ -43,7 +41,6 @@ from .rooms.placement import place_in_rooms
 __all__ = [
     "UNKNOWN",
     "CertificateError",
-    "ClassSegmenter",
     "CompleteGraphMatcher",
     "Designation",
     "Detail",

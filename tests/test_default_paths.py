@@ -7,10 +7,16 @@ from pathlib import Path
 import numpy as np
 
 import engine
-from engine import simulate_university, train_roommates
+from engine import (
+    generate_leaf_images,
+    simulate_university,
+    train_boosted_segmentation,
+    train_roommates,
+)
 
 ROOT = Path(engine.__file__).parent
 MOST_OF_TRAINING = 32
+MOST_OF_MASKS = 54  # the aim is 30
 
 
 def traced_files(work):
@@ -37,3 +43,12 @@ def test_warm_training_of_roommates_passes_through_few_files():
     files = traced_files(lambda: train_roommates([(year.survey, year.pairs)]))
     assert "solvers/theta_ascent.py" in files
     assert len(files) <= MOST_OF_TRAINING, files
+
+
+def test_warm_training_on_masks_passes_through_few_files():
+    leaves = generate_leaf_images(4, rng=np.random.default_rng(0), shape=(48, 64))
+    images, masks = [leaf.image for leaf in leaves], [leaf.mask for leaf in leaves]
+    train_boosted_segmentation(images, masks, max_side=40)
+    files = traced_files(lambda: train_boosted_segmentation(images, masks, max_side=40))
+    assert "learning/segmentation/tree_learning.py" in files
+    assert len(files) <= MOST_OF_MASKS, files

@@ -40,7 +40,7 @@ RESULTS = {
 }  # fmt: skip
 
 # Estimators keep their options unread until they are fitted: tests/estimators checks theirs.
-ESTIMATORS = {"ClassSegmenter", "Roommates", "Segmenter", "StructuredModel"}
+ESTIMATORS = {"Roommates", "Segmenter", "StructuredModel"}
 
 # Options that may be negative, and names that no registry lists.
 SIGNED = {

@@ -240,7 +240,7 @@ def _mask_gate(train: int, test: int, side: int, *, is_short: bool = False) -> G
         masks = [picture.mask for picture in pictures]
         trained = engine.train_boosted_segmentation(images[:train], masks[:train])
         errors = [
-            float(np.mean(engine.predict_segmentation(trained.model, image).mpm != mask))
+            float(np.mean(engine.predict_segmentation(trained.model, image).labels != mask))
             for image, mask in zip(images[train:], masks[train:], strict=True)
         ]
         return Measurement(float(np.mean(errors)), 0.002)
@@ -262,7 +262,7 @@ def _class_gate(train: int, test: int, side: int, *, is_short: bool = False) -> 
             images[:train], known[:train], ("Nucleus", "Cell body", "Background")
         )
         errors = [
-            float(np.mean(engine.predict_classes(trained.model, image).labels != labels))
+            float(np.mean(engine.predict_segmentation(trained.model, image).labels != labels))
             for image, (_, labels) in zip(images[train:], drawn[train:], strict=True)
         ]
         return Measurement(float(np.mean(errors)), 0.002)

@@ -19,15 +19,11 @@ from benchmarks.common.microscope_pictures import CLASSES, draw_cells
 from benchmarks.common.peak_memory import forget_peak, peak_gigabytes
 from benchmarks.common.reporting import print_machine, print_table
 from engine import (
-    predict_classes,
     predict_segmentation,
     train_boosted_segmentation,
     train_class_segmentation,
 )
-from engine.learning.segmentation.boosted_model import BoostedSegmentationModel
-from engine.learning.segmentation.class_model import ClassSegmentationModel, Detail
-
-Model = ClassSegmentationModel | BoostedSegmentationModel
+from engine.learning.segmentation.model import Detail, SegmentationModel
 
 SHAPE = (3000, 4000)
 ALLOWED_GIGABYTES = 2.0
@@ -67,7 +63,7 @@ def _masks(count: int) -> Iterator[np.ndarray]:
     return (_tiled(_field(k % FIELDS)[1] == 1) for k in range(count))
 
 
-def learn(count: int, max_seconds: float | None, *, is_masks: bool) -> Model:
+def learn(count: int, max_seconds: float | None, *, is_masks: bool) -> SegmentationModel:
     """Learn at full detail, from masks or from strokes."""
     if is_masks:
         return train_boosted_segmentation(
@@ -83,12 +79,9 @@ def learn(count: int, max_seconds: float | None, *, is_masks: bool) -> Model:
     ).model
 
 
-def predict(model: Model, picture: np.ndarray) -> None:
+def predict(model: SegmentationModel, picture: np.ndarray) -> None:
     """Predict one picture, as a worker does."""
-    if isinstance(model, ClassSegmentationModel):
-        predict_classes(model, picture, with_best=False)
-    else:
-        predict_segmentation(model, picture)
+    predict_segmentation(model, picture)
 
 
 def main() -> None:

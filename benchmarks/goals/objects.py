@@ -22,9 +22,9 @@ from skimage.feature import peak_local_max
 from skimage.measure import label
 from skimage.segmentation import watershed
 
-from engine import predict_classes, train_class_segmentation
+from engine import predict_segmentation, train_class_segmentation
 from engine.datasets import read_image
-from engine.learning.segmentation.class_model import Detail
+from engine.learning.segmentation.model import Detail
 from engine.metrics import match_objects, separate_objects
 from engine.metrics.object_scores import ObjectMatches
 
@@ -114,7 +114,7 @@ def main() -> None:
         seconds = process_time() - started
         totals = [ObjectMatches(0, 0, 0)] * 3
         for image, known in test:
-            probability = predict_classes(trained.model, image).probabilities[:, :, 1]
+            probability = predict_segmentation(trained.model, image).probabilities[:, :, 1]
             mask = probability > 0.5
             answers = (
                 label(mask, connectivity=2),

@@ -239,7 +239,7 @@ def _zip(files: list[tuple[str, bytes]], packing: int) -> bytes:
 def _models() -> dict[str, bytes]:
     """Files of each kind of segmentation model; the weights are noise, or learned from noise."""
     from engine import train_boosted_segmentation, train_class_segmentation
-    from engine.learning.segmentation.mask_model import N_PARAMETERS, make_segmentation_model
+    from engine.learning.segmentation.model import N_PARAMETERS, Detail, make_segmentation_model
 
     rng = np.random.default_rng(0)
     theta = rng.normal(0, 0.2, N_PARAMETERS)
@@ -247,7 +247,7 @@ def _models() -> dict[str, bytes]:
     labels, names = noise[:, :, 0] // 86, ["soil", "leaf", "stem"]
     quick = {"loss": "trees", "max_seconds": 1.0}
     models = {
-        "model": make_segmentation_model(theta, ridge=1.0, rho=0.5, max_side=40),
+        "model": make_segmentation_model(theta, ridge=1.0, rho=0.5, detail=Detail(40)),
         "model of trees": train_boosted_segmentation([noise], [labels > 0], **quick).model,
         "model of classes": train_class_segmentation([noise], [labels], names, **quick).model,
     }

@@ -31,9 +31,9 @@ from engine.crf.image_grid import model_shape, shrink_image, shrink_labels
 from engine.datasets.image_folder import list_images
 from engine.datasets.label_maps import LabelCode, match_values, read_label_code, read_values
 from engine.learning.segmentation.class_learning import train_class_segmentation
-from engine.learning.segmentation.class_model import ClassSegmentationModel, Detail
-from engine.learning.segmentation.class_prediction import predict_classes
 from engine.learning.segmentation.class_weights import trees_alone
+from engine.learning.segmentation.model import Detail, SegmentationModel
+from engine.learning.segmentation.prediction import predict_segmentation
 from engine.metrics.classes import Confusion, confusion
 
 STROKE = 12  # pixels of a stroke
@@ -93,7 +93,7 @@ def ours(
         images, labels, code.names, loss=loss, detail=Detail(max_side=side)
     )
     seconds = process_time() - started
-    label = lambda image: predict_classes(found.model, image).labels  # noqa: E731
+    label = lambda image: predict_segmentation(found.model, image).labels  # noqa: E731
     return [*judge(test, label, len(code.names)), seconds]
 
 
@@ -101,20 +101,20 @@ def potts(train: Sequence[Pair], test: Sequence[Pair], code: LabelCode, side: in
     """Error, overlap and seconds of the trees and a Potts cut of tuned weight."""
     started, n = process_time(), len(code.names)
 
-    def trees_of(pairs: Sequence[Pair]) -> ClassSegmentationModel:
+    def trees_of(pairs: Sequence[Pair]) -> SegmentationModel:
         images, labels = (image for image, _ in pairs), (label for _, label in pairs)
         detail = Detail(max_side=side)
         found = train_class_segmentation(images, labels, code.names, loss="trees", detail=detail)
         return found.model
 
-    def cut(model: ClassSegmentationModel, weight: float) -> Callable[[np.ndarray], np.ndarray]:
+    def cut(model: SegmentationModel, weight: float) -> Callable[[np.ndarray], np.ndarray]:
         layout = ClassLayout(n)
         theta = trees_alone(layout)
         layout.split(theta)[1][:] = weight * layout.split(layout.smooth())[1]
         smoothed = replace(model, theta=theta)
 
         def label(image: np.ndarray) -> np.ndarray:
-            best = predict_classes(smoothed, image, with_best=True).best
+            best = predict_segmentation(smoothed, image, with_best=True).best
             return np.asarray(best.labels)
 
         return label

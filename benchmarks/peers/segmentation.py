@@ -41,7 +41,7 @@ from engine.datasets.image_folder import list_images
 from engine.graphs.grid import Grid
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.boosted_trees import fit_forest
-from engine.learning.segmentation.mask_prediction import predict_segmentation
+from engine.learning.segmentation.prediction import predict_segmentation
 from engine.learning.segmentation.tree_options import TreeOptions
 from engine.metrics.segmentation import intersection_over_union, pixel_error
 from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
@@ -164,7 +164,7 @@ def run_ours(train: Pairs, test: Pairs) -> Row:
     ours, *seconds = timed(
         lambda: train_boosted_segmentation((i for i, _ in train), (m for _, m in train))
     )
-    result = scores(test, lambda image: predict_segmentation(ours.model, image).mpm)
+    result = scores(test, lambda image: predict_segmentation(ours.model, image).labels)
     return row(f"ours, {ours.loss}", result, seconds, n_refits=ours.model.unaries.n_refits)
 
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from benchmarks.common.microscope_pictures import CLASSES, draw_cells
 from benchmarks.common.reporting import print_machine, print_table
 from benchmarks.product.lab_walk import PER_PICTURE, stroke_within
-from engine import predict_classes, train_class_segmentation
+from engine import predict_segmentation, train_class_segmentation
 from engine.datasets.annotations.raster import paint_strokes
-from engine.learning.segmentation.class_model import Detail
+from engine.learning.segmentation.model import Detail
 
 STROKES, CORRECTIONS = 20, 6
 PAINTED = STROKES // PER_PICTURE
@@ -74,7 +74,7 @@ class Laboratory:
         ).model
         right, doubt = {}, {}
         for number in range(PAINTED, len(self.images)):
-            found = predict_classes(model, self.images[number])
+            found = predict_segmentation(model, self.images[number])
             right[number] = float((found.labels == self.labels[number]).mean())
             doubt[number] = float(found.doubt.mean())
         return Judged(right, doubt)

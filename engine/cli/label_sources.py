@@ -1,10 +1,12 @@
-"""Labels of pictures for models of several classes: from label maps, or from outlines."""
+"""Labels of pictures: from masks, from label maps, or from outlines."""
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
+
+import numpy as np
 
 from engine.cli.failures import Failures
 from engine.cli.label_codes import label_code
@@ -15,18 +17,28 @@ from engine.datasets.image_folder import ImageFile, annotation_files
 from engine.datasets.label_maps import (
     LabelCode,
     checked_code,
+    count_labels,
     match_values,
     read_label_code,
     read_values,
 )
+from engine.datasets.masks import NO_TWO_VALUES, match_mask, understand_mask
+from engine.learning.segmentation.model import SegmentationModel
+
+MAX_COMPARED = 24
+"""Number of masks that are read to find out whether a folder holds masks or label maps."""
 
 
 class LabelSource(Protocol):
-    """Known classes of the pixels of pictures."""
+    """Known labels of the pixels of pictures."""
 
     @property
-    def code(self) -> LabelCode:
-        """Return the classes."""
+    def kind(self) -> str:
+        """Return what the labels were read from: "masks", "label maps" or "outlines"."""
+
+    @property
+    def code(self) -> LabelCode | None:
+        """Return the classes; None for masks."""
 
     @property
     def files(self) -> Sequence[ImageFile]:
@@ -47,12 +59,45 @@ class LabelSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class MaskLabels:
+    """Labels from one mask for each picture: 1 where it marks, 0 elsewhere.
+
+    ``counts`` gets the numbers of marked pixels and objects of the masks read; None counts none.
+    """
+
+    files: Sequence[ImageFile]
+    counts: dict[str, int] | None = None
+    kind: str = "masks"
+
+    @property
+    def code(self) -> None:
+        """Return None: masks have no table of classes."""
+
+    @property
+    def left_out(self) -> Failures:
+        """Return no files: each has its own mask or none."""
+        return []
+
+    def labels(self, file: ImageFile, shape: tuple[int, int] | None = None) -> ClassLabels:
+        """Return the label of every pixel; see `LabelSource`."""
+        reading = file.understand_mask()
+        mask = reading.mask
+        if shape is not None:
+            mask = match_mask(mask, shape, name=file.mask_path.name)
+        if self.counts is not None:
+            self.counts["marked_pixels"] += reading.n_pixels
+            self.counts["objects"] += reading.n_objects
+        return mask.view(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
 class MapLabels:
     """Labels from one label map for each picture."""
 
     code: LabelCode
     files: Sequence[ImageFile]
     left_out: Failures
+    kind: str = "label maps"
 
     def labels(self, file: ImageFile, shape: tuple[int, int] | None = None) -> ClassLabels:
         """Return the label of every pixel; see `LabelSource`."""
@@ -71,6 +116,7 @@ class OutlineLabels:
     files: Sequence[ImageFile]
     left_out: Failures
     outlines: OutlinedPictures
+    kind: str = "outlines"
 
     def labels(self, file: ImageFile, shape: tuple[int, int] | None = None) -> ClassLabels:
         """Return the label of every pixel; see `LabelSource`."""
@@ -84,8 +130,26 @@ def has_outlines_only(files: Sequence[ImageFile]) -> bool:
     return not any(file.mask_paths for file in files) and any(file.annotations for file in files)
 
 
+def holds_label_maps(files: Sequence[ImageFile]) -> bool:
+    """Return True if at least half of the readable masks of a folder need more than two labels.
+
+    An even sample is read. Instance maps, which number their objects, are masks.
+    """
+    n_masks = n_maps = 0
+    for file in files[:: max(1, -(-len(files) // MAX_COMPARED))]:
+        try:
+            understand_mask(file.mask_path)
+            n_masks += 1
+        except InvalidProblemError as error:
+            if NO_TWO_VALUES in str(error) and count_labels(file.mask_path) > 2:
+                n_maps += 1
+    return n_maps > 0 and n_maps >= n_masks
+
+
 def training_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelSource:
     """Return the labels that a model is trained on, with the classes that the options name.
+
+    Options about classes ask for label maps; without any, the masks decide.
 
     Raises
     ------
@@ -93,7 +157,11 @@ def training_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> Lab
         If no annotation file can be used, or fewer than two classes are named.
     """
     if not has_outlines_only(files):
-        return MapLabels(label_code(args, files), files, [])
+        asked = (args.classes, args.class_weights, args.scale)
+        is_asked = any(option is not None for option in asked) or bool(args.unknown)
+        if is_asked or holds_label_maps(files):
+            return MapLabels(label_code(args, files), files, [])
+        return MaskLabels(files, {"marked_pixels": 0, "objects": 0})
     if args.unknown:
         raise InvalidProblemError("--unknown does not go with outlines; leave it out.")
     outlines = _outlines(args, files)
@@ -115,17 +183,31 @@ def training_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> Lab
     return _outline_labels(checked_code(names, range(len(names)), (UNKNOWN,)), outlines, files)
 
 
+def without_counts(source: LabelSource) -> LabelSource:
+    """Return the same labels, without counting what masks mark."""
+    return replace(source, counts=None) if isinstance(source, MaskLabels) else source
+
+
 def known_labels(
-    args: argparse.Namespace, files: Sequence[ImageFile], code: LabelCode
+    args: argparse.Namespace, files: Sequence[ImageFile], model: SegmentationModel
 ) -> LabelSource:
     """Return the labels that a model is compared with; classes that it lacks count as unknown.
 
     Raises
     ------
     InvalidProblemError
-        If no annotation file can be used, or none of its classes is the model's.
+        If no annotation file can be used, none of its classes is the model's, or the model was
+        trained on masks and there are only outlines.
     """
-    if not has_outlines_only(files):
+    has_outlines, code = has_outlines_only(files), model.code
+    if code is None:
+        if has_outlines:
+            raise InvalidProblemError(
+                "This model was trained on masks, and outlines say nothing of what they leave "
+                "uncovered. Compare it with mask pictures."
+            )
+        return MaskLabels(files)
+    if not has_outlines:
         return MapLabels(code, files, [])
     outlines = _outlines(args, files)
     if not {name.casefold() for name in outlines.classes} & {n.casefold() for n in code.names}:

@@ -7,6 +7,9 @@ from typing import Any
 from engine.core.errors import InvalidProblemError
 from engine.core.options import MAX_INT64, check_number, check_seconds, check_whole
 
+MAX_DIGITS = 10
+"""Longest value in a label map: 32 bits, or a packed colour."""
+
 
 def number(**limits: float) -> Callable[[str], float]:
     """Return a parser of finite numbers within the limits that `check_number` takes."""
@@ -41,6 +44,14 @@ def room_sizes(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if not all(part.strip().isdecimal() and 1 <= int(part) <= 8 for part in parts):
         raise ArgumentTypeError(f"expected sizes from 1 to 8 such as 1,2,3, received {text!r}")
+    return tuple(int(part) for part in parts)
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """Return whole numbers from 0, parsed from a comma-separated list."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and len(part) <= MAX_DIGITS for part in parts):
+        raise ArgumentTypeError(f"expected whole numbers such as 0,255, received {text!r}")
     return tuple(int(part) for part in parts)
 
 

@@ -11,23 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cli.failures import Failures, nothing_left
+from engine.cli.label_sources import LabelSource
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
+from engine.crf.class_features import ClassLabels
 from engine.datasets.image_folder import ImageFile, view_of_set
 from engine.datasets.image_names import MAP_ENDINGS
 from engine.datasets.picture_view import PictureView
 from engine.datasets.probability_maps import read_map
 from engine.learning.segmentation.boosted_learning import TrainedBoosted
 from engine.learning.segmentation.class_learning import TrainedClasses
-from engine.learning.segmentation.class_model import MAX_FILE_BYTES, Detail
 from engine.learning.segmentation.detail_choice import MOST_PICTURES, choose_detail, sides_to_try
 from engine.learning.segmentation.given_maps import Planes
 from engine.learning.segmentation.mask_learning import TrainedSegmentation
-from engine.learning.segmentation.model_parts import read_view
+from engine.learning.segmentation.model import Detail
 
 Read = TypeVar("Read")
 Trained = TrainedSegmentation | TrainedBoosted | TrainedClasses
+Labelled = tuple[ByteImage, ClassLabels, Planes | None, str]
+"""A picture, its labels, its maps and its name."""
 
 
 def read_each(
@@ -58,6 +61,26 @@ def read_each(
         raise InvalidProblemError(nothing_left(skipped))
 
 
+def labelled(
+    source: LabelSource,
+    args: argparse.Namespace,
+    skipped: Failures,
+    doing: str,
+    *,
+    files: Sequence[ImageFile] | None = None,
+) -> Iterator[Labelled]:
+    """Yield pictures with labels, maps and names, one at a time; list the unusable files."""
+
+    def read(file: ImageFile) -> Labelled:
+        image = file.read_image()
+        maps = read_maps(args.maps, file)
+        labels = source.labels(file, (image.shape[0], image.shape[1]))
+        return image, labels, maps, file.name
+
+    listed = source.files if files is None else files
+    return (row for _, row in read_each(listed, doing, args, skipped, read))
+
+
 def map_path(folder: Path, file: ImageFile) -> Path:
     """Return the path of a picture's maps in a folder: the file with the picture's name.
 
@@ -85,13 +108,12 @@ def read_maps(folder: Path | None, file: ImageFile) -> Planes | None:
 
 
 def viewed(
-    files: Sequence[ImageFile], model: Path | None = None
+    files: Sequence[ImageFile], view: PictureView | None = None
 ) -> tuple[Sequence[ImageFile], PictureView | None]:
-    """Return the files with one shared view, and the view: of all of them, or a model's own.
+    """Return the files with one shared view, and the view: the given one, or that of all of them.
 
     A model trained without deep pictures has no view: then the view comes from the files.
     """
-    view = None if model is None else read_view(model, max_bytes=MAX_FILE_BYTES)
     view = view or view_of_set(files)
     return [replace(file, view=view) for file in files], view
 

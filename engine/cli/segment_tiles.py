@@ -13,19 +13,20 @@ from engine.cli.picture_files import map_path
 from engine.core.array_file import ArrayFile
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
-from engine.crf.class_features import UNKNOWN
+from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.crf.picture_windows import ArraySource, MapSource, PictureSource
 from engine.datasets.image_folder import ImageFile
 from engine.datasets.label_maps import label_palette, label_places
 from engine.datasets.large_pictures import LargeTiff, is_large
 from engine.datasets.png_rows import write_png_rows
 from engine.datasets.probability_maps import open_map
-from engine.learning.segmentation.class_model import ClassSegmentationModel
 from engine.learning.segmentation.given_maps import check_count, check_proportions
-from engine.learning.segmentation.mask_model import AnySegmentationModel
+from engine.learning.segmentation.model import SegmentationModel
+from engine.learning.segmentation.prediction import labels_of
 from engine.learning.segmentation.tiled_prediction import BAND_PIXELS, NO_MAPS, TiledPrediction
 
-Model = ClassSegmentationModel | AnySegmentationModel
+MASK_PLACES = np.array([0, 255], dtype=np.uint8)
+"""Value that a written mask holds for each label."""
 
 
 def wants_tiles(file: ImageFile, args: argparse.Namespace) -> bool:
@@ -34,7 +35,7 @@ def wants_tiles(file: ImageFile, args: argparse.Namespace) -> bool:
 
 
 def predict_in_tiles(
-    model: Model,
+    model: SegmentationModel,
     file: ImageFile,
     args: argparse.Namespace,
     *,
@@ -66,14 +67,11 @@ def predict_in_tiles(
             check_proportions(name, maps.shape, source.shape)
         check_count(model.n_maps, maps.n_planes)
         work = TiledPrediction(model, source, maps, on_tile=report, folder=probabilities.parent)
-        depth = (work.n_classes,) if work.n_classes else ()
-        with ArrayFile(probabilities, (*source.shape, *depth)) as out:
+        with ArrayFile(probabilities, (*source.shape, *work.depth)) as out:
             found = work.run(out.write)
             counts = np.zeros(256, dtype=np.int64)
             bands = _bands(out, model, args.threshold, counts)
-            palette = (
-                label_palette(model.values) if isinstance(model, ClassSegmentationModel) else None
-            )
+            palette = None if model.is_mask else label_palette(model.values)
             write_png_rows(labels, source.shape, bands, palette)  # last, after its mark
     return {"shape": list(source.shape), "tiles": found.n_tiles, "counts": counts}
 
@@ -88,30 +86,27 @@ def _source(file: ImageFile) -> Iterator[PictureSource]:
 
 
 def _bands(
-    out: ArrayFile, model: Model, threshold: float | None, counts: NDArray[np.int64]
+    out: ArrayFile, model: SegmentationModel, threshold: float | None, counts: NDArray[np.int64]
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield rows of the map, read back from the probabilities; ``counts`` gets pixels by label."""
     rows, columns = out.shape[:2]
+    places = MASK_PLACES if model.is_mask else label_places(model.values)
     step = max(1, BAND_PIXELS // (columns * max(1, int(np.prod(out.shape[2:])))))
     for top in range(0, rows, step):
         part = np.asarray(out.read(top, 0, min(step, rows - top), columns), dtype=np.float32)
-        if isinstance(model, ClassSegmentationModel):
-            labels = _class_labels(part, model, threshold)
-            counts += np.bincount(labels.ravel(), minlength=256)
-            yield label_places(model.values)[labels]
-            continue
-        marked = part > 0.5 if threshold is None else part >= threshold
-        counts[:2] += np.bincount(marked.ravel(), minlength=2)
-        yield np.where(marked, np.uint8(255), np.uint8(0))
+        labels = labels_of(part) if threshold is None else thresholded(part, threshold)
+        counts += np.bincount(labels.ravel(), minlength=256)
+        yield places[labels]
 
 
-def _class_labels(
-    part: NDArray[np.float32], model: ClassSegmentationModel, threshold: float | None
-) -> NDArray[np.uint8]:
-    """Return the labels of a part, as for pictures that are not in tiles."""
-    if threshold is not None and model.n_classes == 2:
-        return (part[:, :, 1] >= threshold).astype(np.uint8)
-    labels: NDArray[np.uint8] = part.argmax(axis=2).astype(np.uint8)
-    if threshold is not None:
-        labels[part.max(axis=2) < threshold] = UNKNOWN
-    return labels
+def thresholded(marginals: NDArray[np.float32], threshold: float) -> ClassLabels:
+    """Return the labels whose probability reaches a threshold; less probable ones are unknown.
+
+    Of two labels, the second is given where it reaches the threshold, and the first elsewhere.
+    """
+    if marginals.ndim == 2:
+        return (marginals >= threshold).view(np.uint8)
+    if marginals.shape[2] == 2:
+        return (marginals[:, :, 1] >= threshold).view(np.uint8)
+    is_sure = marginals.max(axis=2) >= threshold
+    return np.where(is_sure, labels_of(marginals), UNKNOWN).astype(np.uint8)

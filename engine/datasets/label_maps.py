@@ -165,6 +165,16 @@ def read_label_code(path: Path, unknown: Sequence[int] = ()) -> LabelCode:
     return checked_code(names, values, nothing)
 
 
+def check_names(names: Sequence[str]) -> None:
+    """Raise InvalidProblemError unless there are 2 to 32 different names of classes."""
+    if not 2 <= len(names) <= MOST_CLASSES:
+        raise InvalidProblemError(
+            f"classes: expected 2 to {MOST_CLASSES} of them, received {len(names)}."
+        )
+    if len(set(names)) < len(names) or not all(name.strip() for name in names):
+        raise InvalidProblemError("classes: each needs a name of its own.")
+
+
 def checked_code(
     names: Sequence[str], values: Sequence[int], unknown: Sequence[int] = ()
 ) -> LabelCode:
@@ -175,12 +185,9 @@ def checked_code(
     InvalidProblemError
         If there are fewer or more, or two share a name or a value.
     """
-    if not 2 <= len(names) <= MOST_CLASSES:
-        raise InvalidProblemError(
-            f"classes: expected 2 to {MOST_CLASSES} of them, received {len(names)}."
-        )
-    if len(set(names)) < len(names) or len(set(values)) < len(values):
-        raise InvalidProblemError("classes: each needs a name and a value of its own.")
+    check_names(names)
+    if len(set(values)) < len(values):
+        raise InvalidProblemError("classes: each needs a value of its own.")
     return LabelCode(tuple(names), tuple(values), tuple(sorted({*unknown} - {*values})))
 
 

@@ -7,32 +7,37 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from engine.core.arguments import BoolArray
-from engine.core.options import check_whole
+from engine.core.errors import InvalidProblemError
+from engine.core.options import check_number, check_whole
+from engine.crf.class_features import UNKNOWN
 from engine.estimators.base import ObservationEstimator
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.class_learning import train_class_segmentation
-from engine.learning.segmentation.class_model import Detail
-from engine.learning.segmentation.class_prediction import predict_classes
 from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO
-from engine.learning.segmentation.mask_prediction import Prediction, predict_segmentation
+from engine.learning.segmentation.model import Detail
+from engine.learning.segmentation.prediction import Prediction, predict_segmentation
 
 Image = NDArray[np.uint8]
-LabelMap = NDArray[np.uint8]
+Labels = NDArray[Any]
+"""Masks of booleans, or label maps of bytes."""
 
 
 class Segmenter(ObservationEstimator):
-    """Estimator that learns to mark the foreground of pictures from pictures with masks.
+    """Estimator that learns to label pixels from pictures with masks, label maps or strokes.
 
     The learner is that of ``segment train``: boosted trees, with edges if these make clearly fewer
-    mistakes on held-out pictures.
+    mistakes on held-out pictures. Labels of booleans are masks; labels of bytes are label maps, in
+    which 255 is unknown.
 
     Parameters
     ----------
+    classes : sequence of str or None, names of the L labels of label maps, 2 to 32; label 0 is the
+        first. None names them by their numbers, from 0 to the largest.
+    class_weights : sequence of float or None, weight of a pixel of each label of label maps.
     loss : str or None, see `engine.train_boosted_segmentation`; None compares.
     position : bool, True to use the position within the picture as a feature.
-    ridge : float or None, lambda > 0; by default 0.001 times the number of training pixels.
-    rho : float, edge appearance probability in (0, 1/2].
+    ridge : float or None, lambda > 0; by default 0.001 times the number of known pixels.
+    rho : float, edge appearance probability in (0, 1/2]; label maps have 1/2.
     max_side : int, larger pictures are scaled down to at most this many pixels a side.
     relative_gap : float, stop at this certified gap divided by the size of the log-likelihood.
     max_seconds : float or None
@@ -40,7 +45,8 @@ class Segmenter(ObservationEstimator):
 
     Attributes
     ----------
-    model_ : BoostedSegmentationModel
+    classes_ : tuple of str, names of the labels.
+    model_ : SegmentationModel
     result_ : LearningResult of the weights.
 
     Examples
@@ -55,7 +61,9 @@ class Segmenter(ObservationEstimator):
 
     def __init__(
         self,
+        classes: Sequence[str] | None = None,
         *,
+        class_weights: Sequence[float] | None = None,
         loss: str | None = None,
         position: bool = True,
         ridge: float | None = None,
@@ -65,6 +73,8 @@ class Segmenter(ObservationEstimator):
         max_seconds: float | None = None,
         random_state: int = 0,
     ) -> None:
+        self.classes = classes
+        self.class_weights = class_weights
         self.loss = loss
         self.position = position
         self.ridge = ridge
@@ -74,122 +84,86 @@ class Segmenter(ObservationEstimator):
         self.max_seconds = max_seconds
         self.random_state = random_state
 
-    def fit(self, X: Sequence[Image], y: Sequence[BoolArray]) -> Self:
-        """Learn the model from pictures (H, W, 3) uint8 and masks (H, W) bool.
+    def fit(self, X: Sequence[Image], y: Sequence[Labels]) -> Self:
+        """Learn the model from pictures (H, W, 3) uint8 and labels (H, W): bool, or uint8.
 
         Raises
         ------
         InvalidProblemError
-            See `engine.train_boosted_segmentation`.
+            If options do not go with the labels, or see `engine.train_boosted_segmentation` for
+            masks and `engine.train_class_segmentation` for label maps.
         """
         options: dict[str, Any] = self.get_params()
-        trained = train_boosted_segmentation(X, y, rng=_generator(options), **options)
+        check_whole("random_state", options["random_state"])
+        check_number("rho", self.rho, above=0.0, at_most=0.5)
+        check_number("relative_gap", self.relative_gap, above=0.0)
+        options["rng"] = np.random.default_rng(options.pop("random_state"))
+        is_asked = self.classes is not None or self.class_weights is not None
+        trained: Any
+        if is_asked or _are_label_maps(y):
+            trained = self._fit_label_maps(X, y, options)
+        else:
+            del options["classes"], options["class_weights"]
+            trained = train_boosted_segmentation(X, y, **options)
         self.model_, self.result_ = trained.model, trained.result
+        self.classes_ = self.model_.classes
         return self
 
-    def predict(self, X: Sequence[Image]) -> list[BoolArray]:
-        """Return the best mask (H, W) of every picture."""
-        return [prediction.mask for prediction in self._predictions(X)]
+    def predict(self, X: Sequence[Image]) -> list[Labels]:
+        """Return the labels (H, W) of every picture: the best mask, or each most probable label."""
+        return [self._labels(prediction) for prediction in self._predictions(X)]
 
     def predict_proba(self, X: Sequence[Image]) -> list[NDArray[np.float32]]:
-        """Return each pixel's probability of being foreground, (H, W), of every picture."""
+        """Return the probabilities of the pixels of every picture.
+
+        Of masks that of the foreground, (H, W), of label maps those of every label, (H, W, L).
+        """
         return [prediction.marginals for prediction in self._predictions(X)]
 
-    def score(self, X: Sequence[Image], y: Sequence[BoolArray]) -> float:
-        """Return the share of all pixels that ``predict`` labels as the masks do, from 0 to 1."""
+    def score(self, X: Sequence[Image], y: Sequence[Labels]) -> float:
+        """Return the share of known pixels that ``predict`` labels as ``y`` does, from 0 to 1."""
         found = self.predict(X)
-        right = sum(int((mask == truth).sum()) for mask, truth in zip(found, y, strict=True))
-        return right / sum(mask.size for mask in found)
+        n_labels = len(self.classes_)
+        right = known = 0
+        for labels, truth in zip(found, y, strict=True):
+            is_known = truth < n_labels
+            right += int(((labels == truth) & is_known).sum())
+            known += int(is_known.sum())
+        return right / known
+
+    def _fit_label_maps(
+        self, X: Sequence[Image], y: Sequence[Labels], options: dict[str, Any]
+    ) -> Any:
+        for name, default in (("rho", RHO), ("relative_gap", RELATIVE_GAP)):
+            if (value := options.pop(name)) != default:
+                raise InvalidProblemError(
+                    f"{name}: expected {default:g} with label maps, received {value:g}."
+                )
+        detail = Detail(options.pop("max_side"))
+        if options["classes"] is None:
+            options["classes"] = _numbered(y)
+        return train_class_segmentation(X, y, detail=detail, **options)
+
+    def _labels(self, prediction: Prediction) -> Labels:
+        return prediction.mask if self.model_.is_mask else prediction.labels
 
     def _predictions(self, pictures: Sequence[Image]) -> list[Prediction]:
         check_is_fitted(self)
         return [predict_segmentation(self.model_, picture) for picture in pictures]
 
 
-class ClassSegmenter(ObservationEstimator):
-    """Estimator that learns to label pixels from pictures with label maps or strokes.
-
-    Parameters
-    ----------
-    classes : sequence of str, names of the L classes, 2 to 32; label 0 is the first.
-    class_weights : sequence of float or None, weight of a pixel of each class.
-    loss : str or None, see `engine.train_class_segmentation`; None compares.
-    position : bool, True to use the position within the picture as a feature.
-    ridge : float or None, lambda > 0; by default 0.001 times the number of known pixels.
-    max_side : int, larger pictures are scaled down to at most this many pixels a side.
-    max_seconds : float or None
-    random_state : int, seed of the folds and of the sampled pixels.
-
-    Attributes
-    ----------
-    model_ : ClassSegmentationModel
-    result_ : LearningResult of the weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from engine.datasets import generate_leaf_images
-    >>> (leaf,) = generate_leaf_images(1, rng=np.random.default_rng(0), shape=(24, 32))
-    >>> model = ClassSegmenter(("ground", "leaf"), loss="trees")
-    >>> model.fit([leaf.image], [leaf.mask.astype(np.uint8)]).predict_proba([leaf.image])[0].shape
-    (24, 32, 2)
-    """
-
-    def __init__(
-        self,
-        classes: Sequence[str] = ("background", "foreground"),
-        *,
-        class_weights: Sequence[float] | None = None,
-        loss: str | None = None,
-        position: bool = True,
-        ridge: float | None = None,
-        max_side: int = MAX_SIDE,
-        max_seconds: float | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.classes = classes
-        self.class_weights = class_weights
-        self.loss = loss
-        self.position = position
-        self.ridge = ridge
-        self.max_side = max_side
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-
-    def fit(self, X: Sequence[Image], y: Sequence[LabelMap]) -> Self:
-        """Learn the model from pictures (H, W, 3) and labels (H, W), uint8, 255 where unknown.
-
-        Raises
-        ------
-        InvalidProblemError
-            See `engine.train_class_segmentation`.
-        """
-        options: dict[str, Any] = self.get_params()
-        detail, rng = Detail(options.pop("max_side")), _generator(options)
-        trained = train_class_segmentation(X, y, detail=detail, rng=rng, **options)
-        self.model_, self.result_ = trained.model, trained.result
-        return self
-
-    def predict(self, X: Sequence[Image]) -> list[LabelMap]:
-        """Return the labels (H, W) of every picture."""
-        check_is_fitted(self)
-        return [predict_classes(self.model_, picture).labels for picture in X]
-
-    def predict_proba(self, X: Sequence[Image]) -> list[NDArray[np.float32]]:
-        """Return each pixel's probability of every class, (H, W, L), of every picture."""
-        check_is_fitted(self)
-        return [predict_classes(self.model_, picture).probabilities for picture in X]
-
-    def score(self, X: Sequence[Image], y: Sequence[LabelMap]) -> float:
-        """Return the share of known pixels that ``predict`` labels as the maps do, from 0 to 1."""
-        n_classes = len(self.classes)
-        pairs = list(zip(self.predict(X), y, strict=True))
-        right = sum(int(((found == truth) & (truth < n_classes)).sum()) for found, truth in pairs)
-        return right / sum(int((truth < n_classes).sum()) for _, truth in pairs)
+def _are_label_maps(y: Sequence[Labels]) -> bool:
+    """Return True if labels are numbers; False if they are booleans."""
+    kinds = {np.asarray(one).dtype.kind for one in y}
+    if "b" in kinds and len(kinds) > 1:
+        raise InvalidProblemError(
+            "y: expected masks of booleans, or label maps of bytes, not both."
+        )
+    return bool(kinds & {"i", "u"})
 
 
-def _generator(options: dict[str, Any]) -> np.random.Generator:
-    """Remove the seed from an estimator's options and return a generator with that seed."""
-    seed = options.pop("random_state")
-    check_whole("random_state", seed)
-    return np.random.default_rng(seed)
+def _numbered(y: Sequence[Labels]) -> list[str]:
+    """Return the names 0, 1, ... up to the largest known label."""
+    known = [one[one < UNKNOWN] for one in map(np.asarray, y) if one.dtype.kind in "iu"]
+    largest = max((int(one.max(initial=0)) for one in known), default=0)
+    return [str(label) for label in range(max(largest, 1) + 1)]

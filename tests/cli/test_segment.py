@@ -281,19 +281,86 @@ def test_deep_pictures_are_shown_as_those_that_were_learned_from(
     assert not (tmp_path / "not_written").exists()
 
 
-def test_maps_of_labels_in_place_of_masks_get_a_hint(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    """Three pictures with maps of three labels, and one on which two of them occur."""
+    place = tmp_path / "labelled"
+    place.mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(4):
+        values = np.zeros((20, 30), dtype=np.uint8)
+        values[4:10, 4:10], values[14:18, 4:10] = 1, 1
+        if number:
+            values[4:10, 14:24] = 2
+        noisy = 60 * values[:, :, None] + rng.integers(0, 30, (20, 30, 3))
+        Image.fromarray(noisy.astype(np.uint8)).save(place / f"p{number}.png")
+        Image.fromarray(values).save(place / f"p{number}_labels.png")
+    return place
+
+
+def test_label_maps_are_recognised_and_named(
+    capsys: pytest.CaptureFixture[str], labelled: Path
 ) -> None:
-    """Whoever had classes was told to draw in black and white."""
-    values = np.zeros((20, 30), dtype=np.uint8)
-    values[4:10, 4:10], values[4:10, 14:24] = 1, 2
-    values[14:18, 4:10] = 1
-    Image.fromarray(values * 60).save(tmp_path / "a.png")
-    Image.fromarray(values).save(tmp_path / "a_labels.png")
-    words = ("--images", str(tmp_path), "--out", str(tmp_path / "m.npz"))
+    """Without --classes each file was skipped: it should have been drawn in black and white."""
+    words = ("--images", str(labelled), "--out", str(labelled / "m.npz"))
+    code, answer = run(capsys, "train", *words)
+    assert code == 0
+    assert answer["labels"] == "label maps"
+    assert list(answer["known_pixels"]) == ["0", "1", "2"]
+    assert (answer["n_images"], answer["skipped"]) == (4, [])
+    words = ("--images", str(labelled), "--model", str(labelled / "m.npz"))
+    code, answer = run(capsys, "evaluate", *words)
+    assert (code, list(answer["classes"])) == (0, ["0", "1", "2"])
+    assert main(["segment", "train", "--images", str(labelled), "--out", words[-1]]) == 0
+    assert "labels: label maps\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--rho", "0.3"), "--rho does not go with label maps"),
+        (("--solver", "theta"), "--solver does not go with label maps"),
+        (("--unaries", "linear"), "--unaries linear does not go with label maps"),
+        (("--loss", "clique"), "choose one of likelihood, univariate, trees"),
+    ],
+)
+def test_options_without_an_effect_on_recognised_label_maps_are_refused(
+    capsys: pytest.CaptureFixture[str], labelled: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    words = ("--images", str(labelled), "--out", str(labelled / "m.npz"), *options)
     code, answer = run(capsys, "train", *words)
     assert code == 2
-    assert answer["error"].endswith("in black. Maps of labels are learned from with --classes.")
+    assert sentence in answer["error"]
+    assert not (labelled / "m.npz").exists()
+
+
+def test_numbered_objects_are_masks_and_one_label_map_among_masks_is_skipped(
+    capsys: pytest.CaptureFixture[str], mixed: Path
+) -> None:
+    numbers = np.zeros((60, 80), dtype=np.uint16)
+    for number in range(8):
+        numbers[5:15, 10 * number : 10 * number + 6] = 1 + number
+    tifffile.imwrite(mixed / "numbered.tif", numbers)
+    (mixed / "leaf1.mask.png").unlink()
+    (mixed / "numbered.tif").rename(mixed / "leaf1_mask.tif")
+    values = np.zeros((60, 80), dtype=np.uint8)
+    values[:30, :30], values[30:, :30], values[30:, 50:] = 1, 2, 1
+    Image.fromarray(values).save(mixed / "leaf3.mask.png")
+    words = ("--images", str(mixed), "--out", str(mixed / "m.npz"), "--loss", "trees")
+    code, answer = run(capsys, "train", *words)
+    assert (code, answer["labels"], answer["n_images"]) == (0, "masks", 3)
+    (row,) = answer["skipped"]
+    assert "a mask has two values" in row["reason"]
+
+
+def test_the_best_mask_comes_with_its_bound(
+    folder: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--images", str(folder), "--model", str(model), "--out", str(tmp_path / "out"))
+    code, result = run(capsys, "predict", *words, "--readout", "map")
+    assert code == 0
+    for row in result["images"]:
+        assert row["score"] <= row["upper_bound"] <= row["score"] + 1e-6 * abs(row["score"])
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from engine.cli.main import main
 from engine.datasets.image_folder import list_images
 from engine.datasets.label_maps import read_values
 from engine.learning.segmentation import class_learning, detail_choice, tree_learning
-from engine.learning.segmentation.class_model import load_class_model
+from engine.learning.segmentation.model import load_segmentation_model
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
 
@@ -193,7 +193,7 @@ def test_the_detail_that_pays_is_chosen(
     words = ("--images", str(folder), "--out", out, "--max-side", "auto", "--loss", "trees")
     code, result = run(capsys, "train", *words, "--classes", "auto")
     assert code == 0
-    assert load_class_model(out).detail.max_side == result["max_side"]
+    assert load_segmentation_model(out).detail.max_side == result["max_side"]
     assert str(result["max_side"]) in result["side_errors"]
     code, _ = run(capsys, "train", *words[:-3], "huge", "--classes", "auto")
     assert code == 2

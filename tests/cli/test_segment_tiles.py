@@ -14,8 +14,7 @@ from engine.datasets import large_pictures
 from engine.datasets.large_pictures import LargeTiff, is_large
 from engine.learning.segmentation import class_learning, tree_learning
 from engine.learning.segmentation.class_learning import train_class_segmentation
-from engine.learning.segmentation.class_model import Detail
-from engine.learning.segmentation.mask_model import N_PARAMETERS, make_segmentation_model
+from engine.learning.segmentation.model import N_PARAMETERS, Detail, make_segmentation_model
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
 
@@ -137,7 +136,7 @@ def test_a_large_picture_is_segmented_like_a_small_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theta = np.random.default_rng(1).normal(0, 0.2, N_PARAMETERS)
-    make_segmentation_model(theta, ridge=1.0, rho=0.5, max_side=40).save(tmp_path / "m.npz")
+    make_segmentation_model(theta, ridge=1.0, rho=0.5, detail=Detail(40)).save(tmp_path / "m.npz")
     image = class_pictures(1, side=90)[0][0]
     (tmp_path / "in").mkdir()
     tifffile.imwrite(tmp_path / "in" / "a.tif", image, photometric="rgb", tile=(32, 32))

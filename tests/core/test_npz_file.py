@@ -16,8 +16,9 @@ from engine.core.npz_file import open_npz, read_npz, write_npz
 from engine.crf.survey_features import make_survey_features
 from engine.learning.roommates.model import load_roommate_model, make_roommate_model
 from engine.learning.segmentation.example_store import StoredFeatures
-from engine.learning.segmentation.mask_model import (
+from engine.learning.segmentation.model import (
     N_PARAMETERS,
+    Detail,
     load_segmentation_model,
     make_segmentation_model,
 )
@@ -30,7 +31,9 @@ def roommate_model(weight):
 
 
 def segmentation_model(weight):
-    return make_segmentation_model(np.full(N_PARAMETERS, weight), ridge=1.0, rho=0.5, max_side=64)
+    return make_segmentation_model(
+        np.full(N_PARAMETERS, weight), ridge=1.0, rho=0.5, detail=Detail(64)
+    )
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from sklearn.utils import estimator_checks
 from engine.core.errors import InvalidProblemError
 from engine.crf.bipartite import BipartiteItems
 from engine.datasets.synthetic_images import generate_leaf_images
-from engine.estimators import ClassSegmenter, Roommates, Segmenter, StructuredModel
+from engine.estimators import Roommates, Segmenter, StructuredModel
 from engine.structures import BipartiteStructure
 from tests.learning.roommates.cohorts import random_cohorts
 
-ALL = (ClassSegmenter, Roommates, Segmenter, StructuredModel)
+ALL = (Roommates, Segmenter, StructuredModel)
 
 
 @pytest.mark.filterwarnings("ignore:Can't test estimator")
@@ -56,19 +56,38 @@ def test_segmenter_learns_and_marks():
     assert clone(model).get_params() == model.get_params()
 
 
-def test_class_segmenter_learns_labels_and_passes_over_unknown_pixels():
+def test_segmenter_learns_label_maps_and_passes_over_unknown_pixels():
     pictures = generate_leaf_images(2, rng=np.random.default_rng(0), shape=(24, 32))
     images = [p.image for p in pictures]
     labels = [p.mask.astype(np.uint8) for p in pictures]
     hidden = [one.copy() for one in labels]
     for one in hidden:
         one[:4] = 255
-    model = ClassSegmenter(("ground", "leaf"), loss="trees").fit(images, hidden)
+    model = Segmenter(("ground", "leaf"), loss="trees").fit(images, hidden)
+    assert model.classes_ == ("ground", "leaf")
     (found, _), (shares, _) = model.predict(images), model.predict_proba(images)
     assert found.shape == labels[0].shape
     assert shares.sum(axis=2) == pytest.approx(np.ones(found.shape), abs=1e-4)
     assert model.score(images, hidden) > 0.8
     assert clone(model).get_params() == model.get_params()
+
+
+def test_segmenter_names_labels_by_their_numbers_and_refuses_a_mixture():
+    pictures = generate_leaf_images(2, rng=np.random.default_rng(0), shape=(24, 32))
+    images, masks = [p.image for p in pictures], [p.mask for p in pictures]
+    labels = [mask.astype(np.uint8) for mask in masks]
+    for one in labels:
+        one[:4], one[4:8] = 255, 2
+    model = Segmenter(loss="trees", class_weights=(1.0, 1.0, 2.0)).fit(images, labels)
+    assert model.classes_ == ("0", "1", "2")
+    assert model.predict_proba(images)[0].shape == (24, 32, 3)
+    assert Segmenter(loss="trees").fit(images, masks).classes_ == ("background", "foreground")
+    with pytest.raises(InvalidProblemError, match="not both"):
+        Segmenter().fit(images, [masks[0], labels[1]])
+    with pytest.raises(InvalidProblemError, match=r"rho: expected 0\.5 with label maps"):
+        Segmenter(rho=0.3).fit(images, labels)
+    with pytest.raises(InvalidProblemError, match="expected labels of bytes"):
+        Segmenter(classes=("a", "b")).fit(images, masks)
 
 
 WRONG = {

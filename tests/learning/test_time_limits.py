@@ -12,10 +12,10 @@ from engine.learning.segmentation import mask_weights, tree_learning
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.boosted_trees import fit_forest
 from engine.learning.segmentation.class_learning import train_class_segmentation
-from engine.learning.segmentation.class_model import Detail
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.detail_choice import choose_detail
 from engine.learning.segmentation.folds import FOLDS
+from engine.learning.segmentation.model import Detail
 from engine.learning.segmentation.training_pictures import deal_pictures
 from engine.learning.segmentation.tree_learning import FEWEST_TREES, TreeLearning
 from engine.learning.segmentation.tree_options import TreeOptions

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from engine.crf.class_features import ClassExample, ClassFeatures, centred
 from engine.crf.image_features import code_edges
-from engine.learning.segmentation.class_prediction import best_labelling
+from engine.learning.segmentation.grid_readout import best_labelling
 from engine.objectives.class_messages import ClassMessages
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from engine import InvalidProblemError
-from engine.learning.segmentation.class_model import Detail
 from engine.learning.segmentation.detail_choice import (
     MOST_LINEAR_SIDE,
     MOST_SIDE,
@@ -14,6 +13,7 @@ from engine.learning.segmentation.detail_choice import (
     choose_detail,
     sides_to_try,
 )
+from engine.learning.segmentation.model import Detail
 from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles
 from webapp.segmentation.models import ImageFile, Segmenter

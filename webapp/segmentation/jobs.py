@@ -8,7 +8,6 @@ from django.db.models import Count, Q, QuerySet
 from engine import (
     InvalidProblemError,
     Progress,
-    load_class_model,
     load_segmentation_model,
     train_boosted_segmentation,
 )
@@ -318,8 +317,7 @@ def _predict(context: JobContext, rows: QuerySet[PredictedImage]) -> None:
     if not waiting:
         return
     segmenter = waiting[0].batch.model
-    load = load_class_model if segmenter.classes else load_segmentation_model
-    model = load(store.get(segmenter.path))
+    model = load_segmentation_model(store.get(segmenter.path))
     for done, row in enumerate(waiting, start=total - len(waiting)):
         context.on_progress(
             Progress(

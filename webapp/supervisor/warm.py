@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from engine import generate_leaf_images, predict_classes, train_class_segmentation
+from engine import generate_leaf_images, predict_segmentation, train_class_segmentation
 from engine.learning.segmentation.live_segmenter import LiveSegmenter
 from webapp.instance import BASE_DIR
 from webapp.supervisor.forks import die_with_parent
@@ -57,7 +57,7 @@ def _paint() -> None:
     live.learn({"leaf": labels})
     live.predict("leaf")
     trained = train_class_segmentation([leaf.image], [labels], ["rest", "leaf"])
-    predict_classes(trained.model, leaf.image)
+    predict_segmentation(trained.model, leaf.image)
 
 
 def _draw_images(folder: Path) -> None:

@@ -27,12 +27,6 @@ from engine.crf.class_features import UNKNOWN
 from engine.crf.grid_features import GridExample
 from engine.crf.image_grid import MIN_SIDE
 from engine.kernels.threads import count_threads, one_blas_thread
-from engine.learning.segmentation.boosted_model import (
-    LOSSES,
-    BoostedSegmentationModel,
-    boosted_features,
-    make_boosted_model,
-)
 from engine.learning.segmentation.class_pictures import ReadPicture
 from engine.learning.segmentation.clock import Clock, images_left_out
 from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO, RIDGE_PER_PIXEL
@@ -47,6 +41,12 @@ from engine.learning.segmentation.labelled_pictures import (
 )
 from engine.learning.segmentation.mask_progress import HeldOutPictures, SegmentationProgress
 from engine.learning.segmentation.mask_weights import MaskWeights, candidate_cost, mask_candidates
+from engine.learning.segmentation.model import (
+    LOSSES,
+    Detail,
+    SegmentationModel,
+    make_segmentation_model,
+)
 from engine.learning.segmentation.part_store import PartStore
 from engine.learning.segmentation.picture_window import (
     WindowDraw,
@@ -56,6 +56,7 @@ from engine.learning.segmentation.picture_window import (
     windows_each,
 )
 from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
+from engine.learning.segmentation.tree_features import boosted_features
 from engine.learning.segmentation.tree_learning import (
     MASK_SAMPLES,
     SAID,
@@ -85,7 +86,7 @@ class TrainedBoosted:
     is evaluated on these alone. ``left_out`` names what the time limit left out.
     """
 
-    model: BoostedSegmentationModel
+    model: SegmentationModel
     result: LearningResult
     n_pixels: int
     errors: Mapping[str, float]
@@ -220,16 +221,16 @@ def train_boosted_segmentation(
 
         chosen = [pictures[k] for k in order.permutation(len(pictures))[: 2 * EDGE_PICTURES]]
         learned = LabelLearning(how, score, clock).learn(pictures, chosen, read.left_out)
-        model = make_boosted_model(
-            learned.unaries,
+        model = make_segmentation_model(
             learned.weights.result.theta,
+            unaries=learned.unaries,
             loss=learned.weights.candidate.loss,
             ridge=learned.strength,
             rho=rho,
-            max_side=max_side,
+            detail=Detail(max_side),
         )
         result = learned.result(clock)
-        _show(clock, held_out, model, result, should_stop)
+        _show(clock, held_out, learned.unaries, rho, result, should_stop)
     n_known = sum(int(np.count_nonzero(p.labels != UNKNOWN)) for p in pictures)
     return TrainedBoosted(model, result, n_known, learned.errors, learned.left_out)
 
@@ -329,7 +330,8 @@ def _example(
 def _show(
     clock: Clock,
     pictures: Sequence[ReadPicture],
-    model: BoostedSegmentationModel,
+    unaries: TreeUnaries,
+    rho: float,
     result: LearningResult,
     should_stop: StopCallback,
 ) -> None:
@@ -341,11 +343,11 @@ def _show(
     for picture in pictures:
         if examples and clock.left == 0.0:
             break
-        examples.append(_example(model.unaries, picture))
+        examples.append(_example(unaries, picture))
     if not examples:
         return
-    preview = HeldOutPictures(examples, model.rho, should_stop=should_stop).look(result.theta)
-    if model.unaries.is_local:  # marginals of windows do not match the whole pictures
+    preview = HeldOutPictures(examples, rho, should_stop=should_stop).look(result.theta)
+    if unaries.is_local:  # marginals of windows do not match the whole pictures
         preview = replace(preview, marginals=())
     clock.on_progress(
         SegmentationProgress(

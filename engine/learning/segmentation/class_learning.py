@@ -30,14 +30,6 @@ from engine.learning.segmentation.class_candidates import (
     candidate_cost,
     compared_candidates,
 )
-from engine.learning.segmentation.class_model import (
-    LOSSES,
-    ClassSegmentationModel,
-    Detail,
-    check_classes,
-    class_features,
-    make_class_model,
-)
 from engine.learning.segmentation.class_pictures import (
     LabelMaps,
     ReadPicture,
@@ -51,8 +43,16 @@ from engine.learning.segmentation.folds import FOLDS
 from engine.learning.segmentation.given_maps import Maps
 from engine.learning.segmentation.label_learning import LabelLearning, ScoredPictures
 from engine.learning.segmentation.labelled_pictures import Images
+from engine.learning.segmentation.model import (
+    CLASS_LOSSES,
+    Detail,
+    SegmentationModel,
+    label_code,
+    make_segmentation_model,
+)
 from engine.learning.segmentation.part_store import PartStore
 from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
+from engine.learning.segmentation.tree_features import class_features
 from engine.learning.segmentation.tree_learning import (
     SAID,
     SAMPLES,
@@ -89,7 +89,7 @@ class TrainedClasses:
     ``left_out`` names what that limit left out.
     """
 
-    model: ClassSegmentationModel
+    model: SegmentationModel
     result: LearningResult
     n_pixels: int
     n_known: tuple[int, ...]
@@ -143,7 +143,7 @@ def train_class_segmentation(
         True to use the position within the picture as a feature: it helps if all are framed alike.
     ridge : float, optional; by default 0.001 times the known pixels.
     detail : Detail, optional; the size of models, 200 pixels a side by default.
-    values, unknown : stored with the model; see `ClassSegmentationModel`.
+    values, unknown : stored with the model; see `SegmentationModel`.
     max_seconds : float, optional
         Limit of the whole run, reading included. If it is short, reading stops after half of it,
         there are fewer trees, some candidates are not compared, and learning stops at the limit
@@ -174,14 +174,14 @@ def train_class_segmentation(
     >>> trained.model.classes
     ('ground', 'leaf')
     """
-    check_choice("loss", loss, LOSSES, optional=True)
+    check_choice("loss", loss, CLASS_LOSSES, optional=True)
     check_flag("position", position)
     check_number("ridge", ridge, above=0.0, optional=True)
     check_seconds("max_seconds", max_seconds)
     check_generator("rng", rng)
     check_callables(on_progress=on_progress, should_stop=should_stop)
     names = tuple(classes)
-    check_classes(names)
+    code = label_code(names, values, unknown)
     weights = check_class_weights(class_weights, len(names))
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
@@ -224,15 +224,13 @@ def train_class_segmentation(
         chosen = [pictures[k] for k in _edge_pictures(pictures, len(names), order)]
         learned = LabelLearning(how, score, clock).learn(pictures, chosen, unread)
     found = learned.weights
-    model = make_class_model(
-        names,
-        learned.unaries,
+    model = make_segmentation_model(
         found.result.theta,
+        unaries=learned.unaries,
+        code=code,
         loss=found.candidate.loss,
         ridge=learned.strength,
         detail=size,
-        values=values,
-        unknown=unknown,
     )
     return TrainedClasses(
         model,

@@ -13,10 +13,9 @@ from engine.core.options import check_positive
 from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.crf.filter_bank import Frame
 from engine.crf.image_grid import shrink_image, shrink_labels, shrink_maps
-from engine.learning.segmentation.class_model import Detail
-from engine.learning.segmentation.given_maps import Maps, MapsInStep
+from engine.learning.segmentation.given_maps import Maps, MapsInStep, check_image
 from engine.learning.segmentation.labelled_pictures import Images
-from engine.learning.segmentation.mask_prediction import check_image
+from engine.learning.segmentation.model import Detail
 
 LabelMaps = Iterable[ClassLabels]
 

@@ -26,10 +26,10 @@ from engine.crf.filter_bank import Frame
 from engine.crf.image_grid import enlarge, shrink_image, shrink_labels
 from engine.crf.picture_windows import ArrayMaps, ShrunkMaps
 from engine.kernels.threads import one_blas_thread
-from engine.learning.segmentation.class_model import Detail
 from engine.learning.segmentation.class_pictures import ReadPicture, best_window
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.given_maps import Maps, MapsInStep
+from engine.learning.segmentation.model import Detail
 from engine.learning.segmentation.picture_window import WindowDraw, is_cut
 from engine.learning.segmentation.training_pictures import deal_pictures
 from engine.learning.segmentation.tree_learning import TreeLearning

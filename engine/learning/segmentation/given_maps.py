@@ -1,6 +1,7 @@
-"""Checks of given maps: probabilities of another program beside pictures."""
+"""Checks of pictures, and of given maps: probabilities of another program beside them."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,15 @@ class MapsInStep:
         """Raise InvalidProblemError if there are more maps than the ``count`` pictures."""
         if self._maps is not None and next(self._maps, _END) is not _END:
             raise InvalidProblemError(f"map {count + 1} has no image.")
+
+
+def check_image(name: str, image: NDArray[Any]) -> None:
+    """Raise InvalidProblemError unless ``image`` holds bytes of shape (height, width, 3)."""
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
+        raise InvalidProblemError(
+            f"{name}: expected bytes of shape (height, width, 3), received "
+            f"{image.dtype} of shape {image.shape}."
+        )
 
 
 def check_maps(name: str, given: GivenMap, shape: Sequence[int]) -> Planes:

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
 from engine.crf.image_grid import model_shape, shrink_image, shrink_maps, shrink_mask
-from engine.learning.segmentation.given_maps import Maps, MapsInStep
-from engine.learning.segmentation.mask_prediction import check_image
+from engine.learning.segmentation.given_maps import Maps, MapsInStep, check_image
 
 Images = Iterable[NDArray[np.uint8]]
 Masks = Iterable[NDArray[np.bool_]]

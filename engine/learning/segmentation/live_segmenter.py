@@ -25,12 +25,12 @@ from engine.crf.filter_bank import FilterBank, blur_into
 from engine.crf.forest import Forest
 from engine.crf.grid_features import EdgeFeatures
 from engine.crf.image_features import code_edges
+from engine.datasets.label_maps import check_names
 from engine.kernels.threads import for_row_ranges
-from engine.learning.segmentation.class_model import check_classes
 from engine.learning.segmentation.class_pictures import check_label_map
-from engine.learning.segmentation.class_prediction import enlarge_classes, entropy_of
 from engine.learning.segmentation.class_trees import Bins, fit_binned_forest, quantile_bins
-from engine.learning.segmentation.mask_prediction import check_image
+from engine.learning.segmentation.given_maps import check_image
+from engine.learning.segmentation.prediction import enlarge_marginals, entropy_of, labels_of
 from engine.learning.segmentation.tree_options import TreeOptions
 from engine.objectives.class_messages import ClassMessages
 
@@ -123,7 +123,7 @@ class LiveSegmenter:
         check_flag("position", position)
         check_whole("most_pixels", most_pixels, at_least=1)
         self.classes = tuple(classes)
-        check_classes(self.classes)
+        check_names(self.classes)
         self._bank = FilterBank(position)
         self._most_pixels = most_pixels
         self._cuts: Bins | None = None
@@ -237,13 +237,13 @@ class LiveSegmenter:
         stride = max(1, int(np.ceil(np.sqrt(height * width / ANSWERED))))
         seen, inner = _with_margin(place, kept.shape, stride)
         marginals = self._marginals(self._forest, key, seen)[inner]
-        probabilities = enlarge_classes(np.ascontiguousarray(marginals), (height, width))
+        probabilities = enlarge_marginals(np.ascontiguousarray(marginals), (height, width))
         doubt = entropy_of(probabilities) / np.float32(np.log(len(self.classes)))
         painted = self._strokes.get(key)
         own = None if painted is None else painted[place] < len(self.classes)
         row, column = _most_uncertain_pixel(doubt, own)
         return LiveAnswer(
-            read_only(probabilities.argmax(axis=2).astype(np.uint8)),
+            read_only(labels_of(probabilities)),
             read_only(probabilities),
             read_only(doubt),
             (place[0].start + row, place[1].start + column),

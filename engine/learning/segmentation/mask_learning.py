@@ -36,13 +36,13 @@ from engine.learning.segmentation.labelled_pictures import (
     labelled_pictures,
 )
 from engine.learning.segmentation.marginal_fitting import LOGISTIC_LOSSES, fit_logistic_loss
-from engine.learning.segmentation.mask_model import SegmentationModel, make_segmentation_model
 from engine.learning.segmentation.mask_progress import SegmentationReporter
 from engine.learning.segmentation.mask_solvers import (
     SegmentationTask,
     solve_by_frank_wolfe,
     solve_in_theta,
 )
+from engine.learning.segmentation.model import Detail, SegmentationModel, make_segmentation_model
 from engine.learning.segmentation.spread_pictures import SpreadPictures
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
@@ -183,7 +183,12 @@ def train_segmentation(
         result = _solve(task, solver, loss, limits, callbacks, reporter, order)
         reporter.finish(result)
     model = make_segmentation_model(
-        result.theta, ridge=weight, rho=rho, max_side=max_side, n_maps=n_maps
+        result.theta,
+        loss=loss or "likelihood",
+        ridge=weight,
+        rho=rho,
+        detail=Detail(max_side),
+        n_maps=n_maps,
     )
     return TrainedSegmentation(model, result, n_pixels, loss or "likelihood")
 

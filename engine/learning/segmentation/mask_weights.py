@@ -13,7 +13,6 @@ from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, ignore_progress
 from engine.crf.grid_features import DenseNodeFeatures, GridExample, GridFeatures
 from engine.kernels.threads import count_threads
-from engine.learning.segmentation.boosted_model import tree_evidence, trees_alone
 from engine.learning.segmentation.grid_readout import predict_marginals
 from engine.learning.segmentation.marginal_fitting import (
     ITERATIONS,
@@ -23,6 +22,7 @@ from engine.learning.segmentation.marginal_fitting import (
 )
 from engine.learning.segmentation.mask_progress import SegmentationReporter
 from engine.learning.segmentation.mask_solvers import SegmentationTask, solve_in_theta
+from engine.learning.segmentation.tree_features import tree_evidence, trees_alone
 from engine.learning.segmentation.weight_learning import Candidate, Rules
 from engine.metrics.classes import Confusion, confusion
 from engine.solvers.control import Callbacks, Limits

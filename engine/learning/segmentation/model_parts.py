@@ -2,14 +2,12 @@
 
 import json
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
-from engine.core.npz_file import read_model_parts
 from engine.datasets.picture_view import PictureView, view_from_json
 
 Parts = Mapping[str, NDArray[Any]]
@@ -59,25 +57,35 @@ def whole_number(parts: Parts, key: str) -> int:
     return int(value)
 
 
+def whole_numbers(numbers: NDArray[Any], name: str) -> tuple[int, ...]:
+    """Return a list of whole numbers of a file.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the array holds anything else.
+    """
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise InvalidProblemError(f"{name}: expected whole numbers.")
+    return tuple(int(number) for number in numbers)
+
+
 def view_parts(view: PictureView | None) -> dict[str, NDArray[Any]]:
     """Return the array that stores the view of a model's deep training pictures."""
     return {} if view is None else {"view": np.array(json.dumps(view.as_json()))}
 
 
-def read_view(path: Path, *, max_bytes: int) -> PictureView | None:
+def view_from_parts(parts: Parts) -> PictureView | None:
     """Return the view of a model's deep training pictures; None if there were none.
 
     Raises
     ------
     InvalidProblemError
-        As for `read_model_parts`, or if the view is damaged.
+        If the view is damaged.
     """
-    parts = read_model_parts(path, {"view"}, max_bytes=max_bytes)
     if "view" not in parts:
         return None
     try:
         return view_from_json(json.loads(str(parts["view"])))
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidProblemError(
-            f"{path.name} is damaged: its display settings cannot be read."
-        ) from error
+        raise InvalidProblemError("its display settings cannot be read.") from error

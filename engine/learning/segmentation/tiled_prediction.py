@@ -21,11 +21,10 @@ from engine.core.array_file import ArrayFile
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.spill_folder import spill_folder
-from engine.crf.class_features import Scores
+from engine.crf.class_features import ClassFeatures, Scores
 from engine.crf.context import GuessCount, compute_context
 from engine.crf.filter_bank import Frame
 from engine.crf.grid_features import GridFeatures
-from engine.crf.image_features import compute_image_features
 from engine.crf.picture_windows import (
     MARGIN,
     ArrayMaps,
@@ -36,14 +35,11 @@ from engine.crf.picture_windows import (
     Tile,
     cut_tiles,
 )
-from engine.learning.segmentation.boosted_model import BoostedSegmentationModel, boosted_features
-from engine.learning.segmentation.class_model import ClassSegmentationModel
-from engine.learning.segmentation.class_weights import rest_messages
 from engine.learning.segmentation.given_maps import check_count
-from engine.learning.segmentation.grid_readout import best_labelling, predict_marginals
-from engine.learning.segmentation.mask_model import AnySegmentationModel
+from engine.learning.segmentation.grid_readout import best_labelling, read_marginals
+from engine.learning.segmentation.model import SegmentationModel
+from engine.learning.segmentation.tree_features import tree_features
 from engine.learning.segmentation.tree_unaries import TreeUnaries, ask, plain_planes
-from engine.objectives.class_messages import ClassMessages
 
 TILE_BYTES = 1_000_000_000
 """Memory budget of a tile; with more classes and maps tiles are smaller."""
@@ -101,17 +97,17 @@ class TiledPrediction:
 
     Parameters
     ----------
-    model : a class model, or a mask model with boosted trees or linear weights
+    model : SegmentationModel
     source : PictureSource
     maps : MapSource, probabilities of another program, if the model learned with any
     core : side of a tile's core in pixels; by default the largest within `TILE_BYTES`
     should_stop : called before every tile
     on_tile : called after every tile with the number of finished tiles and the total
     folder : folder of temporary arrays; `spill_folder` by default
-    write_best : for masks, receives the best labelling of every tile, at the model's size
+    write_best : receives the best labelling of every tile, at the model's size
     """
 
-    model: ClassSegmentationModel | AnySegmentationModel
+    model: SegmentationModel
     source: PictureSource
     maps: MapSource = NO_MAPS
     core: int | None = None
@@ -123,7 +119,7 @@ class TiledPrediction:
     def run(self, write: Sink) -> TileReport:
         """Predict the whole picture, and pass its marginals, float32, to ``write`` by rectangles.
 
-        Shape (rows, columns) of "foreground", or (rows, columns, L) of classes.
+        Shape (rows, columns) of "foreground" for masks, or (rows, columns, L) for label maps.
 
         Raises
         ------
@@ -136,8 +132,7 @@ class TiledPrediction:
         shape = self.grid_shape
         if shape == self.source.shape:
             return self._tiles(write)
-        depth = () if self.n_classes == 0 else (self.n_classes,)
-        with self._between("grid.npy", (*shape, *depth)) as grid:
+        with self._between("grid.npy", (*shape, *self.depth)) as grid:
             report = self._tiles(grid.write)
             self._enlarge(grid, write)
         return report
@@ -153,9 +148,9 @@ class TiledPrediction:
             yield array
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes; 0 for a mask model."""
-        return self.model.n_classes if isinstance(self.model, ClassSegmentationModel) else 0
+    def depth(self) -> tuple[int, ...]:
+        """Shape of the marginals of a pixel: () of a mask, (L,) of a label map."""
+        return () if self.model.is_mask else (self.model.n_classes,)
 
     @property
     def grid_shape(self) -> tuple[int, int]:
@@ -167,72 +162,36 @@ class TiledPrediction:
         picture = ShrunkPicture(self.source, shape)
         model = self.model
         is_small = shape[0] * shape[1] <= WHOLE_PIXELS and self.core is None
-        is_whole = is_small or not isinstance(
-            model, BoostedSegmentationModel | ClassSegmentationModel
-        )
-        side = max(shape) if is_whole else self.core or core_side(self.n_classes + model.n_maps)
-        tiles = cut_tiles(shape, side)
-        if isinstance(model, ClassSegmentationModel):
-            steps = self._classes(model, picture, tiles, write)
-        elif isinstance(model, BoostedSegmentationModel):
-            predict = self._placed_masks if _knows_place(model) else self._masks
-            steps = predict(model, picture, tiles, write)
+        if is_small or model.unaries is None:
+            side = max(shape)
         else:
-            steps = self._linear(model, picture, write)
-        rested = []
-        total = len(tiles) * (2 if _knows_place(model) else 1)
+            side = self.core or core_side(sum(self.depth) + model.n_maps)
+        tiles = cut_tiles(shape, side)
+        if model.unaries is not None and model.knows_place:
+            total = 2 * len(tiles)
+            steps = self._placed(model.unaries, picture, tiles, write)
+        else:
+            total = len(tiles)
+            steps = self._local(picture, tiles, write)
+        converged = []
         for done, is_converged in enumerate(steps, start=1):
-            rested.append(is_converged)
+            converged.append(is_converged)
             self.on_tile(done, total)
-        return TileReport(shape, len(tiles), all(rested))
+        return TileReport(shape, len(tiles), all(converged))
 
-    def _linear(
-        self, model: AnySegmentationModel, picture: ShrunkPicture, write: Sink
-    ) -> Iterator[bool]:
-        whole = (0, 0, *picture.shape)
-        features = compute_image_features(picture.window(*whole), self._maps_in(whole))
-        nodes, is_converged = predict_marginals(features, model.theta, model.rho)
-        write(0, 0, nodes.astype(np.float32))
-        yield is_converged
-
-    def _classes(
-        self,
-        model: ClassSegmentationModel,
-        picture: ShrunkPicture,
-        tiles: list[Tile],
-        write: Sink,
-    ) -> Iterator[bool]:
-        for tile in tiles:
-            self._stop_if_asked()
-            colours = picture.window(*tile.window)
-            features = model.features(colours, self._maps_in(tile.window), _frame(tile, picture))
-            chains = ClassMessages(features, model.theta, is_shared=True)
-            is_converged = rest_messages(chains)
-            write(tile.top, tile.left, chains.marginals()[tile.inside])
-            yield is_converged
-
-    def _masks(
-        self,
-        model: BoostedSegmentationModel,
-        picture: ShrunkPicture,
-        tiles: list[Tile],
-        write: Sink,
-    ) -> Iterator[bool]:
+    def _local(self, picture: ShrunkPicture, tiles: list[Tile], write: Sink) -> Iterator[bool]:
+        """Predict tile by tile, with unaries that depend on a pixel's surroundings only."""
         for tile in tiles:
             self._stop_if_asked()
             colours, maps = picture.window(*tile.window), self._maps_in(tile.window)
-            odds = model.unaries.scores(colours, maps, frame=_frame(tile, picture))[:, :, 0]
-            yield self._write_mask(model, tile, boosted_features(colours, odds, maps), write)
+            features = self.model.features(colours, maps, _frame(tile, picture))
+            yield self._write(tile, features, write)
 
-    def _placed_masks(
-        self,
-        model: BoostedSegmentationModel,
-        picture: ShrunkPicture,
-        tiles: list[Tile],
-        write: Sink,
+    def _placed(
+        self, unaries: TreeUnaries, picture: ShrunkPicture, tiles: list[Tile], write: Sink
     ) -> Iterator[bool]:
         """Predict all tiles with the first trees, to locate the object; then with the second."""
-        unaries, count = model.unaries, GuessCount(picture.shape)
+        count = GuessCount(picture.shape)
         with self._between("guess.npy", picture.shape) as guesses:
             for tile in tiles:
                 self._stop_if_asked()
@@ -249,8 +208,8 @@ class TiledPrediction:
                 guess = np.asarray(guesses.read(*tile.window), dtype=np.float32)
                 seen = whole.seen_from(*tile.window[:2])
                 context = compute_context(guess, planes, unaries.n_context, seen)
-                odds = ask(unaries.second, np.concatenate([planes, context]), None)[:, :, 0]
-                yield self._write_mask(model, tile, boosted_features(colours, odds, maps), write)
+                odds = ask(unaries.second, np.concatenate([planes, context]), None)
+                yield self._write(tile, tree_features(colours, odds, maps), write)
 
     def _plain(
         self, unaries: TreeUnaries, picture: ShrunkPicture, tile: Tile
@@ -264,14 +223,12 @@ class TiledPrediction:
         """Return the log-odds of the maps in a window of the model."""
         return ShrunkMaps(self.maps, self.grid_shape).window(*window)
 
-    def _write_mask(
-        self, model: BoostedSegmentationModel, tile: Tile, features: GridFeatures, write: Sink
-    ) -> bool:
+    def _write(self, tile: Tile, features: GridFeatures | ClassFeatures, write: Sink) -> bool:
         """Write the core of a tile; return True if its messages converged."""
-        nodes, is_converged = predict_marginals(features, model.theta, model.rho)
-        write(tile.top, tile.left, nodes[tile.inside].astype(np.float32))
+        marginals, is_converged = read_marginals(features, self.model.theta, self.model.rho)
+        write(tile.top, tile.left, marginals[tile.inside])
         if self.write_best is not None:
-            labels, _, _ = best_labelling(features, model.theta)
+            labels, _, _ = best_labelling(features, self.model.theta)
             self.write_best(tile.top, tile.left, labels[tile.inside].astype(np.float32))
         return is_converged
 
@@ -283,7 +240,7 @@ class TiledPrediction:
         """Interpolate the marginals of the grid at the picture's pixels, band by band."""
         height, width = self.source.shape
         down = grid.shape[0] / height
-        step = max(1, BAND_PIXELS // (width * max(self.n_classes, 1)))
+        step = max(1, BAND_PIXELS // (width * max(sum(self.depth), 1)))
         for top in range(0, height, step):
             self._stop_if_asked()
             bottom = min(top + step, height)
@@ -303,11 +260,6 @@ class TiledPrediction:
             ]
             values = np.clip(np.stack(out, axis=2), 0.0, 1.0)
             write(top, 0, values if part.ndim == 3 else values[:, :, 0])
-
-
-def _knows_place(model: ClassSegmentationModel | AnySegmentationModel) -> bool:
-    """Return True if the trees use a pixel's place within the first prediction of the picture."""
-    return isinstance(model, BoostedSegmentationModel) and not model.unaries.is_local
 
 
 def _frame(tile: Tile, picture: ShrunkPicture) -> Frame:

@@ -12,16 +12,16 @@ from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import Progress
 from engine.crf.filter_bank import Frame
 from engine.crf.forest import Forest, forest_from_arrays
-from engine.crf.image_grid import enlarge
+from engine.crf.image_grid import enlarge, shrink_image
 from engine.learning.segmentation import tree_learning
 from engine.learning.segmentation.boosted_learning import TrainedBoosted, train_boosted_segmentation
-from engine.learning.segmentation.boosted_model import BoostedSegmentationModel, trees_alone
 from engine.learning.segmentation.boosted_trees import fit_forest
 from engine.learning.segmentation.folds import FOLDS
-from engine.learning.segmentation.mask_model import load_segmentation_model
-from engine.learning.segmentation.mask_prediction import evaluate_mask, predict_segmentation
 from engine.learning.segmentation.mask_weights import MaskWeights
+from engine.learning.segmentation.model import load_segmentation_model
+from engine.learning.segmentation.prediction import evaluate_mask, predict_segmentation
 from engine.learning.segmentation.training_pictures import deal_pictures
+from engine.learning.segmentation.tree_features import trees_alone
 from engine.learning.segmentation.tree_options import TreeOptions
 from engine.metrics.classes import Confusion
 from tests.learning.segmentation.leaf_pictures import leaves
@@ -177,7 +177,7 @@ def test_it_learns_leaves_and_reads_back_what_it_wrote(
     assert compared[trained.loss] <= compared["trees"]
     trained.model.save(tmp_path / "model.npz")
     read = load_segmentation_model(tmp_path / "model.npz")
-    assert isinstance(read, BoostedSegmentationModel)
+    assert read.is_mask
     after = predict_segmentation(read, image)
     assert_array_equal(after.marginals, before.marginals)
     assert_array_equal(after.mask, before.mask)
@@ -278,8 +278,9 @@ def test_trees_stand_alone_where_no_weights_do_better(monkeypatch) -> None:  # t
     assert set(trained.errors) == {"univariate", "likelihood", "trees"}
     image = leaves(1)[0][0]
     found = predict_segmentation(trained.model, image)
-    odds = trained.model.features(image).nodes.values[:, :, 1]
-    assert np.mean((found.mpm) == (enlarge(odds, found.mpm.shape) > 0)) > 0.99
+    small = shrink_image(image, trained.model.grid_shape(*image.shape[:2]))
+    odds = trained.model.features(small).nodes.values[:, :, 1]
+    assert np.mean((found.labels) == (enlarge(odds, found.labels.shape) > 0)) > 0.99
 
 
 def test_bad_options_are_refused_before_anything_is_read() -> None:

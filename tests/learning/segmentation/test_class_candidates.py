@@ -8,8 +8,8 @@ from engine.crf.class_features import ClassLayout
 from engine.learning.segmentation import class_candidates, class_learning, tree_learning
 from engine.learning.segmentation.class_candidates import ClassWeights
 from engine.learning.segmentation.class_learning import train_class_segmentation
-from engine.learning.segmentation.class_prediction import predict_classes
 from engine.learning.segmentation.class_weights import fit_loss, trees_alone
+from engine.learning.segmentation.prediction import predict_segmentation
 from engine.learning.segmentation.tree_options import TreeOptions
 from engine.learning.segmentation.weight_learning import Candidate, choose_candidate
 from engine.metrics.classes import class_figures, confusion
@@ -96,7 +96,7 @@ def test_edges_learned_from_strokes_do_not_smooth_things_away() -> None:
     assert "likelihood" not in trained.errors
     pictures, truths = class_pictures(3, side=64, seed=8)
     wrong = [
-        np.mean(predict_classes(trained.model, picture).labels != truth)
+        np.mean(predict_segmentation(trained.model, picture).labels != truth)
         for picture, truth in zip(pictures, truths, strict=True)
     ]
     alone = [

@@ -10,10 +10,10 @@ from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.learning.segmentation import class_candidates, class_learning, tree_learning
 from engine.learning.segmentation.class_learning import TrainedClasses, train_class_segmentation
-from engine.learning.segmentation.class_model import Detail, load_class_model
-from engine.learning.segmentation.class_prediction import predict_classes
 from engine.learning.segmentation.class_trees import fit_class_forest
 from engine.learning.segmentation.class_weights import fit_loss
+from engine.learning.segmentation.model import Detail, load_segmentation_model
+from engine.learning.segmentation.prediction import predict_segmentation
 from engine.learning.segmentation.tree_options import TreeOptions
 from engine.metrics.classes import confusion
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
@@ -38,7 +38,7 @@ def trained() -> TrainedClasses:
 def test_new_pictures_are_labelled(trained: TrainedClasses) -> None:
     images, labels = class_pictures(2, seed=9)
     for image, label in zip(images, labels, strict=True):
-        prediction = predict_classes(trained.model, image, with_best=True)
+        prediction = predict_segmentation(trained.model, image, with_best=True)
         error = confusion(prediction.labels, label, 3).error
         assert error < 0.04
         assert confusion(prediction.read_out("map"), label, 3).error < 0.05
@@ -50,7 +50,9 @@ def test_a_model_file_gives_the_same_answer_and_damage_is_refused(
     path = tmp_path / "m.npz"
     trained.model.save(path)
     image = class_pictures(1, seed=4)[0][0]
-    ours, theirs = (predict_classes(m, image) for m in (trained.model, load_class_model(path)))
+    ours, theirs = (
+        predict_segmentation(m, image) for m in (trained.model, load_segmentation_model(path))
+    )
     assert_array_equal(ours.probabilities, theirs.probabilities)
     with np.load(path) as file:
         parts = dict(file)
@@ -63,7 +65,7 @@ def test_a_model_file_gives_the_same_answer_and_damage_is_refused(
     ):
         np.savez(tmp_path / "bad.npz", **(parts | {name: value}))
         with pytest.raises(InvalidProblemError, match=r"bad\.npz is damaged"):
-            load_class_model(tmp_path / "bad.npz")
+            load_segmentation_model(tmp_path / "bad.npz")
 
 
 def test_a_killed_run_goes_on_after_the_last_forest(
@@ -145,7 +147,7 @@ def test_scribbles_alone_are_enough(trained: TrainedClasses) -> None:
     learned = train_class_segmentation(images, strokes, CLASSES)
     assert sum(learned.n_known) == sum(int((s < 3).sum()) for s in strokes)
     new, truth = class_pictures(1, seed=9)
-    error = confusion(predict_classes(learned.model, new[0]).labels, truth[0], 3).error
+    error = confusion(predict_segmentation(learned.model, new[0]).labels, truth[0], 3).error
     assert error < 0.2
 
 

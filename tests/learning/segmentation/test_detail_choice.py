@@ -7,8 +7,8 @@ import pytest
 
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.learning.segmentation import detail_choice
-from engine.learning.segmentation.class_model import Detail
 from engine.learning.segmentation.detail_choice import choose_detail, sides_to_try
+from engine.learning.segmentation.model import Detail
 
 
 @pytest.fixture(autouse=True)

@@ -13,21 +13,19 @@ from engine.crf.picture_windows import MARGIN
 from engine.learning.segmentation import (
     boosted_learning,
     detail_choice,
-    mask_prediction,
     mask_weights,
     picture_window,
+    prediction,
     tiled_prediction,
     tree_learning,
 )
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
-from engine.learning.segmentation.boosted_model import BoostedSegmentationModel
-from engine.learning.segmentation.class_model import Detail
 from engine.learning.segmentation.detail_choice import MOST_SIDE, choose_detail, sides_to_try
 from engine.learning.segmentation.folds import deal_folds
 from engine.learning.segmentation.labelled_pictures import LabelledPicture
-from engine.learning.segmentation.mask_model import load_segmentation_model
-from engine.learning.segmentation.mask_prediction import predict_segmentation
+from engine.learning.segmentation.model import Detail, SegmentationModel, load_segmentation_model
 from engine.learning.segmentation.picture_window import CORE, WindowDraw, core_of, cut_windows
+from engine.learning.segmentation.prediction import predict_segmentation
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.leaf_pictures import leaves
 from tests.learning.segmentation.test_tiled_prediction import collect
@@ -47,14 +45,14 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detail_choice, "SAMPLES", 6000)
 
 
-def learn(max_side: int, shape: tuple[int, int] = SHAPE) -> BoostedSegmentationModel:
+def learn(max_side: int, shape: tuple[int, int] = SHAPE) -> SegmentationModel:
     pairs = list(wire_pictures(4, shape))
     images, masks = ([pair[k] for pair in pairs] for k in (0, 1))
     return train_boosted_segmentation(images, masks, max_side=max_side, loss="trees").model
 
 
 @pytest.fixture(scope="module")
-def fine() -> BoostedSegmentationModel:
+def fine() -> SegmentationModel:
     with pytest.MonkeyPatch.context() as patch:
         small.__wrapped__(patch)  # type: ignore[attr-defined]
         return learn(max(SHAPE))
@@ -66,10 +64,10 @@ def test_two_pixels_are_seen_at_full_detail_and_lost_at_a_thousand_pixels_a_side
     finer = predict_segmentation(fine, image)
     assert finer.grid_shape == SHAPE
     coarse = predict_segmentation(learn(1000), image)
-    errors = [float(np.mean(found.mpm != mask)) for found in (finer, coarse)]
+    errors = [float(np.mean(found.labels != mask)) for found in (finer, coarse)]
     assert errors[0] < 0.01
     assert errors[0] < errors[1] / 4
-    assert np.mean(finer.mask != finer.mpm) < 1e-3  # trees alone: the best labelling is the same
+    assert np.mean(finer.mask != finer.labels) < 1e-3  # trees alone: the best labelling is the same
 
 
 def test_full_detail_is_found_where_no_size_between_pays() -> None:
@@ -87,13 +85,13 @@ def test_seams_of_masks_are_below_a_thousandth(fine, monkeypatch) -> None:  # ty
     whole = predict_segmentation(fine, image)
     tiled, report = collect(fine, image, core=160)
     assert report.n_tiles == 16
-    assert np.mean((tiled > 0.5) != whole.mpm) < 1e-3
-    monkeypatch.setattr(mask_prediction, "WHOLE_PIXELS", 1000)
+    assert np.mean((tiled > 0.5) != whole.labels) < 1e-3
+    monkeypatch.setattr(prediction, "WHOLE_PIXELS", 1000)
     monkeypatch.setattr(tiled_prediction, "WHOLE_PIXELS", 1000)
     monkeypatch.setattr(tiled_prediction, "core_side", lambda n_classes: 200)
     large = predict_segmentation(fine, image)
     assert np.mean(large.mask != whole.mask) < 1e-3
-    assert np.mean(large.mpm != whole.mpm) < 1e-3
+    assert np.mean(large.labels != whole.labels) < 1e-3
     assert (large.score, large.upper_bound) == (-np.inf, np.inf)
     with pytest.raises(StoppedError):
         predict_segmentation(fine, image, should_stop=lambda: True)
@@ -119,7 +117,6 @@ def test_weights_and_a_refit_are_learned_from_the_cores_of_windows(monkeypatch, 
     assert 0 <= previews[-1].error <= 1
     trained.model.save(tmp_path / "model.npz")
     read = load_segmentation_model(tmp_path / "model.npz")
-    assert isinstance(read, BoostedSegmentationModel)
     assert read.unaries.is_local
     image = leaves(1, seed=9, shape=(300, 400))[0][0]
     expected = predict_segmentation(trained.model, image).marginals
@@ -194,7 +191,6 @@ def test_large_pictures_are_let_go_of_one_by_one(monkeypatch) -> None:  # type: 
 
 def test_a_model_file_from_before_windows_says_the_same() -> None:
     model = load_segmentation_model(OLD_MODEL)
-    assert isinstance(model, BoostedSegmentationModel)
     assert not model.unaries.is_local
     found = predict_segmentation(model, leaves(1, seed=9)[0][0])
     expected = [  # of the version before

@@ -13,8 +13,8 @@ from engine.learning.segmentation.example_store import ExampleStore
 from engine.learning.segmentation.labelled_pictures import labelled_pictures
 from engine.learning.segmentation.marginal_fitting import fit_marginals
 from engine.learning.segmentation.mask_learning import train_segmentation
-from engine.learning.segmentation.mask_prediction import evaluate_mask, predict_segmentation
 from engine.learning.segmentation.mask_solvers import subset_sizes
+from engine.learning.segmentation.prediction import evaluate_mask, predict_segmentation
 from engine.objectives.grid_chains import GridChains
 from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.control import Limits

@@ -13,26 +13,23 @@ from scipy.ndimage import gaussian_filter
 from engine.core.errors import InvalidProblemError
 from engine.crf.grid_features import DenseNodeFeatures, NodeFeaturesWithMaps
 from engine.crf.image_features import N_NODE_FEATURES, compute_image_features
-from engine.crf.image_grid import shrink_maps
+from engine.crf.image_grid import shrink_image, shrink_maps
 from engine.crf.picture_windows import ArrayMaps, ArraySource, ShrunkMaps
 from engine.learning.segmentation import (
     detail_choice,
-    mask_prediction,
     mask_weights,
     picture_window,
+    prediction,
     tiled_prediction,
     tree_learning,
 )
 from engine.learning.segmentation.boosted_learning import TrainedBoosted, train_boosted_segmentation
-from engine.learning.segmentation.boosted_model import BoostedSegmentationModel
 from engine.learning.segmentation.class_learning import train_class_segmentation
-from engine.learning.segmentation.class_model import Detail, load_class_model
-from engine.learning.segmentation.class_prediction import predict_classes
 from engine.learning.segmentation.detail_choice import choose_detail
 from engine.learning.segmentation.example_store import ExampleStore, content_key
 from engine.learning.segmentation.mask_learning import TrainedSegmentation, train_segmentation
-from engine.learning.segmentation.mask_model import AnySegmentationModel, load_segmentation_model
-from engine.learning.segmentation.mask_prediction import predict_segmentation
+from engine.learning.segmentation.model import Detail, SegmentationModel, load_segmentation_model
+from engine.learning.segmentation.prediction import predict_segmentation
 from engine.learning.segmentation.spread_pictures import PicturesHere
 from engine.learning.segmentation.tiled_prediction import TiledPrediction, sink_of
 from engine.learning.segmentation.tree_options import TreeOptions
@@ -52,11 +49,11 @@ def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_learning, "SECOND", SMALL)
 
 
-def error(model: AnySegmentationModel, maps: list[Map] | None) -> float:
+def error(model: SegmentationModel, maps: list[Map] | None) -> float:
     """Share of wrong pixels of new pictures."""
     images, masks, _ = NEW
     beside = [None] * len(images) if maps is None else maps
-    found = [predict_segmentation(model, *pair).mpm for pair in zip(images, beside, strict=True)]
+    found = [predict_segmentation(model, *pair).labels for pair in zip(images, beside, strict=True)]
     return float(np.mean([a != b for a, b in zip(found, masks, strict=True)]))
 
 
@@ -104,7 +101,9 @@ def test_maps_are_features_of_the_trees_and_of_the_nodes(trained: TrainedBoosted
     plain = model.unaries.bank.n_features
     assert all(forest.n_features == plain + 1 for forest in model.unaries.first)
     assert any((forest.features == plain).any() for forest in model.unaries.first)
-    features = model.features(NEW[0][0], NEW[2][0][:, :, None])
+    shape = model.grid_shape(*NEW[0][0].shape[:2])
+    planes = shrink_maps(NEW[2][0][:, :, None], shape)
+    features = model.features(shrink_image(NEW[0][0], shape), planes)
     assert isinstance(features.nodes, DenseNodeFeatures)
     log_odds = np.log(NEW[2][0] / (1 - NEW[2][0])).clip(-6, 6)
     assert_allclose(features.nodes.values[:, :, 3], log_odds, atol=0.02)
@@ -239,9 +238,9 @@ def test_masks_in_tiles_are_those_of_the_whole(
     (image,), _, (one,) = told_leaves(1, seed=5, shape=shape)
     whole = predict_segmentation(model, image, one)
     parts = tiled(model, image, one[:, :, None], 150)
-    assert np.mean((parts > 0.5) != whole.mpm) < 1e-3
+    assert np.mean((parts > 0.5) != whole.labels) < 1e-3
     assert np.abs(parts - whole.marginals).mean() < 1e-3
-    monkeypatch.setattr(mask_prediction, "WHOLE_PIXELS", 1000)
+    monkeypatch.setattr(prediction, "WHOLE_PIXELS", 1000)
     monkeypatch.setattr(tiled_prediction, "WHOLE_PIXELS", 1000)
     monkeypatch.setattr(tiled_prediction, "core_side", lambda n_classes: 150)
     large = predict_segmentation(model, image, one)
@@ -257,9 +256,9 @@ def test_classes_in_tiles_are_those_of_the_whole(tmp_path: Path) -> None:
     options: dict[str, Any] = {"detail": Detail(scale=1.0), "loss": "trees"}
     model = train_class_segmentation(images, labels, ["a", "b"], maps=maps, **options).model
     model.save(tmp_path / "model.npz")
-    assert load_class_model(tmp_path / "model.npz").n_maps == 1
+    assert load_segmentation_model(tmp_path / "model.npz").n_maps == 1
     (image,), _, (one,) = told_leaves(1, seed=5, shape=(200, 260))
-    whole = predict_classes(model, image, one).probabilities
+    whole = predict_segmentation(model, image, one).probabilities
     parts = tiled(model, image, one[:, :, None], 100)
     assert np.mean(parts.argmax(axis=2) != whole.argmax(axis=2)) < 1e-3
 
@@ -325,10 +324,9 @@ def test_a_model_of_windows_keeps_the_maps_of_its_windows(monkeypatch: pytest.Mo
     new = told_leaves(3, seed=5, shape=(96, 128))
     alone = boosted(images, masks, loss="trees").model
     model = boosted(images, masks, maps=maps, holdout=new, loss="trees").model
-    assert isinstance(model, BoostedSegmentationModel)
     wrong = []
     for found, beside in ((alone, [None] * 3), (model, new[2])):
         pairs = zip(new[0], beside, strict=True)
-        guessed = [predict_segmentation(found, *pair).mpm for pair in pairs]
+        guessed = [predict_segmentation(found, *pair).labels for pair in pairs]
         wrong.append(np.mean([a != b for a, b in zip(guessed, new[1], strict=True)]))
     assert wrong[1] < 0.7 * wrong[0]

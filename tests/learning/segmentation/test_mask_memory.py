@@ -18,14 +18,14 @@ ONE_LARGE = """
 import json
 from pathlib import Path
 import numpy as np
-from engine.learning.segmentation.mask_model import N_PARAMETERS, make_segmentation_model
-from engine.learning.segmentation.mask_prediction import evaluate_mask, predict_segmentation
+from engine.learning.segmentation.model import N_PARAMETERS, Detail, make_segmentation_model
+from engine.learning.segmentation.prediction import evaluate_mask, predict_segmentation
 theta = 0.1 * np.random.default_rng(0).normal(size=N_PARAMETERS)
-model = make_segmentation_model(theta, ridge=1.0, rho=0.5, max_side=200)
+model = make_segmentation_model(theta, ridge=1.0, rho=0.5, detail=Detail(200))
 image = np.random.default_rng(0).integers(0, 256, (2000, 2000, 3), dtype=np.uint8)
 prediction = predict_segmentation(model, image)
-entropy = prediction.entropy
-evaluate_mask(prediction, prediction.mpm)
+entropy = prediction.doubt
+evaluate_mask(prediction, prediction.mask)
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 kilobytes = int(status["VmHWM"].split()[0])
 print(json.dumps({"megabytes": kilobytes / 1024, "shape": prediction.mask.shape}))

@@ -13,9 +13,8 @@ from engine.crf.picture_windows import ArraySource, ShrunkPicture, cut_tiles
 from engine.learning.segmentation import class_learning, tiled_prediction, tree_learning
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.class_learning import train_class_segmentation
-from engine.learning.segmentation.class_model import Detail
-from engine.learning.segmentation.class_prediction import predict_classes
-from engine.learning.segmentation.mask_prediction import predict_segmentation
+from engine.learning.segmentation.model import Detail
+from engine.learning.segmentation.prediction import predict_segmentation
 from engine.learning.segmentation.tiled_prediction import TiledPrediction
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
@@ -65,7 +64,7 @@ def mask_model():  # type: ignore[no-untyped-def]
 
 def test_classes_in_tiles_are_those_of_the_whole(classes) -> None:  # type: ignore[no-untyped-def]
     image = class_pictures(1, side=420, seed=7)[0][0]
-    whole = predict_classes(classes, image).probabilities
+    whole = predict_segmentation(classes, image).probabilities
     tiled, report = collect(classes, image, core=150)
     assert report.n_tiles == 9
     assert report.grid_shape == image.shape[:2]
@@ -90,7 +89,7 @@ def test_a_model_that_is_smaller_than_its_picture_is_enlarged_in_bands(
     monkeypatch.setattr(tiled_prediction, "BAND_PIXELS", 10_000)
     half = replace(classes, detail=Detail(scale=0.37))
     image = class_pictures(1, side=200, seed=8)[0][0]
-    whole = predict_classes(half, image).probabilities
+    whole = predict_segmentation(half, image).probabilities
     tiled, report = collect(half, image)
     assert report.n_tiles == 1
     assert np.abs(tiled - whole).max() < 1e-5

@@ -16,11 +16,10 @@ from engine.learning.segmentation import (
 )
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.class_learning import TrainedClasses, train_class_segmentation
-from engine.learning.segmentation.class_model import load_class_model
 from engine.learning.segmentation.class_trees import fit_class_forest
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.label_learning import has_fallen, has_time_for_refit
-from engine.learning.segmentation.mask_model import load_segmentation_model
+from engine.learning.segmentation.model import load_segmentation_model
 from engine.learning.segmentation.training_pictures import deal_pictures
 from engine.learning.segmentation.tree_learning import TreeLearning
 from engine.learning.segmentation.tree_options import TreeOptions
@@ -52,7 +51,7 @@ def test_trees_of_classes_go_on_from_messages_where_they_left_much_open(tmp_path
     forests = trained.model.unaries.second
     assert all(len(forest.starts) > WEAK.n_trees for forest in forests)
     trained.model.save(tmp_path / "model.npz")
-    read = load_class_model(tmp_path / "model.npz")
+    read = load_segmentation_model(tmp_path / "model.npz")
     assert read.unaries.n_refits == 1
     image = class_pictures(1, seed=9)[0][0]
     assert_array_equal(read.unaries.scores(image), trained.model.unaries.scores(image))

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.learning.segmentation import mask_weights
-from engine.learning.segmentation.boosted_model import boosted_features, tree_evidence, trees_alone
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.folds import FOLDS, deal_folds
 from engine.learning.segmentation.mask_weights import (
@@ -19,6 +18,7 @@ from engine.learning.segmentation.mask_weights import (
     cut_in_two,
     mask_candidates,
 )
+from engine.learning.segmentation.tree_features import boosted_features, tree_evidence, trees_alone
 from engine.learning.segmentation.weight_learning import (
     LEAST_JUDGED,
     Candidate,

@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 from skimage.draw import disk
 
-from engine.learning.segmentation.mask_model import N_PARAMETERS, make_segmentation_model
+from engine.learning.segmentation.model import N_PARAMETERS, Detail, make_segmentation_model
 from webapp.accounts.models import User
 from webapp.files import store
 from webapp.jobs.claims import job_claim
@@ -140,7 +140,7 @@ def make_segmenter(user: User, name: str = "Leaf model", seed: int = 0) -> Segme
         organisation=user.organisation, created_by=user, name=name, foreground="leaf"
     )
     theta = np.random.default_rng(seed).normal(0, 0.2, N_PARAMETERS)
-    make_segmentation_model(theta, ridge=1.0, rho=0.5, max_side=40).save(segmenter.path)
+    make_segmentation_model(theta, ridge=1.0, rho=0.5, detail=Detail(40)).save(segmenter.path)
     segmenter.outcome = {
         "relative_gap": 9e-4,
         "converged": True,

@@ -11,11 +11,10 @@ from django.utils import timezone
 
 from engine import Progress, StoppedError, load_segmentation_model
 from engine.learning.segmentation import clock, mask_weights, tree_learning
-from engine.learning.segmentation.boosted_model import BoostedSegmentationModel
-from engine.learning.segmentation.class_model import Detail
 from engine.learning.segmentation.detail_choice import DetailChoice
 from engine.learning.segmentation.mask_learning import SOLVERS
 from engine.learning.segmentation.mask_progress import SegmentationPreview, SegmentationProgress
+from engine.learning.segmentation.model import Detail
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.webapp.segmentation.conftest import block_mask, encoded, make_segmenter
 from webapp.common import formats
@@ -137,7 +136,7 @@ def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
     assert segmenter.outcome["relative_gap"] is None
     assert not segmenter.outcome["is_certified"]
     assert "best fit" not in segmenter.outcome["sentence"]
-    assert isinstance(load_segmentation_model(segmenter.path), BoostedSegmentationModel)
+    assert load_segmentation_model(segmenter.path).unaries is not None
     assert segmenter.held_out.count() == 1
     page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
     assert "nobody can say how close its weights are to the best" in page
@@ -173,7 +172,7 @@ def test_a_job_out_of_time_still_gives_a_model_that_says_so(
     page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
     assert "Stopped early" in page
     model = load_segmentation_model(segmenter.path)
-    assert isinstance(model, BoostedSegmentationModel)
+    assert model.unaries is not None
     assert max(len(forest.starts) for forest in model.unaries.second) < small.n_trees
     batch = prediction_start(
         user=bob, segmenter=segmenter, image_set=segmenter.image_sets.get(), readout="marginal"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from engine import predict_classes
+from engine import predict_segmentation
 from engine.metrics import confusion
 from webapp.files.contents import FileStore
 from webapp.files.storage import keep_array, keep_bytes
@@ -42,7 +42,7 @@ def predict_class_image(
     """Predict one image, write its arrays, and return the row's fields."""
     classes = row.batch.model.classes
     wants_best = row.batch.readout == "map"
-    prediction = predict_classes(model, image, planes_of_row(model, row), with_best=wants_best)
+    prediction = predict_segmentation(model, image, planes_of_row(model, row), with_best=wants_best)
     labels = prediction.read_out(row.batch.readout)
     truth = known_labels(row.file, classes)
     if truth is not None and truth.shape != labels.shape:

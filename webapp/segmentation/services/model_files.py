@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.db import transaction
 
-from engine import InvalidProblemError, load_class_model, load_segmentation_model
+from engine import InvalidProblemError, load_segmentation_model
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.files.contents import full_disk_explained
@@ -93,17 +93,14 @@ def _write(path: Path, chunks: Iterable[bytes]) -> None:
 def _checked(path: Path) -> tuple[list[dict], str, int]:
     """Return a model's classes (empty for foreground only), its loss, and its planes of maps."""
     try:
-        model = load_class_model(path)
-    except InvalidProblemError as of_classes:
-        try:
-            plain = load_segmentation_model(path)
-        except InvalidProblemError as error:
-            reason = str(error) if "not a" not in str(error) else str(of_classes)
-            sentence = reason.replace("model.npz: this", "This").replace("model.npz", "The file")
-            raise SegmentationError(f"{sentence} Nothing was imported.") from error
-        return [], str(getattr(plain, "loss", "likelihood")), plain.n_maps
+        model = load_segmentation_model(path)
+    except InvalidProblemError as error:
+        sentence = str(error).replace("model.npz: this", "This").replace("model.npz", "The file")
+        raise SegmentationError(f"{sentence} Nothing was imported.") from error
+    if model.is_mask:
+        return [], model.loss, model.n_maps
     classes = [
         {"value": place + 1, "name": name[:40], "colour": COLOURS[place % len(COLOURS)]}
         for place, name in enumerate(model.classes)
     ]
-    return classes, str(model.loss), model.n_maps
+    return classes, model.loss, model.n_maps

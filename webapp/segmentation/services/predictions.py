@@ -201,7 +201,7 @@ def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
         prediction = predict_segmentation(model, image, planes_of_row(model, row))
         truth, note = _known_mask(contents, row, image.shape[:2])
         with full_disk_explained():
-            mask = prediction.read_out(row.batch.readout)
+            mask = prediction.read_out(row.batch.readout) == 1
             _write_arrays(row, prediction, mask, truth)
             corrections = carried(row)
             summary = _write_objects(row, contents, prediction, mask, corrections)
@@ -302,7 +302,7 @@ def _fields(
     prediction: Any, mask: NDArray[np.bool_], truth: NDArray[np.bool_] | None, readout: str
 ) -> dict[str, Any]:
     """Return the figures of one image; those that need a known mask only if there is one."""
-    nats = float(prediction.entropy.mean(dtype=np.float64))
+    nats = float(prediction.doubt.mean(dtype=np.float64))
     fields: dict[str, Any] = {
         "mean_entropy": nats / float(np.log(2.0)),
         "foreground_share": float(mask.mean()),

@@ -9,12 +9,13 @@ from numpy.testing import assert_allclose
 
 from engine.core.errors import InvalidProblemError
 from engine.learning.segmentation.grid_readout import best_labelling
-from engine.learning.segmentation.mask_model import (
+from engine.learning.segmentation.model import (
     N_PARAMETERS,
+    Detail,
     load_segmentation_model,
     make_segmentation_model,
 )
-from engine.learning.segmentation.mask_prediction import predict_segmentation
+from engine.learning.segmentation.prediction import predict_segmentation
 from tests.learning.segmentation.leaf_pictures import leaves
 from tests.reference.tiny_grids import all_statistics, tiny_example
 
@@ -26,7 +27,7 @@ def test_prediction_has_the_size_of_the_picture(trained: Any) -> None:
     assert prediction.grid_shape == (146, 200)
     assert prediction.marginals.dtype == np.float32
     assert 0.0 <= prediction.marginals.min() <= prediction.marginals.max() <= 1.0
-    assert prediction.entropy.max() <= np.log(2) + 1e-6
+    assert prediction.doubt.max() <= np.log(2) + 1e-6
     assert prediction.upper_bound >= prediction.score
     with pytest.raises(ValueError, match="read-only"):
         prediction.mask[0, 0] = True
@@ -78,7 +79,7 @@ def spoil(path: Path, **changes: Any) -> Path:
         ({"theta": np.zeros(12)}, "other image features"),
         ({"colour_thresholds": np.zeros(10)}, "other image features"),
         ({"format": "bethe-hall roommate model 1"}, "not a segmentation model"),
-        ({"rho": None}, "not a segmentation model"),
+        ({"rho": None}, "damaged: it lacks rho"),
         ({"ridge": -1.0}, "damaged: ridge"),
         ({"max_side": 0}, "damaged: max_side"),
         ({"max_side": np.nan}, "damaged: max_side is not a finite number"),
@@ -88,7 +89,7 @@ def spoil(path: Path, **changes: Any) -> Path:
     ],
 )
 def test_a_bad_model_file_is_refused(tmp_path: Path, changes: Any, words: str) -> None:
-    model = make_segmentation_model(np.zeros(N_PARAMETERS), ridge=1.0, rho=0.5, max_side=200)
+    model = make_segmentation_model(np.zeros(N_PARAMETERS), ridge=1.0, rho=0.5, detail=Detail(200))
     model.save(tmp_path / "m.npz")
     with pytest.raises(InvalidProblemError, match=words):
         load_segmentation_model(spoil(tmp_path / "m.npz", **changes))
