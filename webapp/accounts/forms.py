@@ -49,7 +49,7 @@ class OrganisationForm(TypedForm):
 
 
 class NamesForm(TypedForm):
-    """Who sees the names of students."""
+    """The people to whom names of students are shown."""
 
     names_for = forms.ChoiceField(
         choices=NamesFor.choices,
