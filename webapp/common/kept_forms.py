@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest, QueryDict
 
-from webapp.common.encryption import seal, unseal
+from webapp.encryption.fields import seal, unseal
 
 MAX_LETTERS = 100_000  # of all fields together; a longer form is not kept
 KEPT_SECONDS = 3_600

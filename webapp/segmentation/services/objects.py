@@ -9,7 +9,7 @@ from webapp.audit.services import audit
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_enqueue
 from webapp.segmentation.errors import SegmentationError
-from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, PredictionBatch
+from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch
 from webapp.segmentation.object_options import ObjectOptions
 from webapp.segmentation.selectors.corrections import corrected_area
 
