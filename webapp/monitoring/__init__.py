@@ -1,1 +1,1 @@
-"""What operators' programs read: logs without secrets, metrics, readiness."""
+"""Output for programs of operators: logs without secrets, metrics, readiness."""

@@ -55,7 +55,7 @@ class Checked(_Part):
 
 
 class Origin(_Part):
-    """What a model was trained on, and how right it was."""
+    """Training data and accuracy of a model."""
 
     image_sets: list[Annotated[str, Field(max_length=120)]] = Field(
         default_factory=list, max_length=100

@@ -214,7 +214,7 @@ class ImageQuery(Paging):
 
 
 class ObjectChoices(Answer):
-    """What counts as an object of a prediction."""
+    """Options that decide which regions of a prediction are objects."""
 
     splits: float
     background: list[int]

@@ -56,7 +56,7 @@ class ObjectCorrection(models.Model):
 
     @property
     def sentence(self) -> str:
-        """What was done, such as "Joined 2 objects"."""
+        """Description of the act, such as "Joined 2 objects"."""
         count = len(self.content["shapes"])
         objects = "1 object" if count == 1 else f"{count} objects"
         if self.kind == self.Kind.BORDER:
