@@ -11,8 +11,8 @@ from engine.core.errors import StoppedError
 from engine.crf.class_features import UNKNOWN
 from engine.crf.picture_windows import MARGIN
 from engine.learning.segmentation import (
-    boosted_learning,
     detail_choice,
+    label_learning,
     mask_weights,
     picture_window,
     prediction,
@@ -101,7 +101,7 @@ def test_weights_and_a_refit_are_learned_from_the_cores_of_windows(monkeypatch, 
     monkeypatch.setattr(picture_window, "WHOLE_SIDE", 60)
     monkeypatch.setattr(picture_window, "CORE", 40)
     monkeypatch.setattr(mask_weights, "COMPARED", ("trees", "univariate"))
-    monkeypatch.setattr(boosted_learning, "is_refit_tried", lambda *anything: True)
+    monkeypatch.setattr(label_learning, "REFITTED", ("trees", "univariate"))
     monkeypatch.setattr(tree_learning._Work, "explains", lambda *anything: True)
     previews = []
     trained = train_boosted_segmentation(
