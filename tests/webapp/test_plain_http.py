@@ -36,7 +36,6 @@ def test_the_start_warns(
     monkeypatch.setenv("BETHE_HALL_INSTANCE", str(tmp_path))
     monkeypatch.setenv("SECURE_COOKIES", secure)
     monkeypatch.setattr("webapp.supervisor.supervisor.signal.signal", lambda *_: None)
-    monkeypatch.setattr(Supervisor, "_wait_for_port", lambda self: True)
     monkeypatch.setattr(Supervisor, "problem", lambda self: "")
     monkeypatch.setattr(Supervisor, "_start", refuse)
     assert Supervisor(host=host, port=8000).run() == 1

@@ -36,7 +36,11 @@ class SettingsForm(forms.ModelForm):
 class OrganisationForm(TypedForm):
     """Name, department and time zone of the organisation."""
 
-    name = forms.CharField(label="Name", max_length=120)
+    name = forms.CharField(
+        label="Name",
+        max_length=120,
+        error_messages={"required": "The organisation needs a name."},
+    )
     department = forms.CharField(label="Department", required=False, max_length=120)
     time_zone = forms.CharField(
         label="Time zone",

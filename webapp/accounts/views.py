@@ -214,7 +214,7 @@ def rename_organisation(request: SignedInRequest) -> HttpResponse:
         toast(request, "The organisation was changed.")
         return redirect("accounts:people")
     trail = [("People", reverse("accounts:people"))]
-    return FormPage("Name and time zone", "Keep", trail).show(request, form)
+    return FormPage("Name and time zone", "Save the name and time zone", trail).show(request, form)
 
 
 def _press(request: SignedInRequest, form: TypedForm, act: Callable[..., str]) -> HttpResponse:

@@ -92,9 +92,11 @@ def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
     """Return image sets, models, predictions and images by a part of their name."""
     for image_set in owned_by(ImageSet, user).filter(name__icontains=query)[:HITS]:
         yield hooks.SearchHit(image_set.name, "Image set", image_set.get_absolute_url(), "images")
-    for segmenter in owned_by(Segmenter, user).filter(name__icontains=query)[:HITS]:
+    segmenters = owned_by(Segmenter, user).defer(*Segmenter.HEAVY)
+    for segmenter in segmenters.filter(name__icontains=query)[:HITS]:
         yield hooks.SearchHit(segmenter.name, "Image model", segmenter.get_absolute_url(), "layers")
-    for batch in owned_by(PredictionBatch, user).filter(name__icontains=query)[:HITS]:
+    batches = owned_by(PredictionBatch, user).defer(*PredictionBatch.HEAVY)
+    for batch in batches.filter(name__icontains=query)[:HITS]:
         yield hooks.SearchHit(batch.name, "Prediction", batch.get_absolute_url(), "scan-eye")
     files = ImageFile.objects.filter(
         image_set__organisation_id=user.organisation_id or 0,

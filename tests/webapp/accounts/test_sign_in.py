@@ -128,17 +128,17 @@ def test_weak_passwords_are_refused(client: Client, bob: User, password: str) ->
 def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(
     client: Client, bob: User
 ) -> None:
-    headers = {"referer": "http://testserver/models/new/?cohort=1"}
-    sent = client.post("/models/new/", {"name": "Lost"}, headers=headers)
-    assert sent.url == f"{SIGN_IN}?next=%2Fmodels%2Fnew%2F%3Fcohort%3D1&lost=1"
+    headers = {"referer": "http://testserver/image-models/new/?set=1"}
+    sent = client.post("/image-models/new/", {"name": "Lost"}, headers=headers)
+    assert sent.url == f"{SIGN_IN}?next=%2Fimage-models%2Fnew%2F%3Fset%3D1&lost=1"
     page = client.get(sent.url)
     assert "Your last form was not saved" in page.content.decode()
     back = client.post(sent.url, {"username": "bob", "password": PASSWORD})
-    assert back.url == "/models/new/?cohort=1"
+    assert back.url == "/image-models/new/?set=1"
 
 
 @pytest.mark.parametrize("page", ["https://evil.example//evil.example/", "http://[no address"])
 def test_a_forged_page_to_come_back_to_stays_inside(client: Client, bob: User, page: str) -> None:
-    sent = client.post("/models/new/", headers={"referer": page})
+    sent = client.post("/image-models/new/", headers={"referer": page})
     back = client.post(sent.url, {"username": "bob", "password": PASSWORD})
     assert back.url == "/"

@@ -101,6 +101,10 @@ def fill(entry, keys: dict[str, str]) -> str:
     return path
 
 
+BODIES = {"/predictions/{prediction_id}/images/{image_id}/corrections": {"kind": "delete"}}
+"""Bodies of endpoints that read the body before they look for the object, by path."""
+
+
 def test_another_organisation_finds_nothing(program_of, mallory, keys) -> None:
     """Whatever their role there: not even an administrator learns that something exists."""
     mallory.role = Role.ADMINISTRATOR
@@ -109,7 +113,8 @@ def test_another_organisation_finds_nothing(program_of, mallory, keys) -> None:
     tried = 0
     for entry in endpoints():
         if entry.path_parameters:
-            answer = program.call(entry.method, fill(entry, keys), {} if entry.body else None)
+            body = BODIES.get(entry.path, {}) if entry.body else None
+            answer = program.call(entry.method, fill(entry, keys), body)
             assert answer.status_code == 404, f"{entry.method} {entry.path}"
             tried += 1
     assert tried > 20

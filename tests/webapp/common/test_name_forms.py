@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 from django.urls import reverse
-from webapp.common.encryption import MARK
 
 from tests.webapp.letters.conftest import placed_cohort
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.common import kept_forms
+from webapp.encryption.fields import MARK
 from webapp.housing.models import BuildingList, Placement
 from webapp.matching.models import LearnedModel
 

@@ -66,7 +66,11 @@ def test_every_class_of_a_page_is_styled_by_a_sheet_that_the_page_loads() -> Non
     styled = {
         sheet: set(re.findall(r"\.([a-z][\w-]*)", text)) for sheet, text in SHEETS_BY_PATH.items()
     }
-    pages = [name for name, text in TEMPLATES.items() if "{% extends" in text]
+    pages = [
+        name
+        for name, text in TEMPLATES.items()
+        if "{% extends" in text and not name.startswith("admin/")  # Django styles its admin
+    ]
     assert len(pages) > 50
     missing = set()
     for page in pages:

@@ -96,7 +96,7 @@ def test_only_what_an_export_names_leaves_verbatim() -> None:
 
 def test_tables_are_written_in_one_place() -> None:
     """An export that writes CSV or XLSX by itself would not be defused."""
-    own = BASE_DIR / "webapp" / "common" / "tables_out.py"
+    own = BASE_DIR / "webapp" / "tabular" / "tables_out.py"
     demonstration = BASE_DIR / "webapp" / "cohorts" / "demonstration.py"  # read by ourselves alone
     found = {
         path

@@ -94,9 +94,11 @@ def wish_effects(request: SignedInRequest, uuid: str) -> HttpResponse:
         model, rules = placement.model, PlacementRules.from_json(placement.rules)
     elif model_key := request.GET.get("model"):
         model = get_owned_or_404(LearnedModel, request.user, model_key)
-    asked = RulesForm(request.GET, cohort=cohort, now=rules).rules
-    rules = replace(rules, wish=asked.wish) if placement_key else asked
+    form = RulesForm(request.GET, cohort=cohort, now=rules)
+    rules = replace(rules, wish=form.rules.wish) if placement_key else form.rules
     try:
+        if "wish" in form.errors:
+            raise HousingError("This strength is no number.")
         if model is None:
             raise HousingError("Choose a model first.")
         strengths, sentence = estimated_strengths(cohort, model, rules)
