@@ -1,5 +1,6 @@
 """Who listens beyond this machine over plain http is warned."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ def test_the_start_warns(
     monkeypatch.setenv("BETHE_HALL_INSTANCE", str(tmp_path))
     monkeypatch.setenv("SECURE_COOKIES", secure)
     monkeypatch.setattr("webapp.supervisor.supervisor.signal.signal", lambda *_: None)
+    monkeypatch.setattr(Supervisor, "_listen", lambda self: socket.socket())
     monkeypatch.setattr(Supervisor, "problem", lambda self: "")
     monkeypatch.setattr(Supervisor, "_start", refuse)
     assert Supervisor(host=host, port=8000).run() == 1

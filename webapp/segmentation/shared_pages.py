@@ -95,8 +95,7 @@ def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
     segmenters = owned_by(Segmenter, user).defer(*Segmenter.HEAVY)
     for segmenter in segmenters.filter(name__icontains=query)[:HITS]:
         yield hooks.SearchHit(segmenter.name, "Image model", segmenter.get_absolute_url(), "layers")
-    batches = owned_by(PredictionBatch, user).defer(*PredictionBatch.HEAVY)
-    for batch in batches.filter(name__icontains=query)[:HITS]:
+    for batch in owned_by(PredictionBatch, user).filter(name__icontains=query)[:HITS]:
         yield hooks.SearchHit(batch.name, "Prediction", batch.get_absolute_url(), "scan-eye")
     files = ImageFile.objects.filter(
         image_set__organisation_id=user.organisation_id or 0,
