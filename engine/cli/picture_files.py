@@ -153,6 +153,7 @@ def training_figures(trained: Trained, tried: dict[str, Any], n_images: int) -> 
     return {
         "loss": trained.loss,
         "held_out_errors": dict(trained.errors),
+        "left_out": list(trained.left_out),
         **tried,
         **trained.result.figures(),
         "lambda": trained.model.ridge,

@@ -72,6 +72,8 @@ def render(result: dict[str, Any]) -> str:
     for name, value in result.items():
         if name == "held_out_errors":
             lines += [f"error kept out, {loss}: {error:.4f}" for loss, error in value.items()]
+        elif name == "left_out":
+            lines += [f"left out at the time limit: {work}" for work in value]
         elif name == "side_errors":
             lines += [f"error at {side} pixels: {error:.4f}" for side, error in value.items()]
         elif name == "images":

@@ -10,6 +10,7 @@ import tifffile
 from numpy.testing import assert_array_equal
 from PIL import Image
 
+from engine.cli import segment
 from engine.cli.main import main
 from engine.core.progress import Progress
 from engine.datasets.masks import understand_mask, write_mask
@@ -444,3 +445,16 @@ def test_a_model_without_a_step_is_not_written(
     assert main(["segment", "train", *words, "--max-seconds", "0.0001"]) == 1
     assert "nothing was learned and no model was written" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_training_reports_what_its_time_limit_left_out(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--images", folder, "--out", tmp_path / "short.npz", "--max-seconds", 0.01]
+    code, result = run(capsys, "train", *map(str, words))
+    assert code == 0
+    assert result["status"] == "time limit"
+    assert "univariate: no time to learn its weights" in result["left_out"]
+    assert set(result["held_out_errors"]) == {"trees"}
+    text = segment.render({"left_out": result["left_out"]})
+    assert "left out at the time limit: univariate: no time to learn its weights" in text

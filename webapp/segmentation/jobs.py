@@ -26,6 +26,7 @@ from webapp.segmentation.learning_reports import (
     LearningWatcher,
     finite,
     learning_outcome,
+    limit_sentence,
 )
 from webapp.segmentation.model_origin import MOST_IMAGES, Checked, Origin, origin_write
 from webapp.segmentation.models import (
@@ -106,7 +107,8 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
             "n_maps": trained.model.n_maps,
             "errors": errors,
             "checked": checked,
-            "sentence": f"Learned from strokes on {n} image{'s'[: n != 1]}.",
+            "sentence": f"Learned from strokes on {n} image{'s'[: n != 1]}. "
+            f"{limit_sentence(trained.left_out)}".strip(),
         }
         fields = {"outcome": outcome, "learned_digests": digests}
         if not Segmenter.objects.filter(pk=segmenter.pk).update(**fields):

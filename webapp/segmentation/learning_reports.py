@@ -1,6 +1,7 @@
 """Reports on learning for pages: its progress, and the outcome of the model."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,13 @@ def learning_outcome(
         words = "Certified" if outcome["converged"] else words
         words += f": within {formats.gap(gap)} of the best fit"
     words += f", from {n_learned} image{'s'[: n_learned != 1]}. {left_out_sentence(left_out)}"
-    outcome["sentence"] = words.strip()
+    outcome["sentence"] = f"{words.strip()} {limit_sentence(trained.left_out)}".strip()
     return outcome
+
+
+def limit_sentence(left_out: Sequence[str]) -> str:
+    """Return the sentence that lists the work a time limit left out, or nothing."""
+    return f"The time limit left out: {'; '.join(left_out)}." if left_out else ""
 
 
 def finite(value: float | int | str) -> float | int | str | None:

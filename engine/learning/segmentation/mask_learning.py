@@ -60,6 +60,7 @@ class TrainedSegmentation:
     n_pixels: int
     loss: str = "likelihood"
     errors: Mapping[str, float] = field(default_factory=dict)  # empty: no losses are compared
+    left_out: tuple[str, ...] = ()  # empty: a time limit ends the steps and leaves nothing out
 
 
 def train_segmentation(
