@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import BoolArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_choice, check_whole
 
 Numbers = NDArray[np.int32]
 Window = tuple[slice, slice]
@@ -50,7 +51,15 @@ _NEEDED = {
 
 
 class EditRefusedError(InvalidProblemError):
-    """Error for a correction that does not fit the objects; the message is one sentence."""
+    """Error for a correction that does not fit the objects; the message is one sentence.
+
+    Examples
+    --------
+    >>> ObjectEditor(np.array([[1, 0]]), {1: 1}).number_at(1, 0)
+    Traceback (most recent call last):
+        ...
+    engine.metrics.object_edits.EditRefusedError: There is no object at this place any more.
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +71,11 @@ class ObjectShape:
     top, left : int, first row and column of the window.
     mask : ndarray, shape (rows, columns), bool.
 
+    Raises
+    ------
+    InvalidProblemError
+        If the row or the column is not a whole number from 0 on.
+
     Examples
     --------
     >>> shape = ObjectShape(1, 2, np.ones((2, 3), dtype=bool))
@@ -72,6 +86,10 @@ class ObjectShape:
     top: int
     left: int
     mask: BoolArray
+
+    def __post_init__(self) -> None:
+        check_whole("top", self.top)
+        check_whole("left", self.left)
 
     @property
     def window(self) -> Window:
@@ -107,7 +125,18 @@ class ObjectEdit:
     points : columns and rows (x, y), pixels: the line of a split, or the corners of a border.
     number : int, of ``number``: the new number.
     value : int, of ``class`` and of a border around a new object: the class.
-    order : str, of ``number all``: one of `ORDERS`.
+    order : str, of ``number all``: one of `ORDERS`; empty for other corrections.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a name is unknown, or a number is not a whole number from 0 on.
+
+    Examples
+    --------
+    >>> edit = ObjectEdit("number all", order="size")
+    >>> ObjectEdit.from_json(edit.kind, edit.as_json()).order
+    'size'
     """
 
     kind: str
@@ -116,6 +145,10 @@ class ObjectEdit:
     number: int = 0
     value: int = 0
     order: str = ""
+
+    def __post_init__(self) -> None:
+        _check_settings(self.number, self.value, self.order)
+        check_choice("kind", self.kind, KINDS)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values to store."""
@@ -136,7 +169,7 @@ class ObjectEdit:
             tuple((float(x), float(y)) for x, y in stored["points"]),
             int(stored["number"]),
             int(stored["value"]),
-            str(stored["order"]),
+            str(stored["order"]) if kind == NUMBER_ALL else "",  # once stored unchecked
         )
 
 
@@ -149,6 +182,11 @@ class ObjectEditor:
     classes : class of every number.
     min_pixels : int, parts of an object that a correction leaves may not be smaller.
     values : classes that objects may have; by default any.
+
+    Raises
+    ------
+    InvalidProblemError
+        If ``min_pixels`` is not a whole number from 0 on.
 
     Examples
     --------
@@ -167,7 +205,8 @@ class ObjectEditor:
         min_pixels: int = 1,
         values: Iterable[int] | None = None,
     ) -> None:
-        from scipy.ndimage import find_objects
+        check_whole("min_pixels", min_pixels)
+        from scipy.ndimage import find_objects  # slow to import
 
         self.numbers: Numbers = np.array(numbers, dtype=np.int32)
         self.classes = dict(classes)
@@ -201,6 +240,12 @@ class ObjectEditor:
         EditRefusedError
             If no object is at a place, or something is missing or out of range.
         """
+        if kind == NUMBER_ALL and order not in ORDERS:
+            raise EditRefusedError(f"Objects are numbered by {' or '.join(ORDERS)}.")
+        try:
+            _check_settings(number, value, order)
+        except InvalidProblemError as error:
+            raise EditRefusedError(str(error)) from error
         if kind not in KINDS:
             raise EditRefusedError(f"A correction is one of {', '.join(KINDS)}.")
         for what in (places, points):
@@ -219,8 +264,6 @@ class ObjectEditor:
             raise EditRefusedError(f"Choose {words} first.")
         if kind == NUMBER and not 1 <= number <= MAX_NUMBER:
             raise EditRefusedError(f"An object has a number from 1 to {MAX_NUMBER:,}.")
-        if kind == NUMBER_ALL and order not in ORDERS:
-            raise EditRefusedError(f"Objects are numbered by {' or '.join(ORDERS)}.")
         if kind == SPLIT and len(points) < 2:
             raise EditRefusedError("A line needs at least two points.")
         if kind == BORDER and len(points) < 3:
@@ -513,7 +556,25 @@ class ObjectEditor:
 
 
 def apply_edits(editor: ObjectEditor, edits: Iterable[ObjectEdit]) -> list[str]:
-    """Apply corrections in order; return why each could not be applied, empty where it was."""
+    """Apply corrections in order and return why each could not be applied.
+
+    Parameters
+    ----------
+    editor : ObjectEditor, which the corrections change.
+    edits : iterable of ObjectEdit
+
+    Returns
+    -------
+    list of str
+        A sentence for each correction that could not be applied; empty text for each applied one.
+
+    Examples
+    --------
+    >>> editor = ObjectEditor(np.array([[1, 1, 0, 2]]), {1: 1, 2: 1})
+    >>> renamed = editor.record("number", [(0, 0)], number=2)
+    >>> apply_edits(editor, [renamed, editor.record("delete", [(3, 0)])])
+    ['', '']
+    """
     problems = []
     for edit in edits:
         try:
@@ -522,6 +583,14 @@ def apply_edits(editor: ObjectEditor, edits: Iterable[ObjectEdit]) -> list[str]:
         except EditRefusedError as error:
             problems.append(str(error))
     return problems
+
+
+def _check_settings(number: int, value: int, order: str) -> None:
+    """Refuse numbers, classes and orders that no correction has."""
+    check_whole("number", number)
+    check_whole("value", value)
+    if not isinstance(order, str) or order:
+        check_choice("order", order, ORDERS)
 
 
 def _parts(mask: BoolArray) -> tuple[NDArray[np.int64], int]:

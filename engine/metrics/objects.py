@@ -163,6 +163,16 @@ def kept_objects(
 ) -> NDArray[np.int32]:
     """Return objects numbered from the largest to the smallest, without those left out.
 
+    Parameters
+    ----------
+    numbers : ndarray, shape (height, width): number of the object at every pixel, 0 for none.
+    min_pixels : int, smaller objects are left out.
+    drop_border : bool, True to leave out objects that touch the border of the picture.
+
+    Returns
+    -------
+    ndarray, shape (height, width), int32
+
     Examples
     --------
     >>> kept_objects(np.array([[1, 1, 0, 2]]), min_pixels=2).tolist()

@@ -232,6 +232,12 @@ def test_acts_are_stored_and_read_again() -> None:
         assert own.classes == other.classes
 
 
+def test_an_act_that_was_stored_with_an_order_it_does_not_need_is_read() -> None:
+    act = made(editor(), "delete")
+    read = ObjectEdit.from_json(act.kind, act.as_json() | {"order": "mood"})
+    assert read.order == ""
+
+
 def test_acts_survive_another_segmentation_of_the_same_objects() -> None:
     acts = [made(editor(), name) for name in ("delete", "split", "border", "new")]
     shifted = np.zeros((80, 100), dtype=np.int32)
@@ -287,6 +293,9 @@ def test_acts_that_contradict_another_segmentation_say_so_and_change_nothing() -
         ("number", [at(ONE)], {"number": 0}, "1 to"),
         ("number", [at(ONE)], {"number": 10**7}, "1 to"),
         ("number all", [], {"order": "mood"}, "rows or size"),
+        ("delete", [at(ONE)], {"order": "mood"}, "order: expected one of"),
+        ("number", [at(ONE)], {"number": "2"}, "number: expected a whole number"),
+        ("class", [at(ONE)], {"value": -1}, "value: expected a whole number"),
     ],
 )
 def test_what_makes_no_sense_is_refused(kind, places, options, sentence) -> None:
