@@ -87,7 +87,7 @@ def test_two_losses_are_computed_at_the_same_time(monkeypatch: pytest.MonkeyPatc
 def test_the_kernels_of_pictures_release_the_lock() -> None:
     names = {module.name for module in pkgutil.iter_modules(engine.kernels.__path__)}
     of_pictures = {"backpropagation", "edge_codes", "gradient_blocks", "grid_chains"}
-    of_pictures |= {"grid_entropy", "mean_field_grid", "pseudolikelihood_grid", "sinusoids"}
+    of_pictures |= {"grid_entropy", "grid_mean_field", "class_losses", "sinusoids"}
     of_pictures |= {"ising_grid", "maxflow_grid"}
     assert of_pictures <= names
     for name in of_pictures:

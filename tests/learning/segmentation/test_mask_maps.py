@@ -213,7 +213,7 @@ def test_sizes_are_chosen_with_maps_and_they_count(monkeypatch: pytest.MonkeyPat
 
 
 def tiled(model: Any, image: Map, maps: Map, core: int) -> Map:
-    depth = () if not hasattr(model, "classes") else (len(model.classes),)
+    depth = () if model.is_mask else (model.n_classes,)
     out = np.empty((*image.shape[:2], *depth), dtype=np.float32)
 
     def write(top: int, left: int, values: Map) -> None:

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from engine import StoppedError
+from engine.learning.segmentation.model import MASK_NAMES
+from engine.learning.segmentation.prediction import BestLabelling, Prediction
 from webapp.segmentation import checking
 from webapp.segmentation.checking import check_held_out
 
@@ -23,10 +25,10 @@ def test_a_large_image_that_is_not_through_in_time_is_not_compared(monkeypatch) 
         context.seconds += 6.0
         if should_stop():
             raise StoppedError("The prediction was stopped.")
+        labels = masks[0].view(np.uint8)
+        best = BestLabelling(labels, 0.0, 0.0)
         marginals = masks[0].astype(np.float32)
-        return SimpleNamespace(
-            mask=masks[0], mpm=masks[0], marginals=marginals, read_out=lambda readout: masks[0]
-        )
+        return Prediction(MASK_NAMES, labels, marginals, labels.shape, True, best)
 
     monkeypatch.setattr(checking, "predict_segmentation", predict)
     checked = check_held_out(context, None, held_out, 10.0)
