@@ -71,7 +71,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         choices=LOSSES,
         help="surrogate likelihood (with a certificate), univariate or clique (masks only) "
         "logistic, or trees alone without edges; boosted: by default the one with the lowest "
-        "error on images kept from it; linear: likelihood",
+        "held-out error; linear: likelihood",
     )
     parser.add_argument(
         "--no-position",

@@ -48,7 +48,7 @@ class Proof(Protocol):
 
     @property
     def holds(self) -> bool:
-        """Whether every odd set is proved."""
+        """Return True if every odd-set constraint is proved to hold."""
 
     @property
     def violated(self) -> tuple[IntArray, ...]:

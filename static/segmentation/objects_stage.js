@@ -27,7 +27,7 @@ export function centres({ numbers, width, most }) {
   return { sums, firsts };
 }
 
-/** The canvas of the page; its unit is the pixel of the image, `factor` of which an answer's spans. */
+/** The canvas of the page, in pixels of the image. One pixel of an answer covers `factor` of them. */
 export class ObjectsStage {
   constructor(canvas, viewport) {
     this.canvas = canvas;

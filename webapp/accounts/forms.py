@@ -65,7 +65,7 @@ class NamesForm(TypedForm):
 
 
 class ActiveForm(TypedForm):
-    """Whether a person may sign in."""
+    """Form that allows or forbids a person to sign in."""
 
     active = forms.TypedChoiceField(
         choices=[("1", "Yes"), ("0", "No")], coerce=lambda value: value == "1"

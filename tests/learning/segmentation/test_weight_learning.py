@@ -71,7 +71,7 @@ def test_edges_are_learned_where_neighbours_tell_more_than_a_pixel(count: int) -
 def test_edges_have_to_spare_more_than_the_draw_of_the_pictures_would(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With two of twenty pictures of another kind the lower mean was once enough, of six."""
+    """Regression: two unusual pictures of twenty once decided which of six losses was chosen."""
     plain = trees_alone()
 
     def judge(

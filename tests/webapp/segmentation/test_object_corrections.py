@@ -61,7 +61,7 @@ def post(client, row: PredictedImage, name: str, sent: dict):
 
 
 def stored_is_measured(row: PredictedImage) -> None:
-    """What acts left, measured in part, is what a whole measurement with all acts gives."""
+    """Measuring only the changed objects gives the same table as measuring all objects."""
     row.refresh_from_db()
     active = [one.edit for one in row.corrections.filter(undone=False)]
     table, shares, problems = measure_stored(row, object_options(row), active)
