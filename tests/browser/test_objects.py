@@ -29,6 +29,7 @@ def cells(seed: int) -> LabelledImage:
 def correct_objects(page: Page) -> None:
     """Join two cells, undo, split one by a line, delete one by keys, and take everything back."""
     count = page.locator("[data-objects-count]")
+    page.locator("h1").scroll_into_view_if_needed()
     canvas = page.locator("[data-objects-canvas]").bounding_box()
     scale = min((canvas["width"] - 24) / 240, (canvas["height"] - 24) / 160)
 

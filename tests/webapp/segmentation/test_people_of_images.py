@@ -41,7 +41,7 @@ def test_removing_a_set_warns_of_jobs_that_need_it(client_of, bob, alice, image_
     assert "need this set" not in " ".join(client_of(bob).get(address).content.decode().split())
     Job.objects.filter(pk=batch.job_id).update(state=JobState.QUEUED)
     page = " ".join(client_of(bob).get(address).content.decode().split())
-    assert "1 job that waits or runs needs this set" in page
+    assert "One job that waits or runs needs this set" in page
     Job.objects.filter(pk=segmenter.job_id).update(state=JobState.RUNNING)
     page = " ".join(client_of(bob).get(address).content.decode().split())
     assert "2 jobs that wait or run need this set" in page
@@ -50,7 +50,7 @@ def test_removing_a_set_warns_of_jobs_that_need_it(client_of, bob, alice, image_
 def test_the_form_promises_a_certificate_only_where_there_is_one(client_of, bob, image_set) -> None:
     page = client_of(bob).get("/image-models/new/").content.decode()
     assert "as well as any could, with a certificate" not in page
-    assert "a certificate comes with the methods" in page
+    assert "only the methods “weights with a certificate” and “Linear” prove that" in page
     assert "Smoothed trees" in page
 
 
