@@ -557,6 +557,13 @@ def _check_lossy(values: ByteImage, ends: tuple[int, int], label: str) -> None:
             f"{label}: its values lie between {low} and {high}, and this format changes them; save "
             "masks and labels as PNG or TIFF."
         )
+    levels = _plain_levels(values)
+    n_dark = np.count_nonzero(2 * levels < low + high)
+    if max(n_dark, len(levels) - n_dark) > 1:
+        raise InvalidProblemError(
+            f"{label}: {NO_TWO_VALUES} plain areas of this one have {_in_words(levels)}, and this "
+            "format changes numbers; save masks and labels as PNG or TIFF."
+        )
     numbers = values.astype(np.int16)
     inner = numbers[1:-1, 1:-1]
     is_even = (4 * (inner - low) > high - low) & (4 * (inner - low) < 3 * (high - low))
@@ -567,3 +574,20 @@ def _check_lossy(values: ByteImage, ends: tuple[int, int], label: str) -> None:
             f"{label}: {NO_TWO_VALUES} {is_even.mean():.0%} of this one is evenly grey; "
             "draw what is to be found in white and all else in black, or save labels as PNG."
         )
+
+
+def _plain_levels(values: ByteImage) -> IntArray:
+    """Return the numbers that fill areas of 16 x 16 pixels of a JPEG, in ascending order.
+
+    JPEG stores blocks of 8 x 8 pixels. A block of one number stays one number at every quality, so
+    black and white have one such number each, and classes numbered 0, 1 and 2 keep theirs. Smooth
+    edges leave rows of such blocks, never squares.
+    """
+    rows, columns = values.shape[0] // 8, values.shape[1] // 8
+    blocks = values[: 8 * rows, : 8 * columns].reshape(rows, 8, columns, 8)
+    least, most = blocks.min(axis=(1, 3)), blocks.max(axis=(1, 3))
+    level = np.where(least == most, least.astype(np.int64), -1)
+    corner = level[:-1, :-1]
+    is_square = (corner >= 0) & (corner == level[1:, :-1])
+    is_square &= (corner == level[:-1, 1:]) & (corner == level[1:, 1:])
+    return np.unique(corner[is_square])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tifffile
 from numpy.testing import assert_array_equal
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFilter
 
 from engine.core.errors import InvalidProblemError
 from engine.datasets.masks import mask_fits, match_mask, read_mask, write_mask
@@ -252,6 +252,24 @@ def test_a_map_of_labels_in_a_lossy_file_is_no_mask(values: tuple[int, ...]) -> 
         content = encode(Image.fromarray(picture), "JPEG", quality=quality)
         with pytest.raises(InvalidProblemError, match=r"x\.jpg: .*(two values|neither dark)"):
             read_mask(content, name="x.jpg")
+
+
+@pytest.mark.parametrize("quality", [50, 75, 90, 100])
+def test_small_labels_beside_white_in_a_lossy_file_are_no_mask(quality: int) -> None:
+    """Labels 0, 1, 2 and 255 for unknown became a mask on which only 255 was marked."""
+    picture = np.zeros((120, 160), dtype=np.uint8)
+    picture[20:60, 10:60], picture[20:60, 70:110], picture[112:] = 1, 2, 255
+    content = encode(Image.fromarray(picture), "JPEG", quality=quality)
+    with pytest.raises(InvalidProblemError, match=r"x\.jpg: .*two values.*PNG or TIFF"):
+        read_mask(content, name="x.jpg")
+
+
+@pytest.mark.parametrize("radius", [1, 2, 3])
+@pytest.mark.parametrize("quality", [10, 50, 90])
+def test_a_blurred_mask_in_a_lossy_file_is_a_mask(radius: int, quality: int) -> None:
+    blurred = ellipse().convert("L").filter(ImageFilter.GaussianBlur(radius))
+    mask = read_mask(encode(blurred, "JPEG", quality=quality))
+    assert np.mean(mask != (np.asarray(blurred) >= 128)) < 0.01
 
 
 def test_small_numbers_in_a_lossy_file_are_lost() -> None:
