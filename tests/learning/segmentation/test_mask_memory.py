@@ -108,7 +108,7 @@ def test_memory_stays_flat_in_the_number_of_pictures(solver: str) -> None:
 
     How many oracles' work spaces happen to live at once changes the peak by up to 12 MB.
     """
-    run(MANY_SMALL, solver, "20")  # compiles every kernel: a compiler's memory belongs to no picture
+    run(MANY_SMALL, solver, "20")  # compiles: a compiler's memory belongs to no picture
     result = run(MANY_SMALL, solver, "86")
     assert result["megabytes"] < result["before"] + 16
 
