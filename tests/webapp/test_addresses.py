@@ -7,7 +7,7 @@ interface for programs are enumerated in the same way by their own files.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -44,6 +44,7 @@ from webapp.housing.models import (
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.buildings import building_draft_create
+from webapp.housing.services.terms import term_save
 from webapp.identity.models import IdentityProvider
 from webapp.jobs.models import Worker
 from webapp.letters.services.templates import template_save
@@ -133,6 +134,7 @@ STAFF = {
     "housing:changes-choose", "housing:changes-discard", "housing:changes-moves",
     "housing:placement-choose", "housing:placement-relearn", "housing:scenarios-file",
     "housing:placement-rename", "housing:placement-export", "housing:buildings-state",
+    "housing:terms", "housing:term", "housing:term-remove", "housing:placement-term",
     "housing:version", "housing:version-use", "housing:version-discard", "housing:draft",
     "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
     "letters:ask", "letters:ask-send", "letters:placement", "letters:placement-act",
@@ -190,6 +192,7 @@ FIELDS = (
     "answers", "cell", "closes_on", "code", "contact", "do", "edges", "form", "hint", "identifier",
     "introduction", "is_roster", "key", "lang", "n", "opens_at", "people", "person", "position",
     "line", "reason", "rule", "section", "sure", "takes_code", "third", "title", "who_sees",
+    "starts_on", "ends_on", "dates", "term",
     "address", "addresses", "delivery", "event", "rate", "is_paused", "url", "consent_column",
     "all", "letter", "reply_to", "seen", "subject",
     "act", "action", "active", "against", "answer", "as", "back", "buildings", "by", "capacity",
@@ -289,6 +292,10 @@ def urls(
     arrivals = LateArrivals.objects.create(
         cohort=cohort, source="late.csv", first_number=9001, last_number=9001
     )
+    term = term_save(
+        user=bob, term=None, name="Autumn", code="", starts_on=date(2026, 8, 20),
+        ends_on=date(2026, 12, 18),
+    )  # fmt: skip
     results_load(bob.organisation, bob)
     token, _ = token_create(user=bob, name="sync", days=30, may_change=False)
     # The longest entry that an address begins with says what its parameters mean.
@@ -311,6 +318,7 @@ def urls(
         "housing:request": {
             "uuid": cohort.pk, "request_id": wished.pk, "kind": "requests"
         },
+        "housing:term": {"term_id": term.pk},
         "housing:scenarios": {"uuid": cohort.pk, "file_format": "csv"},
         "housing:wish-effects": {"uuid": cohort.pk},
         "housing:placement": {

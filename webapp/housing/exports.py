@@ -1,4 +1,4 @@
-"""Rosters for housing systems: by person or by room, with the columns that staff choose.
+"""Rosters for student systems: by person or by room, with the columns that staff choose.
 
 A spreadsheet program reads a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, so
 CSV marks such cells with an apostrophe. With ``exact``, the office's own values (halls, rooms,
@@ -7,6 +7,8 @@ stores everything as text.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from webapp.accounts.models import User
@@ -15,85 +17,255 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.naming import check_may_name, shown_names
 from webapp.common.listing import light
 from webapp.housing.errors import HousingError
-from webapp.housing.models import Place, Placement
+from webapp.housing.models import Place, Placement, Term
 from webapp.housing.selectors.changes import ChangedPlace
 from webapp.tabular.tables_out import Verbatim, table_file
 
-# Columns that say who a student is, for those who see names.
-IDENTITY = ("name", "preferred", "pronouns", "email")
-COLUMNS: dict[str, tuple[str, Callable[[Place], Any]]] = {
-    "id": ("Student ID", lambda p: p.student.original_id),
-    "on_screen": ("On screen", lambda p: p.label),
-    "name": ("Name", lambda p: p.student.name),
-    "preferred": ("Preferred Name", lambda p: p.student.preferred),
-    "pronouns": ("Pronouns", lambda p: p.student.pronouns),
-    "email": ("Email", lambda p: p.student.email),
-    "hall": ("Building", lambda p: p.room.hall if p.room else ""),
-    "floor": ("Floor", lambda p: p.room.floor if p.room else ""),
-    "room": ("Room", lambda p: p.room.name if p.room else ""),
-    "bed": ("Bed", lambda p: p.bed or ""),
-    "kind": ("Room Type", lambda p: p.room.kind if p.room else ""),
-    "space": ("Room Space", lambda p: f"{p.room.label}-{p.bed}" if p.room else ""),
-    "score": ("Score", lambda p: "" if p.score is None else round(p.score, 4)),
-    "locked": ("Locked", lambda p: "yes" if p.is_locked else "no"),
-}
-# Columns whose values an office wrote; only these may stay unmarked in a CSV.
-_OF_THE_OFFICE = {"hall", "floor", "room", "kind", "space"}
-# Usual column orders of the named systems' importers; staff can change all of them.
-SHAPES = {
-    "names": (
-        "id",
-        "on_screen",
-        "name",
-        "preferred",
-        "pronouns",
-        "email",
-        "hall",
-        "floor",
-        "room",
-        "bed",
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a roster: its usual heading, and its value for a place and the term.
+
+    ``is_identity`` marks columns that say who a student is, for those who see names. The values of
+    columns with ``is_of_office`` were written by an office; only these may stay unmarked in a CSV.
+    """
+
+    heading: str
+    value: Callable[[Place, Term | None], Any]
+    is_identity: bool = False
+    is_of_office: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A stored layout: columns in order, each with its heading, and the format of dates."""
+
+    title: str
+    columns: tuple[tuple[str, str], ...]
+    dates: str = "iso"
+
+
+COLUMNS: dict[str, Column] = {
+    "id": Column("Student ID", lambda p, _: p.student.original_id),
+    "on_screen": Column("On screen", lambda p, _: p.label),
+    "name": Column("Name", lambda p, _: p.student.name, is_identity=True),
+    "preferred": Column("Preferred Name", lambda p, _: p.student.preferred, is_identity=True),
+    "pronouns": Column("Pronouns", lambda p, _: p.student.pronouns, is_identity=True),
+    "email": Column("Email", lambda p, _: p.student.email, is_identity=True),
+    "hall": Column("Building", lambda p, _: p.room.hall if p.room else "", is_of_office=True),
+    "floor": Column("Floor", lambda p, _: p.room.floor if p.room else "", is_of_office=True),
+    "room": Column("Room", lambda p, _: p.room.name if p.room else "", is_of_office=True),
+    "bed": Column("Bed", lambda p, _: p.bed or ""),
+    "kind": Column("Room Type", lambda p, _: p.room.kind if p.room else "", is_of_office=True),
+    "space": Column(
+        "Room Space",
+        lambda p, _: f"{p.room.label}-{p.bed}" if p.room else "",
+        is_of_office=True,
     ),
-    "plain": ("id", "hall", "floor", "room", "bed", "kind", "score"),
-    "starrez": ("id", "space"),
-    "erezlife": ("id", "hall", "room", "bed"),
-    "housing-cloud": ("id", "hall", "floor", "room", "bed"),
-    "banner": ("id", "hall", "room"),
+    "score": Column("Score", lambda p, _: "" if p.score is None else round(p.score, 4)),
+    "locked": Column("Locked", lambda p, _: "yes" if p.is_locked else "no"),
+    "term": Column("Term", lambda _, term: term.name if term else "", is_of_office=True),
+    "term_code": Column(
+        "Term Code", lambda _, term: term.system_name if term else "", is_of_office=True
+    ),
+    "starts_on": Column("Start Date", lambda p, term: term.starts_on if term and p.room else ""),
+    "ends_on": Column("End Date", lambda p, term: term.ends_on if term and p.room else ""),
 }
+# A column of the survey: this and the name of the column. Students typed its values.
+OWN = "own:"
+MAX_COLUMNS = 100
+MAX_HEADING = 60
+_MAX_KEY = 1_000
+DATES = {
+    "iso": ("2026-08-20", "%Y-%m-%d"),
+    "us": ("08/20/2026", "%m/%d/%Y"),
+    "eu": ("20/08/2026", "%d/%m/%Y"),
+    "month": ("20-AUG-2026", "%d-%b-%Y"),
+}
+# Usual columns of the importers of the named systems, which differ from one installation to the
+# next; staff can change and keep all of them.
+SYSTEMS: dict[str, Layout] = {
+    "starrez": Layout(
+        "StarRez",
+        (
+            ("id", "ID1"),
+            ("space", "RoomSpace"),
+            ("term_code", "TermSession"),
+            ("starts_on", "CheckInDate"),
+            ("ends_on", "CheckOutDate"),
+        ),
+        "us",
+    ),
+    "erezlife": Layout(
+        "eRezLife",
+        (
+            ("id", "Student ID"),
+            ("hall", "Building"),
+            ("room", "Room"),
+            ("bed", "Bed"),
+            ("term", "Term"),
+            ("starts_on", "Start Date"),
+            ("ends_on", "End Date"),
+        ),
+    ),
+    "housing-cloud": Layout(
+        "Housing.Cloud",
+        (
+            ("id", "Student ID"),
+            ("hall", "Building"),
+            ("floor", "Floor"),
+            ("room", "Room"),
+            ("bed", "Bed"),
+            ("term", "Term"),
+            ("starts_on", "Move In Date"),
+            ("ends_on", "Move Out Date"),
+        ),
+        "us",
+    ),
+    "banner": Layout(
+        "Banner",
+        (
+            ("id", "SPRIDEN_ID"),
+            ("term_code", "SLRRASG_TERM_CODE"),
+            ("hall", "SLRRASG_BLDG_CODE"),
+            ("room", "SLRRASG_ROOM_NUMBER"),
+            ("starts_on", "SLRRASG_BEGIN_DATE"),
+            ("ends_on", "SLRRASG_END_DATE"),
+        ),
+        "month",
+    ),
+    "jenzabar": Layout(
+        "Jenzabar",
+        (
+            ("id", "ID_NUM"),
+            ("term_code", "SESS_CDE"),
+            ("hall", "BLDG_CDE"),
+            ("room", "ROOM_CDE"),
+            ("bed", "ROOM_SLOT_NUM"),
+            ("starts_on", "BEGIN_DTE"),
+            ("ends_on", "END_DTE"),
+        ),
+        "us",
+    ),
+}
+
+
+def _usual(title: str, *keys: str) -> Layout:
+    return Layout(title, tuple((key, COLUMNS[key].heading) for key in keys))
+
+
+LAYOUTS: dict[str, Layout] = {
+    "plain": _usual(
+        "Every column of the room",
+        *("id", "hall", "floor", "room", "bed", "kind", "score", "term", "starts_on", "ends_on"),
+    ),
+    "names": _usual(
+        "Names",
+        *("id", "on_screen", "name", "preferred", "pronouns", "email", "hall", "floor", "room"),
+        *("bed", "term", "starts_on", "ends_on"),
+    ),
+    **SYSTEMS,
+}
+
+
+def is_column(key: str) -> bool:
+    """Return True if a roster can have this column: one of ours, or one of a survey."""
+    return key in COLUMNS or (key.startswith(OWN) and len(OWN) < len(key) <= _MAX_KEY)
+
+
+def usual_heading(key: str) -> str:
+    """Return the heading of a column that staff did not rename."""
+    return COLUMNS[key].heading if key in COLUMNS else key.removeprefix(OWN)
+
+
+def own_columns(cohort: Cohort) -> list[str]:
+    """Return the keys of the columns of a cohort's survey: rules and needs, then questions."""
+    names = [*cohort.constraints, *(question["name"] for question in cohort.questions)]
+    return [OWN + name for name in dict.fromkeys(names)]
 
 
 def check_columns_of_names(user: User, columns: Iterable[str]) -> None:
     """Raise NamesRefusedError if columns hold names, and the person does not see names now."""
-    if any(name in IDENTITY for name in columns):
+    if any(key in COLUMNS and COLUMNS[key].is_identity for key in columns):
         check_may_name(user)
 
 
 def checked_columns(chosen: Sequence[str]) -> list[str]:
     """Return the chosen columns. Raise HousingError for an unknown column."""
-    unknown = [name for name in chosen if name not in COLUMNS]
-    if unknown or not chosen:
+    if not chosen or len(chosen) > MAX_COLUMNS or not all(map(is_column, chosen)):
         raise HousingError("Choose at least one column of the roster.")
     return list(dict.fromkeys(chosen))
 
 
 def roster_export(
-    *, user: User, placement: Placement, columns: Sequence[str], file_format: str, exact: bool
+    *,
+    user: User,
+    placement: Placement,
+    layout: Layout,
+    file_format: str,
+    exact: bool,
+    title: str = "Roster",
 ) -> tuple[bytes, str]:
-    """Return a roster by person and its content type, and write the audit line."""
-    names = checked_columns(columns)
+    """Return a roster by student in a layout and its content type, and write the audit line.
+
+    Raises NamesRefusedError if a column holds names and the person does not see names now.
+    """
+    names = checked_columns([key for key, _ in layout.columns])
     check_columns_of_names(user, names)
-    places = light(placement.places.present(), "student", "room")
-    rows = roster_rows([(name, COLUMNS[name][0]) for name in names], places, exact=exact)
-    return _file(user, placement, "Roster", rows, file_format, exact)
+    rows = roster_rows(placement, layout, exact=exact)
+    return _file(user, placement, title, rows, file_format, exact, columns=names)
 
 
-def roster_rows(
-    columns: Sequence[tuple[str, str]], places: Iterable[Place], *, exact: bool
-) -> list[list[Any]]:
-    """Return the headings of some columns, then one row of values for each place."""
-    rows: list[list[Any]] = [[_own(heading, exact) for _, heading in columns]]
-    getters = [(COLUMNS[name][1], exact and name in _OF_THE_OFFICE) for name, _ in columns]
-    rows += [[_own(get(place), is_exact) for get, is_exact in getters] for place in places]
+def layout_of_columns(chosen: Sequence[str]) -> Layout:
+    """Return the layout of chosen columns with their usual headings."""
+    keys = checked_columns(chosen)
+    return Layout("Roster", tuple((key, usual_heading(key)) for key in keys))
+
+
+def roster_rows(placement: Placement, layout: Layout, *, exact: bool) -> list[list[Any]]:
+    """Return the headings of a layout, then one row of values for each student."""
+    has_own = any(key.startswith(OWN) for key, _ in layout.columns)
+    present = placement.places.present()
+    places = (
+        present.select_related("student", "room") if has_own else light(present, "student", "room")
+    )
+    getters = [_getter(key, placement.cohort, layout.dates) for key, _ in layout.columns]
+    marks = [exact and key in COLUMNS and COLUMNS[key].is_of_office for key, _ in layout.columns]
+    rows: list[list[Any]] = [[_own(heading, exact) for _, heading in layout.columns]]
+    for place in places:
+        values = [get(place, placement.term) for get in getters]
+        rows.append([_own(value, mark) for value, mark in zip(values, marks, strict=True)])
     return rows
+
+
+def _getter(key: str, cohort: Cohort, dates: str) -> Callable[[Place, Term | None], Any]:
+    """Return the function that finds the value of a column; a date is text in a format."""
+    if key.startswith(OWN):
+        return _own_getter(key.removeprefix(OWN), cohort)
+    value, date_format = COLUMNS[key].value, DATES.get(dates, DATES["iso"])[1]
+
+    def get(place: Place, term: Term | None) -> Any:
+        found = value(place, term)
+        return found.strftime(date_format).upper() if isinstance(found, date) else found
+
+    return get
+
+
+def _own_getter(name: str, cohort: Cohort) -> Callable[[Place, Term | None], Any]:
+    """Return the function that finds a value of a survey; blank in a survey without the column."""
+    if name in cohort.constraints:
+        return lambda place, _: place.student.attributes.get(name, "")
+    questions = [question["name"] for question in cohort.questions]
+    if name not in questions:
+        return lambda *_: ""
+    position = questions.index(name)
+    levels = cohort.questions[position]["levels"]
+
+    def get(place: Place, _: Term | None) -> str:
+        answer = place.student.answers[position]
+        return "" if answer < 0 else str(levels[answer])
+
+    return get
 
 
 def _own(value: Any, exact: bool) -> Any:
@@ -171,9 +343,9 @@ def _file(
     rows: list[list[Any]],
     file_format: str,
     exact: bool,
+    **details: Any,
 ) -> tuple[bytes, str]:
     data, kind = table_file(title, rows, file_format)
-    audit(
-        user, "exported", placement, rows=len(rows) - 1, format=file_format, what=title, exact=exact
-    )
+    details |= {"rows": len(rows) - 1, "format": file_format, "what": title, "exact": exact}
+    audit(user, "exported", placement, **details)
     return data, kind

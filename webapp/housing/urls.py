@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from webapp.housing.views import buildings, changes, decisions, history, placements, requests
+from webapp.housing.views import buildings, changes, decisions, history, placements, requests, terms
 
 app_name = "housing"
 
@@ -107,6 +107,10 @@ urlpatterns = [
         name="changes-moves",
     ),
     path("placements/<uuid:uuid>/rename/", placements.rename, name="placement-rename"),
+    path("placements/<uuid:uuid>/term/", terms.choose, name="placement-term"),
+    path("terms/", terms.terms, name="terms"),
+    path("terms/<int:term_id>/", terms.term, name="term"),
+    path("terms/<int:term_id>/remove/", terms.remove, name="term-remove"),
     path("placements/<uuid:uuid>/delete/", placements.delete, name="placement-delete"),
     path(
         "placements/<uuid:uuid>/export.<table:file_format>",

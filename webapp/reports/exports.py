@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.naming import shown_names
-from webapp.housing.exports import COLUMNS, check_columns_of_names, roster_rows
+from webapp.housing.exports import roster_export
 from webapp.housing.models import Placement
 from webapp.reports.models import RosterShape
 from webapp.reports.selectors import HallReport
-from webapp.tabular.tables_out import XLSX, as_xlsx, table_file
+from webapp.tabular.tables_out import XLSX, as_xlsx
 
 _SUMS = ("Hall", "Rooms", "Beds", "Taken", "Free", "Held back or offline", "Mean score", "Asked",
          "Honoured")  # fmt: skip
@@ -53,18 +53,11 @@ def shaped_roster(
     *, user: User, placement: Placement, shape: RosterShape, file_format: str
 ) -> tuple[bytes, str]:
     """Return a roster by student in a stored shape with its content type; write the audit line."""
-    columns = [(key, heading) for key, heading in shape.columns if key in COLUMNS]
-    check_columns_of_names(user, [key for key, _ in columns])
-    places = placement.places.present().select_related("student", "room")
-    rows = roster_rows(columns, places, exact=shape.is_exact)
-    data, kind = table_file(shape.name, rows, file_format)
-    audit(
-        user,
-        "exported",
-        placement,
-        what=shape.name,
-        rows=len(rows) - 1,
-        format=file_format,
+    return roster_export(
+        user=user,
+        placement=placement,
+        layout=shape.layout,
+        file_format=file_format,
         exact=shape.is_exact,
+        title=shape.name,
     )
-    return data, kind

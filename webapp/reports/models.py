@@ -7,6 +7,7 @@ from django.db import models
 from django.utils import timezone
 
 from webapp.common.models import OrganisationOwned
+from webapp.housing.exports import Layout, is_column
 
 
 class PlacementCheck(models.Model):
@@ -35,14 +36,16 @@ class PlacementCheck(models.Model):
 class RosterShape(OrganisationOwned):
     """A roster that an organisation uses repeatedly: columns in order, with headings.
 
-    ``columns`` is [[name of the column, heading], ...]; the names are those of
-    :data:`webapp.housing.exports.COLUMNS`. With ``is_exact`` the office's own values and the
-    headings stay as they are in CSV, even where they look like formulas.
+    ``columns`` is [[key of the column, heading], ...]; the keys are those that
+    :func:`webapp.housing.exports.is_column` knows, and ``dates`` is a key of
+    :data:`webapp.housing.exports.DATES`. With ``is_exact`` the office's own values and the headings
+    stay as they are in CSV, even where they look like formulas.
     """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=80)
     columns: Any = models.JSONField()
+    dates = models.CharField(max_length=8, default="iso")
     is_exact = models.BooleanField(default=False)
     updated_at = models.DateTimeField(default=timezone.now)
 
@@ -56,3 +59,9 @@ class RosterShape(OrganisationOwned):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def layout(self) -> Layout:
+        """The columns with their headings, without those of a later version."""
+        columns = tuple((key, heading) for key, heading in self.columns if is_column(key))
+        return Layout(self.name, columns, self.dates)

@@ -11,7 +11,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
-from webapp.housing.exports import COLUMNS
+from webapp.housing.exports import DATES, MAX_HEADING, checked_columns, usual_heading
 from webapp.housing.models import Placement
 from webapp.housing.services.locking import lock_placement
 from webapp.jobs.services import job_enqueue
@@ -59,13 +59,19 @@ def check_store(*, placement_id: UUID, version: int, figures: dict[str, Any]) ->
 
 
 def shape_save(
-    *, user: User, name: str, columns: Sequence[tuple[str, str]], is_exact: bool
+    *,
+    user: User,
+    name: str,
+    columns: Sequence[tuple[str, str]],
+    is_exact: bool,
+    dates: str = "iso",
 ) -> RosterShape:
     """Store a roster's columns under a name; an existing name is overwritten.
 
     Parameters
     ----------
-    columns : sequence of (name of the column, heading or "" for the usual one), in order.
+    columns : sequence of (key of the column, heading or "" for the usual one), in order.
+    dates : key of :data:`webapp.housing.exports.DATES`.
 
     Raises
     ------
@@ -75,14 +81,18 @@ def shape_save(
     name = " ".join(name.split())[:80]
     if not name:
         raise HousingError("The roster needs a name.", "name")
-    unknown = [column for column, _ in columns if column not in COLUMNS]
-    if unknown or not columns:
-        raise HousingError("Choose at least one column of the roster.")
-    kept = [[key, " ".join(words.split())[:60] or COLUMNS[key][0]] for key, words in columns]
+    checked_columns([key for key, _ in columns])
+    if dates not in DATES:
+        raise HousingError("Choose how the roster writes dates.", "dates")
+    kept = [
+        [key, " ".join(words.split())[:MAX_HEADING] or usual_heading(key)[:MAX_HEADING]]
+        for key, words in columns
+    ]
     headings = [heading.casefold() for _, heading in kept]
     if len(set(headings)) < len(headings):
         raise HousingError("Two columns have the same heading.")
-    values = {"columns": kept, "is_exact": is_exact, "updated_at": timezone.now()}
+    values: dict[str, Any] = {"columns": kept, "is_exact": is_exact, "dates": dates}
+    values["updated_at"] = timezone.now()
     try:
         with transaction.atomic():
             shapes = RosterShape.objects.filter(organisation=user.own_organisation)

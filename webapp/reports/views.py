@@ -14,6 +14,7 @@ from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
+from webapp.housing.exports import OWN, SYSTEMS, Layout, own_columns
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.views.placements import find_placement
 from webapp.reports.exports import report_export, shaped_roster
@@ -70,20 +71,56 @@ def report_file(request: SignedInRequest, uuid: str) -> HttpResponseBase:
 @require_http_methods(["GET", "POST"])
 @staff_required
 def rosters(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """List the stored rosters of the organisation, and store another."""
-    found = find_placement(request, uuid)
-    form = RosterForm.typed(request)
+    """List the layouts of student systems and the organisation's own, and store another.
 
-    def save(*, name: str, ids: str, **_: Any) -> None:
-        is_exact = ids == "exact"
-        shape = shape_save(user=request.user, name=name, columns=form.columns, is_exact=is_exact)
+    ``?layout=`` or ``?roster=`` fills the form with a layout to change.
+    """
+    found = find_placement(request, uuid)
+    shapes = list(owned_by(RosterShape, request.user))
+    kept = [key for shape in shapes for key, _ in shape.layout.columns if key.startswith(OWN)]
+    own = list(dict.fromkeys([*own_columns(found.cohort), *kept]))
+    start, name, is_exact = _start(request, shapes)
+    form = RosterForm.typed(
+        request,
+        own=own,
+        layout=start,
+        initial={
+            "name": name,
+            "dates": start.dates if start else "iso",
+            "ids": "exact" if is_exact else "safe",
+        },
+    )
+
+    def save(*, name: str, ids: str, dates: str, **_: Any) -> None:
+        shape = shape_save(
+            user=request.user,
+            name=name,
+            columns=form.columns,
+            is_exact=ids == "exact",
+            dates=dates or "iso",
+        )
         toast(request, f"{shape.name} is kept for every placement.")
 
     if form.submit(request, save):
         return redirect("reports:rosters", found.pk)
-    shapes = owned_by(RosterShape, request.user)
-    context = {"placement": found, "shapes": shapes, "form": form}
+    context = {
+        "placement": found,
+        "shapes": shapes,
+        "systems": SYSTEMS,
+        "form": form,
+        "is_changed": start is not None,
+    }
     return render(request, "reports/rosters.html", context, status=form.status)
+
+
+def _start(request: SignedInRequest, shapes: list[RosterShape]) -> tuple[Layout | None, str, bool]:
+    """Return the layout that fills the form, its name, and whether it leaves values unmarked."""
+    system = SYSTEMS.get(request.GET.get("layout", ""))
+    if system is not None:
+        return system, f"{system.title} import", False
+    wanted = request.GET.get("roster", "")
+    shape = next((shape for shape in shapes if str(shape.pk) == wanted), None)
+    return (shape.layout, shape.name, shape.is_exact) if shape else (None, "", False)
 
 
 @require_safe

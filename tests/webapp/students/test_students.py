@@ -20,7 +20,7 @@ from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.naming import NamesRefusedError, Search, directory_of, shown_names
 from webapp.cohorts.services.cohorts import cohort_purge, cohort_split
 from webapp.cohorts.services.latecomers import latecomers_add
-from webapp.housing.exports import roster_export
+from webapp.housing.exports import layout_of_columns, roster_export
 from webapp.housing.models import Placement
 from webapp.letters.services.addresses import addresses_import
 from webapp.students.audit_lines import audit_of
@@ -323,8 +323,9 @@ def test_an_organisation_chooses_who_sees_names(
     assert shown_names(carol, cohort).text(1001) == "José Silva (S-1001)"
     with pytest.raises(NamesRefusedError, match="does not show names"):
         roster_export(
-            user=bob, placement=placement, columns=["id", "name"], file_format="csv", exact=False
-        )
+            user=bob, placement=placement, layout=layout_of_columns(["id", "name"]),
+            file_format="csv", exact=False,
+        )  # fmt: skip
     client_of(carol).post(address, {"names_for": "everybody"})
     carol.organisation.refresh_from_db()
     assert carol.organisation.names_for == NamesFor.ADMINISTRATORS
@@ -395,7 +396,7 @@ def test_rosters_carry_names_for_those_who_see_them(bob: User, placement: Placem
     data, _ = roster_export(
         user=bob,
         placement=placement,
-        columns=["id", "name", "preferred", "pronouns", "email", "room"],
+        layout=layout_of_columns(["id", "name", "preferred", "pronouns", "email", "room"]),
         file_format="csv",
         exact=False,
     )

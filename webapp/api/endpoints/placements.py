@@ -16,7 +16,7 @@ from webapp.cohorts.models import Cohort
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
-from webapp.housing.exports import SHAPES, rooms_export, roster_export
+from webapp.housing.exports import LAYOUTS, layout_of_columns, rooms_export, roster_export
 from webapp.housing.forms import default_rules
 from webapp.housing.models import BuildingList, Placement, PlacementVersion, VersionOrigin
 from webapp.housing.services import placements as services
@@ -300,9 +300,10 @@ def get_roster(
         data, kind = rooms_export(**options, with_names=query.names)
     else:
         columns = [name.strip() for name in query.columns.split(",") if name.strip()]
-        shape = SHAPES.get(query.shape or "plain")
-        if shape is None:
-            raise Problem(422, f"shape: expected one of {', '.join(SHAPES)}.")
-        data, kind = roster_export(columns=columns or shape, **options)
+        layout = LAYOUTS.get(query.shape or "plain")
+        if layout is None:
+            raise Problem(422, f"shape: expected one of {', '.join(LAYOUTS)}.")
+        layout = layout_of_columns(columns) if columns else layout
+        data, kind = roster_export(layout=layout, **options)
     response = HttpResponse(data, content_type=kind)
     return as_attachment(response, f"{plain_name(found.name)}.{file_format}")

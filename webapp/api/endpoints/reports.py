@@ -94,6 +94,7 @@ def keep_roster(request: Request) -> shapes.Roster:
         name=sent.name,
         columns=[(entry.column, entry.heading) for entry in sent.columns],
         is_exact=sent.ids == "exact",
+        dates=sent.dates,
     )
     return shapes.Roster.of(shape)
 

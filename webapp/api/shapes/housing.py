@@ -6,6 +6,7 @@ from pydantic import Field
 
 from webapp.api.shapes.base import Answer, Body, Key, OneOf, Paging, RowNumber, Seed, SentKey, Time
 from webapp.cohorts.models import Cohort
+from webapp.housing.exports import LAYOUTS
 from webapp.housing.models import (
     MAX_BEDS,
     Place,
@@ -386,8 +387,8 @@ class RosterQuery(Paging):
     """Query for the contents of a roster."""
 
     by: str = Field("student", description="student or room")
-    columns: str = Field("", description="names of columns, parted by commas; see the roster page")
-    shape: str = Field("", description="names, starrez, erezlife, housing-cloud, banner or plain")
+    columns: str = Field("", description="keys of columns, parted by commas; see the roster page")
+    shape: str = Field("", description="a stored layout: " + ", ".join(LAYOUTS))
     ids: Literal["exact", "safe"] = Field(
         "safe",
         description="exact leaves halls and rooms of a CSV as they are, also where they look like "

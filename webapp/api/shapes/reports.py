@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from webapp.api.shapes.base import Answer, Body, Key, OneOf, Time
-from webapp.housing.exports import COLUMNS
+from webapp.housing.exports import COLUMNS, DATES, MAX_COLUMNS, MAX_HEADING, OWN
 from webapp.reports.models import PlacementCheck, RosterShape
 from webapp.reports.selectors import HallReport
 
-Column = Annotated[str, OneOf(COLUMNS)]
+Dates = Annotated[str, OneOf(DATES)]
 
 
 class Check(Answer):
@@ -67,19 +67,25 @@ class Report(Answer):
 class RosterColumn(Body):
     """A column of a roster."""
 
-    column: Column
-    heading: str = Field("", max_length=60, description="the usual one when blank")
+    column: str = Field(
+        max_length=1_000,
+        description=f"one of {', '.join(COLUMNS)}, or {OWN} and the name of a column of the survey",
+    )
+    heading: str = Field("", max_length=MAX_HEADING, description="the usual one when blank")
 
 
 class NewRoster(Body):
     """Named columns of a roster; an existing name is overwritten."""
 
     name: str = Field(max_length=80)
-    columns: Annotated[list[RosterColumn], Field(min_length=1, max_length=len(COLUMNS))]
+    columns: Annotated[list[RosterColumn], Field(min_length=1, max_length=MAX_COLUMNS)]
     ids: Literal["exact", "safe"] = Field(
         "safe",
         description="exact leaves halls, rooms and headings of a CSV as they are, also where they "
         "look like formulas; what students typed is always marked",
+    )
+    dates: Dates = Field(
+        "iso", description="how the first and the last day of the term are written"
     )
 
 
@@ -97,6 +103,7 @@ class Roster(Answer):
     name: str
     columns: list[KeptColumn]
     ids: Literal["exact", "safe"]
+    dates: Dates
     updated_at: Time
 
     @classmethod
@@ -107,5 +114,6 @@ class Roster(Answer):
             name=shape.name,
             columns=[KeptColumn(column=key, heading=heading) for key, heading in shape.columns],
             ids="exact" if shape.is_exact else "safe",
+            dates=shape.dates,
             updated_at=shape.updated_at,
         )

@@ -16,6 +16,7 @@ from webapp.housing.models.history import (
 )
 from webapp.housing.models.placement import AcceptedRoom, Place, Placement
 from webapp.housing.models.request import Preference, RoommateRequest
+from webapp.housing.models.term import Term
 
 __all__ = [
     "MAX_BEDS",
@@ -32,5 +33,6 @@ __all__ = [
     "Room",
     "RoomState",
     "RoommateRequest",
+    "Term",
     "VersionOrigin",
 ]

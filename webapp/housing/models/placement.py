@@ -18,7 +18,8 @@ class Placement(OrganisationOwned):
     (:class:`webapp.housing.models.PlacementVersion`), ``revision`` how many computed ones were put
     into force, ``best_at`` the time of its certificate, and ``changes`` how many acts have moved
     somebody since. ``rules`` are those of the rooms in force. ``clashes`` lists the contradictions
-    that made the last computation impossible. At most one placement of a cohort is published.
+    that made the last computation impossible. ``term`` says from when to when the beds are given,
+    if staff chose a term. At most one placement of a cohort is published.
     """
 
     HEAVY = ("rules", "figures")  # lists leave these in the database
@@ -33,6 +34,9 @@ class Placement(OrganisationOwned):
     )
     model = models.ForeignKey(
         "matching.LearnedModel", on_delete=models.PROTECT, related_name="placements"
+    )
+    term = models.ForeignKey(
+        "housing.Term", null=True, blank=True, on_delete=models.RESTRICT, related_name="placements"
     )
     rules = models.JSONField(default=dict)
     job = models.ForeignKey(

@@ -25,7 +25,15 @@ from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
-from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export, scenarios_export
+from webapp.housing.exports import (
+    COLUMNS,
+    LAYOUTS,
+    SYSTEMS,
+    layout_of_columns,
+    rooms_export,
+    roster_export,
+    scenarios_export,
+)
 from webapp.housing.forms import (
     COUNT_WORDS,
     ChangedRulesForm,
@@ -63,7 +71,7 @@ from webapp.matching.selectors.models import learned_models
 
 def find_placement(request: SignedInRequest, uuid: str) -> Placement:
     """Return a placement of the user's organisation or answer 404."""
-    placements = Placement.objects.select_related("cohort", "model", "job", "buildings")
+    placements = Placement.objects.select_related("cohort", "model", "job", "buildings", "term")
     return get_owned_or_404(placements, request.user, uuid)
 
 
@@ -145,7 +153,7 @@ def placement(request: SignedInRequest, uuid: str) -> HttpResponse:
         )
         return render(request, template, context)
     names_on_page(request, found.cohort)  # the look has its line, whichever rooms are shown
-    context = placement_context(found, request.GET, request.user)
+    context = placement_context(found, request.GET, request.user) | {"systems": SYSTEMS}
     return render(request, "housing/placement.html", context)
 
 
@@ -321,14 +329,14 @@ def export(request: SignedInRequest, uuid: str, file_format: str) -> HttpRespons
         "exact": request.GET.get("ids") == "exact",
     }
     chosen = [name for name in request.GET.getlist("column") if name in COLUMNS]
-    shape = SHAPES.get(request.GET.get("shape", ""), SHAPES["plain"])
+    layout = LAYOUTS.get(request.GET.get("shape", ""), LAYOUTS["plain"])
     with_names = request.GET.get("names") == "1"
     return download(
         request,
         lambda: (
             rooms_export(**options, with_names=with_names)
             if request.GET.get("by") == "room"
-            else roster_export(**options, columns=chosen or shape)
+            else roster_export(**options, layout=layout_of_columns(chosen) if chosen else layout)
         ),
         f"{plain_name(found.name)}.{file_format}",
         back=reverse("housing:placement", args=[found.pk]),

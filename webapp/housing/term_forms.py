@@ -1,0 +1,68 @@
+"""Forms of terms."""
+
+from datetime import date
+from typing import Any
+
+from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
+
+from webapp.accounts.models import User
+from webapp.common.forms import ObjectField, TypedForm, field_of
+from webapp.common.selectors import owned_by
+from webapp.housing.models import Term
+from webapp.housing.models.term import MAX_TERM_CODE, MAX_TERM_NAME
+
+_DAYS = [
+    MinValueValidator(date(1990, 1, 1), "The year is before 1990. Check the day."),
+    MaxValueValidator(date(2100, 12, 31), "The year is after 2100. Check the day."),
+]
+
+
+def _day(label: str) -> forms.DateField:
+    return forms.DateField(
+        label=label,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        input_formats=["%Y-%m-%d"],
+        validators=_DAYS,
+    )
+
+
+class TermForm(TypedForm):
+    """A term with its first and last day."""
+
+    refused_field = "name"
+    name = forms.CharField(
+        max_length=MAX_TERM_NAME, widget=forms.TextInput(attrs={"placeholder": "Autumn 2026"})
+    )
+    code = forms.CharField(
+        label="Name in the student system",
+        required=False,
+        max_length=MAX_TERM_CODE,
+        help_text="For example 202710. If it is empty, rosters use the name.",
+    )
+    starts_on = _day("First day")
+    ends_on = _day("Last day")
+
+
+class TermField(ObjectField):
+    """One of the terms of an organisation."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Return the name of a term with its days."""
+        return str(obj.words)
+
+
+class PlacementTermForm(TypedForm):
+    """The term that a placement is for."""
+
+    refused_field = "term"
+    term = TermField(
+        Term.objects.none(),
+        required=False,
+        empty_label="No term",
+        error_messages={"invalid_choice": "This term was removed meanwhile. Choose another."},
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field_of(self, "term", TermField).queryset = owned_by(Term, user)

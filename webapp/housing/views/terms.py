@@ -1,0 +1,77 @@
+"""Terms of an organisation, and the term of a placement."""
+
+from functools import partial
+
+from django.db.models import Count
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from webapp.accounts.requests import SignedInRequest
+from webapp.common.decorators import staff_required
+from webapp.common.form_pages import FormPage
+from webapp.common.kept_forms import keeps_typed
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.toasts import attempt, toast
+from webapp.housing.models import Term
+from webapp.housing.services.terms import placement_term_set, term_remove, term_save
+from webapp.housing.term_forms import PlacementTermForm, TermForm
+from webapp.housing.views.placements import find_placement
+from webapp.housing.views.questions import trail_of
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def terms(request: SignedInRequest) -> HttpResponse:
+    """List the terms of the organisation, and add one."""
+    form = TermForm.typed(request)
+    if form.submit(request, partial(term_save, user=request.user, term=None)):
+        toast(request, "The term was added.")
+        return redirect("housing:terms")
+    rows = owned_by(Term, request.user).annotate(n_placements=Count("placements"))
+    return render(request, "housing/terms.html", {"terms": rows, "form": form}, status=form.status)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def term(request: SignedInRequest, term_id: int) -> HttpResponse:
+    """Change a term."""
+    found = get_owned_or_404(Term, request.user, term_id)
+    initial = {name: getattr(found, name) for name in ("name", "code", "starts_on", "ends_on")}
+    form = TermForm.typed(request, initial=initial)
+    if form.submit(request, partial(term_save, user=request.user, term=found)):
+        toast(request, "The term was changed.")
+        return redirect("housing:terms")
+    trail = [("Placements", reverse("housing:placements")), ("Terms", reverse("housing:terms"))]
+    return FormPage(f"Change {found.name}", "Save", trail).show(request, form)
+
+
+@require_POST
+@staff_required
+def remove(request: SignedInRequest, term_id: int) -> HttpResponse:
+    """Remove a term that no placement is for."""
+    found = get_owned_or_404(Term, request.user, term_id)
+    name = found.name
+    attempt(request, partial(term_remove, user=request.user, term=found), f"{name} was removed.")
+    return redirect("housing:terms")
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def choose(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Choose the term that a placement is for."""
+    found = find_placement(request, uuid)
+    form = PlacementTermForm.typed(request, user=request.user, initial={"term": found.term_id})
+    if form.submit(request, partial(placement_term_set, user=request.user, placement=found)):
+        toast(request, "The term was saved.")
+        return redirect("housing:placement", found.pk)
+    if not owned_by(Term, request.user).exists():
+        toast(request, "There is no term yet. Add the first one here.")
+        return redirect("housing:terms")
+    words = "Rosters and the pages of students show the first and the last day of the term."
+    page = FormPage("Choose the term", "Save the term", trail_of(found), words=words)
+    return page.show(request, form)
