@@ -126,3 +126,23 @@ def test_no_text_holds_a_banned_phrase(kind: str) -> None:
 )
 def test_every_reader_finds_a_phrase(reader: object, text: str) -> None:
     assert len(list(faults(reader(text)))) == 1
+
+
+# Counts that are never one where they stand, each with the reason.
+NEVER_ONE = {
+    "pixels", "yes", "rows", "columns", "days", "ms",  # sizes and limits
+    "holds", "takes",  # verbs
+    "jobs", "images", "students", "prices", "classes",  # behind a condition, or of an "x of n"
+}  # fmt: skip
+
+
+def test_templates_count_by_the_filter() -> None:
+    """ "1 corrected objects" stood on a page: `counted` writes the noun that fits."""
+    plural = re.compile(r"\{\{ [^}]*\|(?:number|length) \}\} ([a-z]+s)\b")
+    found = [
+        f"{path.name}: {match[0]}"
+        for path in (ROOT / "templates").rglob("*.html")
+        for match in plural.finditer(path.read_text(encoding="utf-8"))
+        if match[1] not in NEVER_ONE
+    ]
+    assert not found

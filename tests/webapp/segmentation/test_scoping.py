@@ -4,7 +4,9 @@ import pytest
 from django.urls import NoReverseMatch, resolve, reverse
 
 from tests.webapp.test_addresses import CLIMBING, NONSENSE, answers, written_tables
+from tests.webapp.test_plurals import check, double
 from webapp.audit.models import AuditLine
+from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.urls import urlpatterns
 from webapp.segmentation.views.predicted_images import FILES
 
@@ -217,3 +219,10 @@ def test_head_answers_as_get_and_leaves_no_line(client_of, bob, addresses) -> No
         assert AuditLine.objects.count() == before, name
         files += not head["Content-Type"].startswith("text/html")
     assert files > 5
+
+
+def test_counts_agree_with_their_nouns(client_of, bob, addresses) -> None:
+    client = client_of(bob)
+    assert check(client, addresses) > 10
+    assert double(PredictedImage) > 5  # whose files are named by their keys
+    assert check(client, addresses) > 10
