@@ -12,10 +12,13 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest, QueryDict
 
+from webapp.common.limits import count_up
 from webapp.encryption.fields import seal, unseal
 
 MAX_LETTERS = 100_000  # of all fields together; a longer form is not kept
 KEPT_SECONDS = 3_600
+# Forms kept within an hour: anybody without a session can send them. An office shares one address.
+MOST_OF_ADDRESS, MOST_OF_ALL = 100, 2_000
 EXPIRED = (
     "Your session had ended, so nothing was saved yet. Check what you typed and send it again."
 )
@@ -37,7 +40,7 @@ def is_marked(view: Callable[..., Any]) -> bool:
 
 
 def keep(request: HttpRequest) -> bool:
-    """Keep the fields of a POST for its address; return False if they are too long."""
+    """Keep the fields of a POST for its address; return False if they are too long or too many."""
     fields = [
         (name, value)
         for name, values in request.POST.lists()
@@ -45,6 +48,11 @@ def keep(request: HttpRequest) -> bool:
         for value in values
     ]
     if sum(len(name) + len(value) for name, value in fields) > MAX_LETTERS:
+        return False
+    sender = request.META.get("REMOTE_ADDR", "")
+    if count_up("kept forms", sender, window=KEPT_SECONDS) > MOST_OF_ADDRESS:
+        return False
+    if count_up("kept forms", "all", window=KEPT_SECONDS) > MOST_OF_ALL:
         return False
     sealed = seal(json.dumps(fields))
     request.session[_KEY] = {"path": request.path, "at": time.time(), "fields": sealed}

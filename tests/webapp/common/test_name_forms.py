@@ -87,3 +87,21 @@ def test_kept_fields_are_encrypted(
     kept = client.session[kept_forms._KEY]
     assert kept["fields"].startswith(MARK)
     assert "A secret" not in str(kept)
+
+
+def test_one_address_fills_only_some_sessions(
+    keys: dict[type, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every form that is sent without a session is kept in a new one."""
+    monkeypatch.setattr(kept_forms, "MOST_OF_ADDRESS", 2)
+    url = reverse("cohorts:rename", args=[keys[Cohort]])
+
+    def send(address: str) -> bool:
+        sent = Client(REMOTE_ADDR=address).post(url, {"name": "Much text"})
+        assert sent.status_code == 302
+        return "kept=1" in sent["Location"]
+
+    assert [send("192.0.2.1") for _ in range(3)] == [True, True, False]
+    assert send("192.0.2.2")
+    monkeypatch.setattr(kept_forms, "MOST_OF_ALL", 3)
+    assert not send("192.0.2.3")
