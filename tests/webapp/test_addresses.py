@@ -35,6 +35,7 @@ from webapp.cohorts.services.student_files import student_file_create
 from webapp.demonstration.services import results_load
 from webapp.housing.models import (
     BuildingList,
+    NeedMeaning,
     Placement,
     PlacementEvent,
     PlacementVersion,
@@ -44,6 +45,7 @@ from webapp.housing.models import (
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.buildings import building_draft_create
+from webapp.housing.services.need_meanings import need_meaning_set
 from webapp.housing.services.terms import term_save
 from webapp.identity.models import IdentityProvider
 from webapp.jobs.models import Worker
@@ -134,6 +136,7 @@ STAFF = {
     "housing:changes-choose", "housing:changes-discard", "housing:changes-moves",
     "housing:placement-choose", "housing:placement-relearn", "housing:scenarios-file",
     "housing:placement-rename", "housing:placement-export", "housing:buildings-state",
+    "housing:needs", "housing:need-ask",
     "housing:terms", "housing:term", "housing:term-remove", "housing:placement-term",
     "housing:version", "housing:version-use", "housing:version-discard", "housing:draft",
     "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
@@ -192,7 +195,7 @@ FIELDS = (
     "answers", "cell", "closes_on", "code", "contact", "do", "edges", "form", "hint", "identifier",
     "introduction", "is_roster", "key", "lang", "n", "opens_at", "people", "person", "position",
     "line", "reason", "rule", "section", "sure", "takes_code", "third", "title", "who_sees",
-    "starts_on", "ends_on", "dates", "term",
+    "none", "offers", "starts_on", "ends_on", "dates", "term",
     "address", "addresses", "delivery", "event", "rate", "is_paused", "url", "consent_column",
     "all", "letter", "reply_to", "seen", "subject",
     "act", "action", "active", "against", "answer", "as", "back", "buildings", "by", "capacity",
@@ -296,6 +299,8 @@ def urls(
         user=bob, term=None, name="Autumn", code="", starts_on=date(2026, 8, 20),
         ends_on=date(2026, 12, 18),
     )  # fmt: skip
+    need_meaning_set(user=bob, need="Wheelchair", offers=[])
+    meaning = NeedMeaning.objects.get()
     results_load(bob.organisation, bob)
     token, _ = token_create(user=bob, name="sync", days=30, may_change=False)
     # The longest entry that an address begins with says what its parameters mean.
@@ -318,6 +323,7 @@ def urls(
         "housing:request": {
             "uuid": cohort.pk, "request_id": wished.pk, "kind": "requests"
         },
+        "housing:need": {"uuid": cohort.pk, "meaning_id": meaning.pk},
         "housing:term": {"term_id": term.pk},
         "housing:scenarios": {"uuid": cohort.pk, "file_format": "csv"},
         "housing:wish-effects": {"uuid": cohort.pk},

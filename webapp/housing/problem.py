@@ -91,7 +91,7 @@ def _room_position(place: Place | None, position: Mapping[int, int]) -> int:
 
 def _rooms(rooms: list[Room], students: list[Student], rules: PlacementRules) -> Rooms:
     needs = {need for s in students for need in needs_of_student(s, rules.needs)}
-    met = [{need.casefold() for need in room.meets} for room in rooms]
+    met = [room.met_needs for room in rooms]
     attributes = {
         DESIGNATED: tuple(room.designation for room in rooms),
         HALL: tuple(room.hall for room in rooms),

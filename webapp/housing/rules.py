@@ -82,7 +82,7 @@ def needs_in(attributes: Mapping[str, str], columns: Sequence[str]) -> tuple[str
 
 def unmet_needs(needs: Sequence[str], room: Room) -> list[str]:
     """Return the needs that a room does not meet."""
-    met = {need.casefold() for need in room.meets}
+    met = room.met_needs
     return [need for need in needs if need.casefold() not in met]
 
 

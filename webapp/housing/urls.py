@@ -2,7 +2,16 @@
 
 from django.urls import include, path
 
-from webapp.housing.views import buildings, changes, decisions, history, placements, requests, terms
+from webapp.housing.views import (
+    buildings,
+    changes,
+    decisions,
+    history,
+    needs,
+    placements,
+    requests,
+    terms,
+)
 
 app_name = "housing"
 
@@ -63,6 +72,8 @@ urlpatterns = [
     path("cohorts/<uuid:uuid>/requests/", requests.requests, name="requests"),
     path("cohorts/<uuid:uuid>/requests/", include(_requests)),
     path("cohorts/<uuid:uuid>/wish-effects/", requests.wish_effects, name="wish-effects"),
+    path("cohorts/<uuid:uuid>/needs/", needs.needs, name="needs"),
+    path("cohorts/<uuid:uuid>/needs/<int:meaning_id>/ask/", needs.ask_again, name="need-ask"),
     path("cohorts/<uuid:uuid>/scenarios/", placements.scenarios, name="scenarios"),
     path(
         "cohorts/<uuid:uuid>/scenarios.<table:file_format>",

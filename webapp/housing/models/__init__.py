@@ -14,6 +14,7 @@ from webapp.housing.models.history import (
     PlacementVersion,
     VersionOrigin,
 )
+from webapp.housing.models.need import NeedMeaning
 from webapp.housing.models.placement import AcceptedRoom, Place, Placement
 from webapp.housing.models.request import Preference, RoommateRequest
 from webapp.housing.models.term import Term
@@ -24,6 +25,7 @@ __all__ = [
     "ActKind",
     "BuildingDraft",
     "BuildingList",
+    "NeedMeaning",
     "Place",
     "Placement",
     "PlacementEvent",

@@ -44,7 +44,8 @@ class Room(models.Model):
     """One room. ``designation`` names who may live there, ``meets`` the needs that it meets.
 
     A designation is a value of the column that a placement's rules choose (gender, class year);
-    blank means anybody. ``position`` keeps the order of the file.
+    blank means anybody. ``also_meets`` are needs in other words that it meets, as staff said
+    (:mod:`webapp.housing.services.need_meanings`). ``position`` keeps the order of the file.
     """
 
     buildings = models.ForeignKey(BuildingList, on_delete=models.CASCADE, related_name="rooms")
@@ -56,6 +57,7 @@ class Room(models.Model):
     )
     designation = models.CharField(max_length=80, blank=True)
     meets = models.JSONField(default=list)
+    also_meets = models.JSONField(default=list)
     state = models.CharField(max_length=8, choices=RoomState.choices, default=RoomState.OPEN)
     note = models.CharField(max_length=120, blank=True)
     position = models.PositiveIntegerField(default=0)
@@ -81,6 +83,11 @@ class Room(models.Model):
     def kind(self) -> str:
         """Kind of room: single, double, triple, quad or the number of beds."""
         return KINDS.get(self.capacity, f"{self.capacity} beds")
+
+    @property
+    def met_needs(self) -> set[str]:
+        """Return the needs that the room meets, without case, also those in other words."""
+        return {need.casefold() for need in (*self.meets, *self.also_meets)}
 
     @property
     def is_open(self) -> bool:

@@ -87,7 +87,7 @@ def outcome(rooms: PlacementRooms, low: float | None = None) -> dict[str, Any]:
 def _needs_met(rooms: PlacementRooms) -> tuple[int, int]:
     if not rooms.rules.needs:
         return 0, 0
-    met_by = {room.pk: {need.casefold() for need in room.meets} for room in rooms.rooms}
+    met_by = {room.pk: room.met_needs for room in rooms.rooms}
     met = asked = 0
     for number, attributes in rooms.wishes.attributes.items():
         needs = needs_in(attributes, rooms.rules.needs)

@@ -20,6 +20,7 @@ from webapp.housing.selectors.filters import (
     looks_without_requests,
     matching_cards,
 )
+from webapp.housing.selectors.need_meanings import open_needs
 from webapp.housing.selectors.needs import uncounted_needs
 from webapp.housing.selectors.placements import (
     Person,
@@ -69,7 +70,9 @@ def placement_context(
         "left_out": left_out_of(placement),
     }
     if not placement.is_computed:
-        return context
+        attributes = placement.cohort.students.values_list("attributes", flat=True)
+        named = placement.buildings.rooms.all()
+        return context | {"unnamed_needs": open_needs(placement.cohort, named, attributes)}
     rooms = PlacementRooms(placement)
     halls = rooms.halls()
     wanted = _wanted(rooms, kept, user)
@@ -89,6 +92,9 @@ def placement_context(
             "matching": cards,
             "n_matching": len(cards),
             "sorts": SORTS,
+            "unnamed_needs": open_needs(
+                placement.cohort, rooms.rooms, rooms.wishes.attributes.values()
+            ),
             "looks": LOOKS if user.is_staff_member else looks_without_requests(),
             **_choices(rooms, wanted.hall),
         }

@@ -199,7 +199,9 @@ def impossible_wishes(
 ) -> Iterator[tuple[Sequence[Student], str]]:
     """Yield the sets of students whom no open room takes, each with one sentence."""
     kinds = {
-        (room.capacity, room.designation, tuple(room.meets)): room for room in rooms if room.is_open
+        (room.capacity, room.designation, frozenset(room.met_needs)): room
+        for room in rooms
+        if room.is_open
     }
     columns = (rules.designation, *rules.same, *rules.needs)
     fitting: set[tuple[tuple[str, ...], ...]] = set()  # answers of people who fit some room

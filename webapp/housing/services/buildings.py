@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -24,6 +24,7 @@ from webapp.housing.models import (
     MAX_BEDS,
     BuildingDraft,
     BuildingList,
+    NeedMeaning,
     Place,
     Room,
     RoomState,
@@ -35,6 +36,7 @@ from webapp.housing.services.closing import (
     lock_buildings,
     students_to_move_out,
 )
+from webapp.housing.services.need_meanings import meanings_apply
 from webapp.tabular.reading import read_table, refusals
 
 MANY_COLUMNS = (Column.NEED, Column.IGNORE)  # roles that more than one column may have
@@ -174,6 +176,7 @@ def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> Bui
                 ),
                 batch_size=500,
             )
+            meanings_apply(buildings.rooms.all(), _meanings(user))
             audit(user, "imported", buildings, rooms=len(found.rooms), beds=found.n_beds)
     except IntegrityError as error:
         raise HousingError(f"There is already a building list called “{name}”.") from error
@@ -240,11 +243,16 @@ def room_save(
     check_no_published_bed(leaving, [room])
     _check_beds(room)
     room.save()
+    meanings_apply([room], _meanings(user))
     note = "" if is_new else drafts_leave(user=user, leaving=leaving, why=f"{room} was changed.")
     _number_beds(room)
     _touch(buildings)
     audit(user, "added a room" if is_new else "changed a room", buildings, room=room.label)
     return SavedRoom(room, note)
+
+
+def _meanings(user: User) -> QuerySet[NeedMeaning]:
+    return NeedMeaning.objects.filter(organisation=user.own_organisation)
 
 
 def _check_beds(room: Room) -> None:

@@ -40,9 +40,10 @@ from webapp.housing.forms import (
     NewPlacementForm,
     seen_version,
 )
-from webapp.housing.models import BuildingList, Placement
+from webapp.housing.models import BuildingList, Placement, Room
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.buildings import with_open_beds
+from webapp.housing.selectors.need_meanings import open_needs
 from webapp.housing.selectors.pages import drawer_context, placement_context
 from webapp.housing.selectors.placements import placement_listing
 from webapp.housing.selectors.publication import withdrawal_notes
@@ -133,6 +134,9 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
     if form.submit(request, create):
         return redirect("housing:placement", made[0].pk)
     rules = form.rules
+    attributes = cohort.students.values_list("attributes", flat=True)
+    rooms = Room.objects.filter(buildings__organisation=cohort.organisation_id)
+    context["unnamed_needs"] = open_needs(cohort, rooms, attributes)
     context |= {"form": form, "rules": rules} | strengths_context(rules, "")
     return render(request, "housing/placement_new.html", context, status=form.status)
 
