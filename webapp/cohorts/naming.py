@@ -126,6 +126,36 @@ def are_hidden(request: HttpRequest) -> bool:
     return bool(session is not None and session.get(NAMES_HIDDEN))
 
 
+def sees_names(request: HttpRequest) -> bool:
+    """Return True if the person of a request sees names now: has the right, and hides none."""
+    user = request.user
+    return isinstance(user, User) and may_see_names(user) and not are_hidden(request)
+
+
+_TYPED = re.compile(r"“[^”]*”")
+_ROW = re.compile(r"^Row [\d,]+")
+_REASONS = (
+    "has no id.",
+    "is not a student of this cohort.",
+    "are different students.",
+    "stands in row",
+)
+
+
+def without_people(sentence: str) -> str:
+    """Return a sentence about a file without what the file says of a person; row numbers stay.
+
+    Only reasons that are known to hold no person follow the number of a row.
+    """
+    row = _ROW.match(sentence)
+    if row is None:
+        return _TYPED.sub("“…”", sentence)
+    reason = next((one for one in _REASONS if one in sentence), "")
+    if reason.endswith("row"):
+        return f"{row[0]} repeats another row. Look at it in your file."
+    return f"{row[0]}: … {reason}" if reason else f"{row[0]}: look at this row in your file."
+
+
 @dataclass(slots=True)
 class ShownNames:
     """Names of one cohort's students as one person sees them; none without the right."""

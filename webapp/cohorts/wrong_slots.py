@@ -1,22 +1,25 @@
 """Files that were uploaded in the wrong place: recognised, and moved to where they belong."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Count
 from django.urls import reverse
 
 from engine.tabular.file_kinds import FileKind, kind_of_file
 from engine.tabular.source import Source
 from engine.tabular.table import Table
 from webapp.accounts.models import User
-from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.models import Cohort, Draft, Student
 from webapp.cohorts.services.drafts import draft_discard, draft_file, draft_of_source
 from webapp.common.errors import Refusal
 from webapp.common.listing import light
 from webapp.common.selectors import owned_by
 
 MAX_COHORTS = 50  # offered for a roster
+FEWEST_IDS = 5  # of a file that is compared with other years
+MAX_IDS = 5_000
 Move = Callable[[User, str, Source, Cohort | None], str]
 _moves: dict[FileKind, Move] = {}
 
@@ -27,10 +30,16 @@ class WrongSlot:
 
     kind: FileKind
     cohorts: tuple[Cohort, ...] = ()
+    why: str = ""
 
     @property
     def sentence(self) -> str:
-        """The question to staff."""
+        """The question to staff, with the reason where the columns alone do not give it."""
+        question = self._question
+        return f"{self.why} {question}" if self.why else question
+
+    @property
+    def _question(self) -> str:
         return {
             FileKind.ROOMS: "These are rooms. Import as a building list?",
             FileKind.ROSTER: "This is a roster of students and rooms. Import as past roommates?",
@@ -67,6 +76,39 @@ def wrong_slot(
         return WrongSlot(kind)
     cohorts = tuple(light(owned_by(Cohort, user)).order_by("-created_at")[:MAX_COHORTS])
     return WrongSlot(kind, cohorts) if cohorts else None
+
+
+def earlier_survey(cohort: Cohort, ids: Sequence[str]) -> WrongSlot | None:
+    """Return a survey if most students of a file of late arrivals are known already.
+
+    They are in this cohort, so that the file is its own survey, or in another cohort, so that it is
+    the survey of another year.
+    """
+    wanted = list(dict.fromkeys(one for one in ids if one))[:MAX_IDS]
+    if len(wanted) < FEWEST_IDS or FileKind.SURVEY not in _moves:
+        return None
+    known = Student.objects.filter(
+        cohort__organisation=cohort.organisation_id,
+        cohort__ids_made=False,
+        cohort__half_of=None,
+        original_id__in=wanted,
+    ).order_by()
+    rows = known.values_list("cohort", "cohort__name").annotate(count=Count("pk"))
+    key, name, count = max(rows, key=lambda row: row[2], default=(None, "", 0))
+    if 2 * count <= len(wanted):
+        return None
+    share = f"{count:,} of {len(wanted):,} students"
+    if key == cohort.pk:
+        why = (
+            f"{share} are in {name} already, so this is probably its own survey again. Late "
+            "arrivals are students who are not in the cohort yet: choose their file."
+        )
+    else:
+        why = (
+            f"{share} are in {name}, so this is probably last year’s survey. Late arrivals are "
+            "students who are new: choose their file."
+        )
+    return WrongSlot(FileKind.SURVEY, why=why)
 
 
 def file_move(

@@ -36,7 +36,7 @@ class WithdrawForm(VersionedForm):
         label="Students",
         max_length=50_000,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "S-1042, S-1077"}),
-        help_text="Ids on screen or of your housing system, separated by commas or lines.",
+        help_text="Ids on screen, numbers, e-mails or names, separated by commas or lines.",
         error_messages={"required": "Name at least one student."},
     )
 

@@ -11,12 +11,11 @@ from django.http import QueryDict
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.student_finder import StudentFinder
 from webapp.common.forms import BackForm, ManyField, ObjectField, field_of
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.housing.errors import HousingError
-from webapp.housing.models import BuildingList, Placement
+from webapp.housing.models import BuildingList
 from webapp.housing.rules import PlacementRules
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_models
@@ -168,26 +167,6 @@ def seen_version(data: QueryDict) -> int:
     """Return the placement's count of acts that the form's page showed; -1 if the form has none."""
     version = whole_number(data.get("version", ""))
     return -1 if version is None else version
-
-
-def find_numbers(placement: Placement, text: str) -> list[int]:
-    """Return the students named by a text, by ids on screen or ids of the housing system.
-
-    Ids are parted by lines, commas or semicolons. Raises HousingError for an unknown id.
-    """
-    finder = StudentFinder(placement.cohort)
-    found = []
-    for part in (part.strip() for part in re.split(r"[,;\n]+", text)):
-        student = finder.find(part) if part else None
-        if part and student is None:
-            raise HousingError(
-                f"“{part[:40]}” is nobody in {placement.cohort.name}. Use ids as on screen, such "
-                "as S-1042, or as in your housing system, e-mails or names. Nothing was changed."
-            )
-        found += [student.number] if student is not None else []
-    if not found:
-        raise HousingError("Name at least one student.")
-    return list(dict.fromkeys(found))
 
 
 def default_rules(cohort: Cohort) -> PlacementRules:

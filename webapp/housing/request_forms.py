@@ -74,7 +74,7 @@ class SettleForm(BackForm):
         label="Student",
         max_length=200,
         error_messages={"required": "Give the student's id, e-mail or name."},
-        widget=forms.TextInput(attrs={"class": "id-input", "placeholder": "S-1042"}),
+        widget=forms.TextInput(attrs={"class": "id-input", "placeholder": "Name or S-1042"}),
     )
 
 

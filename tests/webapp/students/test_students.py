@@ -27,6 +27,7 @@ from webapp.students.audit_lines import audit_of
 from webapp.students.models import StudentNote
 from webapp.students.search import find_students, search
 from webapp.students.services import note_add
+from webapp.surveys.services.questionnaires import questionnaire_create
 
 
 def raw_students() -> str:
@@ -456,3 +457,25 @@ def test_audit_lines_of_s_1001_are_not_those_of_s_10010_nor_of_another_cohort(
     assert found == [
         ("noted", "Second-years"), ("noted", "other students"), ("swapped", "First-years"),
     ]  # fmt: skip
+
+
+def test_the_audit_lines_of_a_student_include_letters_and_questionnaires(
+    bob: User, carol: User, client_of: Callable, placement: Placement
+) -> None:
+    asked = questionnaire_create(user=bob, title="Asked", form="own")
+    student = placement.cohort.students.get(number=1001)
+    own = asked.participants.create(identifier=student.original_id, cohort=placement.cohort)
+    other = asked.participants.create(identifier="somebody", cohort=placement.cohort)
+    audit(bob, "downloaded a student's file", asked, person=own.pk, question="q1")
+    audit(bob, "set answers aside", asked, people=[own.pk], answers=1)
+    audit(bob, "corrected a student number", asked, person=other.pk)
+    audit(bob, "sent letters", placement, letter="Rooms", first=2, again=0)
+    found = audit_of([student])
+    verbs = {line.verb for line in found.lines}
+    assert {"downloaded a student's file", "set answers aside"} <= verbs
+    assert "corrected a student number" not in verbs, "another student"
+    assert "sent letters" in {look.verb for look in found.looks}
+    page = client_of(carol).get(
+        reverse("students:student", args=[placement.cohort_id, 1001]), {"log": "1"}
+    )
+    assert "sent letters" in page.content.decode()

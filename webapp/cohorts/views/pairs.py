@@ -13,6 +13,7 @@ from engine.tabular.pairs import PairsPreview, Unknown
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Draft, Student
+from webapp.cohorts.naming import sees_names, without_people
 from webapp.cohorts.services.cohorts import CohortError, pairs_import
 from webapp.cohorts.services.drafts import (
     DraftChangedError,
@@ -85,7 +86,16 @@ def draft(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpResponse:
     table, preview = draft_table(found), pairs_preview(found)
     picked = read_pair_choices(found)
     expected = [FileKind.SURVEY] if preview.can_import else []
+    sees = sees_names(request)
     context = {
+        "sees_names": sees,
+        "problems": [
+            (
+                one.severity,
+                *(text if sees else without_people(text) for text in (one.sentence, one.detail)),
+            )
+            for one in preview.problems
+        ],
         "cohort": cohort,
         "draft": found,
         "slot": wrong_slot(request.user, table, FileKind.ROSTER, *expected, cohort=cohort),
@@ -139,7 +149,8 @@ def _changed(found: Draft, post: QueryDict) -> PairChoices:
         position = whole_number(post.get("position", ""))
         if position is None or position >= found.own_cohort.n_students:
             raise CohortError("There is no such student.")
-        return choices.with_same({post.get("cell", ""): position})
+        cell = post.get("cell") or _unknown_cell(found, post.get("unknown", ""))
+        return choices.with_same({cell: position})
     if action == "sure":
         return choices.with_same(pairs_preview(found).sure)
     if action == "zeros":
@@ -155,6 +166,13 @@ def _changed(found: Draft, post: QueryDict) -> PairChoices:
         raise CohortError("Choose two different columns.")
     chosen = tuple(column for column in columns if column is not None)
     return replace(choices, columns=chosen, is_roster=bool(post.get("is_roster")))
+
+
+def _unknown_cell(found: Draft, place: str) -> str:
+    """Return the key of an unknown cell by its place, for a page that shows no names."""
+    number = whole_number(place)
+    unknown = pairs_preview(found).unknown
+    return unknown[number].key if number is not None and number < len(unknown) else ""
 
 
 @require_POST

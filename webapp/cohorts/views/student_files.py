@@ -6,9 +6,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from engine.tabular.file_kinds import FileKind
+from engine.tabular.table import Table
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
+from webapp.cohorts.late_files import ID
 from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.naming import sees_names, without_people
 from webapp.cohorts.services.drafts import draft_table, draft_undo
 from webapp.cohorts.services.latecomers import LATE
 from webapp.cohorts.services.student_files import (
@@ -21,7 +24,7 @@ from webapp.cohorts.services.student_files import (
 )
 from webapp.cohorts.student_files import MAX_LISTED, FileChoices, StudentFile, student_file_kind
 from webapp.cohorts.views.drafts import sent_version
-from webapp.cohorts.wrong_slots import wrong_slot
+from webapp.cohorts.wrong_slots import earlier_survey, wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
@@ -81,7 +84,12 @@ def student_file(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpRe
     holds = {FileKind.SURVEY} if draft.purpose == LATE.key else {FileKind.SURVEY, FileKind.ROSTER}
     if slot is not None and slot.kind in holds and found.n_kept:
         slot = None  # a survey or roster can hold requests, needs or e-mails as well
+    if slot is None and draft.purpose == LATE.key:
+        slot = earlier_survey(draft.own_cohort, _ids(table, choices))
+    sees = sees_names(request)
+    problems = found.problems[:MAX_LISTED]
     context = {
+        "sees_names": sees,
         "slot": slot,
         "move_url": reverse("cohorts:draft-move", args=[draft.pk]),
         "cohort": draft.own_cohort,
@@ -91,14 +99,24 @@ def student_file(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpRe
         "file": found,
         "uses": list(kind.uses(draft.own_cohort).items()),
         "columns": [
-            (k, name, use, [cell[:EXAMPLE_LETTERS] for cell in list(table.answers(k))[:EXAMPLES]])
+            (k, name, use, _examples(table, k) if sees else [])
             for k, (name, use) in enumerate(zip(table.header, choices.uses, strict=True))
         ],
-        "problems": found.problems[:MAX_LISTED],
+        "problems": problems if sees else list(map(without_people, problems)),
         "n_more_problems": max(0, len(found.problems) - MAX_LISTED),
         "unsure": _shown_unsure(request, draft, found),
     }
     return render(request, "cohorts/student_file.html", context)
+
+
+def _ids(table: Table, choices: FileChoices) -> list[str]:
+    """Return the ids of a file of late arrivals."""
+    columns = choices.columns(ID)
+    return [cell.strip() for cell in table.column(columns[0])] if columns else []
+
+
+def _examples(table: Table, column: int) -> list[str]:
+    return [cell[:EXAMPLE_LETTERS] for cell in list(table.answers(column))[:EXAMPLES]]
 
 
 def _shown_unsure(request: SignedInRequest, draft: Draft, found: StudentFile) -> list[tuple]:
@@ -121,12 +139,20 @@ def _change(request: SignedInRequest, draft: Draft) -> None:
         draft_undo(draft=draft, version=version)
     elif action == "same":
         place = whole_number(sent.get("position", ""))
-        student_file_same(draft=draft, key=sent.get("key", ""), position=place, version=version)
+        key = sent.get("key") or _key_of_row(draft, sent.get("row", ""))
+        student_file_same(draft=draft, key=key, position=place, version=version)
     elif action == "use":
         column = whole_number(sent.get("column", ""))
         student_file_use(draft=draft, column=column, use=sent.get("use", ""), version=version)
     else:
         student_file_flag(draft=draft, flag=action, version=version)
+
+
+def _key_of_row(draft: Draft, row: str) -> str:
+    """Return the key of an unsure row by its number, for a page that shows no names."""
+    number = whole_number(row)
+    rows = student_file_preview(draft).unsure if number is not None else []
+    return next((one.key for one in rows if one.row == number), "")
 
 
 @require_POST

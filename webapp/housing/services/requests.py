@@ -16,7 +16,7 @@ from webapp.cohorts.student_files import (
     left_out_words,
     read_student_file,
 )
-from webapp.cohorts.student_finder import StudentFinder
+from webapp.cohorts.student_finder import Found, StudentFinder
 from webapp.common.formats import counted
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
@@ -35,6 +35,7 @@ from webapp.housing.request_files import (
 )
 from webapp.housing.request_graph import Pair
 from webapp.housing.services.needs import NEEDS_COLUMN, needs_column_ensure
+from webapp.housing.typed_students import SeveralStudentsError, students_typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +149,25 @@ def request_settle(*, user: User, cohort: Cohort, request_id: int, answer: str) 
     number = whole_number(digits_of(answer.strip()))
     target = finder.find(answer) or finder.find(f"S-{number}" if number is not None else "")
     if target is None:
+        target = _named(user, cohort, finder, answer)
+    if target is None:
         raise HousingError(f"“{answer.strip()[:30]}” is no student of {cohort.name}.")
     if target.pk == request.student_id:
         raise HousingError(f"{target.label} cannot ask for themselves.")
     _match(request, target.pk)
     audit(user, "matched a request", cohort, student=request.student.label, means=target.label)
     return request
+
+
+def _named(user: User, cohort: Cohort, finder: StudentFinder, text: str) -> Found | None:
+    """Return the student whose name a text begins; raise SeveralStudentsError for several."""
+    try:
+        numbers = students_typed(user, cohort, [text])
+    except SeveralStudentsError:
+        raise
+    except HousingError:
+        return None
+    return finder.find(f"S-{numbers[0]}") if len(numbers) == 1 else None
 
 
 def _match(request: RoommateRequest, target: int) -> None:

@@ -27,7 +27,7 @@ from webapp.housing.change_forms import (
 )
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import moves_export
-from webapp.housing.forms import find_numbers, read_students, seen_version
+from webapp.housing.forms import read_students, seen_version
 from webapp.housing.models import Placement, PlacementEvent, ProposedChange
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.changes import changes_context, explained_changes
@@ -41,6 +41,7 @@ from webapp.housing.services.changes import (
 from webapp.housing.services.decisions import Decision, Move, moving, returning, withdrawing
 from webapp.housing.services.drafts import draft_confirm, draft_discard, draft_drop
 from webapp.housing.services.waiting import turn_change
+from webapp.housing.typed_students import students_typed
 from webapp.housing.views.decisions import DRAFT_GONE, decide_or_draft
 from webapp.housing.views.placements import find_placement
 
@@ -113,7 +114,12 @@ def withdraw(request: SignedInRequest, uuid: str) -> HttpResponse:
     form = WithdrawForm.typed(request, initial={"version": found.version})
 
     def act(*, students: str, version: int) -> None:
-        _decide(request, found, withdrawing(find_numbers(found, students)), version)
+        _decide(
+            request,
+            found,
+            withdrawing(students_typed(request.user, found.cohort, [students])),
+            version,
+        )
 
     if form.submit(request, act):
         return redirect("housing:changes", found.pk)

@@ -17,7 +17,7 @@ from webapp.common.formats import counted
 from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError, PlacesChangedError
-from webapp.housing.forms import read_students, seen_version
+from webapp.housing.forms import seen_version
 from webapp.housing.models import ActKind, Placement, PlacementEvent, Room
 from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.drafts import ChangeLine, lines_of_undo
@@ -43,6 +43,7 @@ from webapp.housing.services.decisions import (
 from webapp.housing.services.drafts import draft_add
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
 from webapp.housing.services.undo import beds_changed, check_undo, decision_undo
+from webapp.housing.typed_students import SeveralStudentsError, students_typed
 from webapp.housing.views.placements import find_placement
 from webapp.housing.views.questions import Question, ask, trail_of
 
@@ -86,6 +87,8 @@ _BULK = {
     ),
     "open": ("Open {rooms}?", "Open {rooms}", "{people} there."),
 }
+# Fields of an act on students that a choice among namesakes repeats.
+_REPEATED = ("act", "to", "version", "back", "then")
 _TAKES_BEDS = ("empty", "keep")
 # Refusals of bulk acts that change none of the rooms that match.
 _NO_ROOM = {
@@ -168,9 +171,29 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
         if event is not None:
             undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
             toast(request, event.sentence, undo_url=undo)
+    except SeveralStudentsError as several:
+        return ask(request, _whom_question(request, placement, several), placement)
     except HousingError as problem:
         toast(request, str(problem), error=True)
     return _answer(request, placement, event, is_whole=is_whole)
+
+
+def _whom_question(
+    request: SignedInRequest, placement: Placement, several: SeveralStudentsError
+) -> Question:
+    """Return the question whom a name means; the answer repeats the act with one student."""
+    sent = {name: values for name, values in request.POST.lists() if name in _REPEATED}
+    back = urlencode(_parameters(request))
+    return Question(
+        title="Who is meant?",
+        sentences=[f"Several students match “{several.text[:40]}”. Nothing is changed yet."],
+        button="",
+        address=reverse("housing:placement-decide", args=[placement.pk]),
+        fields=sent,
+        choices=several.choices,
+        back=f"{reverse('housing:placement', args=[placement.pk])}?{back}",
+        trail=trail_of(placement),
+    )
 
 
 def _is_bulk(request: SignedInRequest) -> bool:
@@ -281,7 +304,8 @@ def _act(request: SignedInRequest, placement: Placement, version: int) -> Placem
         return _ROOM_HANDLERS[act](request, _chosen_rooms(request, placement), options)
     if act not in _STUDENT_HANDLERS:
         raise HousingError("There is no such decision.")
-    return _STUDENT_HANDLERS[act](request, read_students(students), options)
+    numbers = students_typed(request.user, placement.cohort, students)
+    return _STUDENT_HANDLERS[act](request, numbers, options)
 
 
 def _asked(request: SignedInRequest) -> Act | None:
@@ -375,14 +399,17 @@ def choose(request: SignedInRequest, uuid: str) -> HttpResponse:
     context: dict[str, Any] = {
         "placement": placement,
         "act": act if act in CHOICES else CHOICES[0],
-        "student": sent[:20],
+        "student": sent[:200],
         "query": request.GET.get("wanted", "")[:80],
         "opened": request.GET.get("room", ""),
         "kept": {name: request.GET[name][:80] for name in KEPT if request.GET.get(name)},
     }
     try:
-        number = read_students([sent])[0]
+        number = students_typed(request.user, placement.cohort, [sent])[0]
+        context["student"] = f"S-{number}"
         context["choices"] = choices_of(PlacementRooms(placement), number, context["query"])
+    except SeveralStudentsError as several:
+        context["several"] = several
     except HousingError as problem:
         context["error"] = str(problem)
     is_part = request.htmx and request.htmx.target == "dialog-slot"

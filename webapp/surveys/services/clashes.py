@@ -64,8 +64,8 @@ def answers_restore(
     if not rows:
         raise QuestionnaireError("None of these answers are set aside.")
     found.delete()
-    names = sorted({one.identifier or one.email or one.code for one in rows})
-    audit(user, "brought back answers", questionnaire, students=names)
+    people = sorted(one.pk for one in rows)
+    audit(user, "brought back answers", questionnaire, people=people, answers=len(rows))
     return rows
 
 
@@ -84,7 +84,7 @@ def number_correct(*, user: User, questionnaire: Questionnaire, person: int, num
         raise QuestionnaireError(f"{number} is the number that both gave. Type another one.")
     row.identifier = number
     row.save(update_fields=["identifier"])
-    audit(user, "corrected a student number", questionnaire, before=clash.name, after=number)
+    audit(user, "corrected a student number", questionnaire, person=row.pk)
     return clash.name
 
 
@@ -104,7 +104,8 @@ def _set_aside(
     user: User, questionnaire: Questionnaire, clash: Clash, others: Sequence[Participant]
 ) -> None:
     SetAside.objects.bulk_create(SetAside(participant=one, user=user) for one in others)
-    audit(user, "set answers aside", questionnaire, student=clash.name, answers=len(others))
+    people = sorted(one.pk for one in others)
+    audit(user, "set answers aside", questionnaire, people=people, answers=len(others))
 
 
 def _last_change(one: Participant) -> datetime:
