@@ -6,28 +6,30 @@ from engine.core.arguments import FloatArray, IntArray
 
 
 @njit(cache=True, nogil=True)
-def count_cells(
+def add_cells(
+    counts: FloatArray,
     codes: IntArray,
     cells: IntArray,
-    weights: FloatArray,
-    first: int,
-    last: int,
+    offsets: IntArray,
     question: int,
+    answer: int,
     total: FloatArray,
 ) -> None:
-    """Add sum_{i < j} w_ij [cell of ``question`` = a] [cell of question q = b], q >= question.
+    """Add what m students share with all students of one ``answer`` to ``question``.
 
-    Covers the rows first .. last of the symmetric ``weights`` (n, n). ``codes`` (n, Q) are answers
-    per question from 0; ``cells`` (Q, L, L) numbers every unordered pair of answers of a question,
-    those of ``question`` from its own first number; ``total`` (own cells, all cells).
+    ``codes`` (m, Q) are the answers of the m students per question from 0; ``counts`` (m, C) sums
+    their weights with the students of that answer, by the answers of those to the questions from
+    ``question`` on, the answers of question q from ``offsets[q] - offsets[question]`` on;
+    ``cells`` (Q, L, L) numbers every unordered pair of answers of a question. ``total`` (own cells,
+    all cells) starts at the first cell of ``question``. Students who give the same answer are
+    counted from both sides, so that their weights are halved.
     """
-    n, n_questions = codes.shape
     base = cells[question, 0, 0]
-    for i in range(first, last):
-        for j in range(i + 1, n):
-            w = weights[i, j]
-            if w == 0.0:
-                continue
-            row = total[cells[question, codes[i, question], codes[j, question]] - base]
-            for q in range(question, n_questions):
-                row[cells[q, codes[i, q], codes[j, q]]] += w
+    for i in range(len(counts)):
+        share = 0.5 if codes[i, question] == answer else 1.0
+        row = total[cells[question, codes[i, question], answer] - base]
+        for q in range(question, codes.shape[1]):
+            first = offsets[q] - offsets[question]
+            of_pair = cells[q, codes[i, q]]
+            for k in range(offsets[q + 1] - offsets[q]):
+                row[of_pair[k]] += share * counts[i, first + k]

@@ -1,6 +1,6 @@
 """Primal-dual barrier method over a polytope with cuts, for fixed scores and learned weights alike.
 
-    max <W, tau> + H_rho(tau) + mu sum log tau + mu sum_U log r_U     A tau = 1
+    max <W, tau> + H_rho(tau) + mu sum log tau + mu w sum_U log r_U     A tau = 1
     r_U = (|U| - 1) / 2 - tau(E(U)),   mu -> 0
 
 Here no odd set is an equality constraint and no marginal reaches 0, so that the method closes where
@@ -40,6 +40,7 @@ SHRINK = 0.2  # factor of mu after a nearly full step
 PATIENCE = 15  # steps without gain at the last mu
 LOOK_EVERY = 5.0  # factor of mu after which odd sets are examined again
 ROOM = 0.05  # room given to an added set that has none
+MAX_RECENT = 8  # points kept since the last examined one, 2 n^2 numbers each
 REFINEMENTS = 2  # of the change of the weights, whose system may leave out small rates
 
 
@@ -113,6 +114,10 @@ class Polytope(Protocol):
     @property
     def n_nodes(self) -> int:
         """Number of nodes n."""
+
+    @property
+    def room_weight(self) -> float:
+        """Weight w of the logarithm of an odd set's room, at least 1, the weight of an entry's."""
 
     @property
     def allowed(self) -> BoolArray:
@@ -219,7 +224,7 @@ def solve_by_barrier(
     search = _Search(polytope)
     state, mu = search.start()
     state = search.join(state, _rows(known, polytope.n_nodes), mu)
-    trail = [(state, mu)]
+    trail, recent = [(state, mu)], list[tuple[BarrierState, float]]()
     best: BarrierSolution | None = None
     looked_at, improved_at, last = mu, 0, TOLERANCES.last_barrier
     for step in range(1, MAX_STEPS + 1):
@@ -229,6 +234,7 @@ def solve_by_barrier(
         if following is None:
             break
         state, length = following
+        recent = [*recent[1 - MAX_RECENT :], (state, mu)]
         if length > 0.5 and (mu * LOOK_EVERY <= looked_at or mu <= last):
             looked_at = mu
             found = replace(polytope.judge(state, is_last=mu <= last), steps=step)
@@ -241,10 +247,11 @@ def solve_by_barrier(
                 improved_at = step
             new = _others(_rows(found.proof.violated, polytope.n_nodes), state.member)
             if len(new):
-                state, mu = search.go_back(trail, np.concatenate([state.member, new]))
+                trail = search.go_back([*trail, *recent], np.concatenate([state.member, new]))
+                (state, mu), recent = trail[-1], []
                 looked_at, improved_at = mu, step
                 continue
-            trail.append((state, mu))
+            trail, recent = [*trail, (state, mu)], []
         if mu <= last and step - improved_at > PATIENCE:
             break
         if length > 0.8:
@@ -282,30 +289,33 @@ class _Search:
 
     def go_back(
         self, trail: list[tuple[BarrierState, float]], member: FloatArray
-    ) -> tuple[BarrierState, float]:
-        """Return the trail's last state, with its mu, that has room for all these sets.
+    ) -> list[tuple[BarrierState, float]]:
+        """Return the trail, of states and their mu, up to the last with room for all these sets.
 
-        The room is above mu, so that the added sets' multipliers are below one nat and the point
+        The room is above mu w, so that the added sets' multipliers are below one nat and the point
         stays near the centre. From a point that violates them even slightly, many steps lead back.
         """
-        while True:
-            state, mu = trail[-1]
-            new = _others(member, state.member)
-            if len(trail) == 1 or (self._room(state.x, new) > mu).all():
-                trail[-1] = self.join(state, new, mu), mu
-                return trail[-1]
-            trail.pop()
+        last = len(trail) - 1
+        while last > 0 and not self._has_room(*trail[last], member):
+            last -= 1
+        state, mu = trail[last]
+        return [*trail[:last], (self.join(state, _others(member, state.member), mu), mu)]
+
+    def _has_room(self, state: BarrierState, mu: float, member: FloatArray) -> bool:
+        """Return whether the sets that are not yet in the state have room in it."""
+        new = _others(member, state.member)
+        return bool((self._room(state.x, new) > self.polytope.room_weight * mu).all())
 
     def join(self, state: BarrierState, new: FloatArray, mu: float) -> BarrierState:
         """Return the state with added sets (m, n)."""
         is_tight = self.polytope.find_tight(new)
-        room = self._room(state.x, new)
-        room = np.where(is_tight, 1.0, np.where(room > mu, room, ROOM))
+        room, cost = self._room(state.x, new), self.polytope.room_weight * mu
+        room = np.where(is_tight, 1.0, np.where(room > cost, room, ROOM))
         return replace(
             state,
             member=np.concatenate([state.member, new]),
             room=np.concatenate([state.room, room]),
-            multipliers=np.concatenate([state.multipliers, np.where(is_tight, 0.0, mu / room)]),
+            multipliers=np.concatenate([state.multipliers, np.where(is_tight, 0.0, cost / room)]),
             is_tight=np.concatenate([state.is_tight, is_tight]),
         )
 
@@ -330,7 +340,8 @@ class _Search:
         matrix = polytope.system(rate, member)
         places = np.arange(n, n + len(member))
         matrix[places, places] += np.where(loose, state.room / safe_multipliers, 0.0)
-        of_sets = np.where(loose, crowding + mu / safe_multipliers, -left)
+        cost = polytope.room_weight * mu
+        of_sets = np.where(loose, crowding + cost / safe_multipliers, -left)
         right = np.concatenate(
             [
                 polytope.sums(pulled) - polytope.missing(x),
@@ -436,8 +447,10 @@ def factor_semidefinite(matrix: FloatArray) -> tuple[FloatArray, bool] | None:
         return None
     size = float(np.abs(np.diag(matrix)).max())
     for boost in TOLERANCES.boosts:
+        raised = matrix.copy().T  # in the order of the columns, so that it is factored in place
+        raised[np.diag_indices(len(raised))] += boost * size
         try:
-            factor, lower = cho_factor(matrix + boost * size * np.eye(len(matrix)))
+            factor, lower = cho_factor(raised, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             continue
         return factor, bool(lower)

@@ -459,6 +459,7 @@ class ThetaAscent:
             if step * slope > LONG * max(abs(now.bounds.lower), 1.0):
                 beyond = self._gradient_beyond(dual, theta, now.bounds.lower)
                 if beyond is not None:
+                    self._is_kinked = self._kinks_pay and self.make_polytope is not None
                     history.clear()
                     step *= _shortened(slope, slope - float(direction @ beyond))
                     continue

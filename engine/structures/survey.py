@@ -8,6 +8,7 @@ uniform one until it is.
 
 import warnings
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lstsq
@@ -44,9 +45,8 @@ from engine.inference.matching.odd_sets import (
     EARLY_EXACT_MAX_NODES,
     EXACT_UP_TO,
 )
-from engine.kernels.answer_cells import count_cells
+from engine.kernels.answer_cells import add_cells
 from engine.kernels.sparse_rows import add_outer_products
-from engine.kernels.threads import for_row_ranges
 from engine.objectives.learning_dual import as_semidefinite
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.perfect_matching import CompleteGraphMatcher
@@ -405,24 +405,31 @@ def _cell_numbers(features: SurveyFeatures) -> tuple[IntArray, IntArray]:
 
 
 def outer_products(features: SurveyFeatures, codes: IntArray, rates: FloatArray) -> FloatArray:
-    """Return F^T D F, shape (K, K)."""
+    """Return F^T D F, shape (K, K).
+
+    The pairs of answers to a question and each later one are counted by products of the rates of
+    the students of one answer with the answers of the students.
+    """
     cells, starts = _cell_numbers(features)
-    own = codes - features.column_offsets[:-1]
-    counts = np.zeros((starts[-1], starts[-1]))
-    for q in range(len(starts) - 1):
-        parts: list[FloatArray] = []
-
-        def work(first: int, last: int, q: int = q, parts: list[FloatArray] = parts) -> None:
-            part = np.zeros((starts[q + 1] - starts[q], starts[-1]))
-            count_cells(own, cells, rates, first, last, q, part)
-            parts.append(part)
-
-        for_row_ranges(len(codes), work)
-        counts[starts[q] : starts[q + 1]] = sum(parts)
-    upper = np.triu(counts, 1)
-    counts = upper + upper.T + np.diag(np.diag(counts))
+    offsets, bounds = features.column_offsets, features.feature_offsets
+    own, one_hot = codes - offsets[:-1], np.zeros((len(codes), offsets[-1]))
+    np.put_along_axis(one_hot, codes, 1.0, axis=1)
     maps = _cell_features(features, starts)
-    return np.asarray((maps.T @ (maps.T @ counts).T).T)
+    out = np.empty((features.n_features, features.n_features))
+    for q in range(len(starts) - 1):
+        order = np.argsort(own[:, q], kind="stable")
+        ends = np.searchsorted(own[order, q], np.arange(offsets[q + 1] - offsets[q] + 1))
+        total = np.zeros((starts[q + 1] - starts[q], starts[-1]))
+        for answer, (first, last) in enumerate(pairwise(ends)):
+            nodes, others = order[first:last], order[:last]
+            counts = rates[nodes][:, others].T @ one_hot[nodes, offsets[q] :]
+            add_cells(counts, own[others], cells, offsets, q, answer, total)
+        of_question = slice(int(bounds[q]), int(bounds[q + 1]))
+        rows = maps[starts[q] : starts[q + 1], of_question].T @ total
+        later = slice(of_question.start, None)
+        out[later, of_question] = maps[starts[q] :, later].T @ rows[:, starts[q] :].T
+        out[of_question, later] = out[later, of_question].T
+    return out
 
 
 def _cell_features(features: SurveyFeatures, starts: IntArray) -> csr_array:

@@ -28,6 +28,9 @@ INTERIOR_SHARE = 0.01
 FIRST_COST = 0.02
 """Cost of the first barrier, nats: with more, weights first grow far beyond their optimum."""
 
+FIRST_COST_OF_ROOM = 1e-4
+"""Cost of a set's room in the first barrier, nats: with less, steps stop short at active sets."""
+
 LEFT_OUT = 0.01
 """Sum of the rates that the information leaves out, as a share of lambda; refinement adds them."""
 
@@ -78,6 +81,8 @@ class SurveyPolytope(DensePolytope):
             scores[own, own] = 0.0
         rho = np.full(n, years[0].rho)
         super().__init__(scores, rho, accuracy, EXACT_UP_TO, should_stop)
+        self._first_mu = FIRST_COST / sum(size * (size - 1) // 2 for size in sizes)
+        self.room_weight = max(FIRST_COST_OF_ROOM / self._first_mu, 1.0)
         self.ridge = ridge
         self.observed: FloatArray = np.sum([year.observed for year in years], axis=0)
         self._dual = LearningDual(self.observed, ridge)
@@ -87,13 +92,12 @@ class SurveyPolytope(DensePolytope):
 
     def start(self) -> tuple[FloatArray, float]:
         """Return the observed matchings, moved inside, and a first mu."""
-        x, n_pairs = np.zeros(self.allowed.shape), 0
+        x = np.zeros(self.allowed.shape)
         for year, own in self.years:
             point = year.start
             year.labels.move(point, 1.0 - INTERIOR_SHARE)
             x[own, own] = point
-            n_pairs += point.size // 2
-        return self.settle(x), FIRST_COST / n_pairs
+        return self.settle(x), self._first_mu
 
     def weigh(self, theta: FloatArray) -> None:
         """Use the scores A theta from now on."""

@@ -166,6 +166,8 @@ class EdgePolytope:
     Points are the edges' marginals followed by those of singles.
     """
 
+    room_weight = 1.0
+
     def __init__(
         self,
         problem: GraphProblem,

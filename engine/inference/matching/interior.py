@@ -98,6 +98,8 @@ def solve_from_inside(
 class DensePolytope:
     """Perfect matchings of a dense graph; see ``engine.solvers.barrier.Polytope``."""
 
+    room_weight = 1.0
+
     def __init__(
         self,
         scores: FloatArray,
