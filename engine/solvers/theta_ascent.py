@@ -321,7 +321,8 @@ class ThetaAscent:
                 status = run.verdict(ascent.iteration)
                 return self._finish(run, ascent, status or Status.CANCELLED)
             if following is None:
-                if self._kinks_pay and CLOSED < run.relative_gap <= KINKED:
+                is_near = CLOSED < run.relative_gap <= KINKED
+                if self._kinks_pay and (is_near or self._is_kinked):
                     self._close_in(dual, run, ascent)
                     if self._kinks_pay or run.verdict(ascent.iteration) is not None:
                         continue
@@ -444,7 +445,7 @@ class ThetaAscent:
         metric: Factor,
         history: list[tuple[FloatArray, FloatArray]],
     ) -> DualEvaluation | None:
-        """Return the next evaluation, None when floating point allows no further rise."""
+        """Return the next evaluation; None if rounding allows no rise or the barrier is due."""
         direction = _two_loop(now.gradient, metric, history)
         slope = float(direction @ now.gradient)
         if slope <= 0.0:
@@ -454,12 +455,15 @@ class ThetaAscent:
         states = [solution.state for solution in now.inner]
         # A likelihood cannot rise by more than its own size: a larger promise shows a bad metric.
         step = min(1.0, FURTHEST * max(abs(now.bounds.lower), 1.0) / max(slope, TOLERANCES.tiny))
+        may_close_in = self._kinks_pay and self.make_polytope is not None
         for _ in range(30):
             theta = now.theta + step * direction
             if step * slope > LONG * max(abs(now.bounds.lower), 1.0):
                 beyond = self._gradient_beyond(dual, theta, now.bounds.lower)
+                self._is_kinked = may_close_in and (step < 1.0 or beyond is not None)
+                if self._is_kinked:
+                    return None
                 if beyond is not None:
-                    self._is_kinked = self._kinks_pay and self.make_polytope is not None
                     history.clear()
                     step *= _shortened(slope, slope - float(direction @ beyond))
                     continue
