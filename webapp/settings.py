@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "webapp.housing",
     "webapp.segmentation",
     "webapp.surveys",
+    "webapp.residents",
     "webapp.reports",
     "webapp.letters",
     "webapp.students",

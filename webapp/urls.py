@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("webapp.cohorts.urls")),
     path("", include("webapp.matching.urls")),
     path("", include("webapp.housing.urls")),
+    path("", include("webapp.residents.urls")),  # before the links of questionnaires
     path("", include("webapp.surveys.urls")),
     path("", include("webapp.reports.urls")),
     path("", include("webapp.letters.urls")),

@@ -54,6 +54,10 @@ from webapp.matching.models import Decision, Proposal
 from webapp.matching.services.decisions import pairs_decide
 from webapp.monitoring import readiness
 from webapp.reports.services import shape_save
+from webapp.residents.links import handle_of as home_handle
+from webapp.residents.links import page_of
+from webapp.residents.links import token_of as home_token
+from webapp.residents.models import ChangeAsk
 from webapp.students.models import StudentNote
 from webapp.surveys.links import token_of
 from webapp.surveys.mails import stop_token
@@ -69,7 +73,16 @@ ClientOf = Callable[[User], Client]
 # tests/webapp/api/test_scoping.py.
 ELSEWHERE = ("segmentation:", "api:None")
 # Students have no account: a signed link or a code is what they need, wherever they study.
-LINKED = {"surveys:enter", "surveys:code", "surveys:answer", "surveys:mine", "surveys:stop"}
+LINKED = {
+    "surveys:enter", "surveys:code", "surveys:answer", "surveys:mine", "surveys:stop",
+    "residents:enter", "residents:sign-in", "residents:home", "residents:contact",
+    "residents:ask", "residents:take-back",
+}  # fmt: skip
+# No role opens these, but the cookie of a personal link, or a provider that takes students.
+COOKIED = {
+    "surveys:mine", "residents:home", "residents:contact", "residents:ask", "residents:take-back",
+    "residents:sign-in",
+}  # fmt: skip
 # What browsers and providers call while nobody is signed in yet; a name in them finds a provider.
 VOUCHING = {
     "identity:back-channel", "openid_connect_login", "openid_connect_callback", "saml_login",
@@ -146,6 +159,7 @@ STAFF = {
     "reports:check-start", "reports:report-file", "reports:rosters", "reports:roster-file",
     "reports:roster-remove", "demonstration:retry", "students:note", "students:note-new",
     "students:note-edit", "students:note-delete",
+    "residents:asks", "residents:ask-decide", "residents:page-renew",
 }  # fmt: skip
 ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
@@ -195,7 +209,7 @@ FIELDS = (
     "answers", "cell", "closes_on", "code", "contact", "do", "edges", "form", "hint", "identifier",
     "introduction", "is_roster", "key", "lang", "n", "opens_at", "people", "person", "position",
     "line", "reason", "rule", "section", "sure", "takes_code", "third", "title", "who_sees",
-    "none", "offers", "starts_on", "ends_on", "dates", "term",
+    "roommate", "shares", "none", "offers", "starts_on", "ends_on", "dates", "term",
     "address", "addresses", "delivery", "event", "rate", "is_paused", "url", "consent_column",
     "all", "letter", "reply_to", "seen", "subject",
     "act", "action", "active", "against", "answer", "as", "back", "buildings", "by", "capacity",
@@ -301,6 +315,10 @@ def urls(
     )  # fmt: skip
     need_meaning_set(user=bob, need="Wheelchair", offers=[])
     meaning = NeedMeaning.objects.get()
+    resident = page_of(cohort.students.all()[0])
+    change_ask = ChangeAsk.objects.create(
+        student=resident.student, placement=placement, wish="room", text="Too loud"
+    )
     results_load(bob.organisation, bob)
     token, _ = token_create(user=bob, name="sync", days=30, may_change=False)
     # The longest entry that an address begins with says what its parameters mean.
@@ -348,6 +366,11 @@ def urls(
         "matching:model": {"uuid": proposal.model_id},
         "operations": {"pk": worker.pk},
         "webhooks": {"uuid": webhook.pk},
+        "residents": {
+            "uuid": placement.pk, "ask_id": change_ask.pk, "code": bob.organisation.sign_in_code,
+            "token": home_token(resident), "handle": home_handle(resident),
+        },
+        "residents:page": {"uuid": cohort.pk, "number": cohort.students.all()[0].number},
         "reports": {"uuid": placement.pk, "shape": shape.pk, "file_format": "csv"},
         "surveys": {
             "uuid": asked.pk, "code": asked.code, "token": token_of(answering),
@@ -428,8 +451,8 @@ def test_every_address_asks_for_its_role(
             assert set(codes) == {403}, name
         elif name == "monitoring:metrics":
             assert set(codes) == {404}, "no role opens it, but a token of its own"
-        elif name == "surveys:mine":
-            assert set(codes) == {404}, "no role opens it, but the cookie of a personal link"
+        elif name in COOKIED:
+            assert set(codes) == {404}, f"{name} {codes}"
         elif name in VOUCHING:
             assert set(codes) <= {302, 400, 401}, f"{name} {codes}"
         elif name not in NAMES_ANOTHER_OBJECT:

@@ -16,6 +16,7 @@ FIELDS = {
     "roommates": "the roommates' names, or that there is none",
     "contacts": "the roommates' e-mails, of those who may be named",
     "cohort": "the name of the cohort",
+    "page": "the link to the student's own page; letters that are sent from here have it",
     "organisation": "the name of your organisation",
 }
 MAY_BE_EMPTY = ("floor", "contacts")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
@@ -16,6 +17,7 @@ from webapp.letters.fields import FIELDS, MAY_BE_EMPTY, fields_in, fill, unknown
 from webapp.letters.models import Contact, LetterTemplate
 
 SHOWN = 12  # students named by a problem
+PAGE = "[page]"  # becomes the personal link as the letter leaves, so that no link is stored
 NO_NAME = "a student whose name we do not have"
 
 
@@ -95,6 +97,7 @@ def _recipient(
         "roommates": _listed(names) or "nobody: the room is yours alone for now",
         "contacts": ", ".join(contacts),
         "cohort": placement.cohort.name,
+        "page": PAGE,
         "organisation": placement.organisation.name,
     }
     numbers = sorted(mate.number for mate in mates)
@@ -164,6 +167,9 @@ def problems_of(
                 blocks=True,
             )
         )
+    if "page" in used and not settings.PUBLIC_URL:
+        sentence = "The letter has [page], but this installation has no public address for links."
+        found.append(Problem(sentence, "Its operator sets PUBLIC_URL.", blocks=True))
     if "contacts" in used:
         found += _consent_problems(template, placement)
     missing = [r for r in recipients if not r.student.email.strip()]

@@ -89,6 +89,7 @@ def student_context(user: User, student: Student, names: ShownNames) -> dict[str
         "letters": list(
             student.letters.select_related("template", "placement").defer("text").order_by("-pk")
         ),
+        "asks": student.change_asks.all()[:SHOWN_EVENTS],
         "acts": _acts(student),
         "notes": StudentNote.objects.filter(student__in=rows).select_related("author", "student"),
     }

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import re
 from datetime import timedelta
 
 import openpyxl
 import pytest
+from django.conf import LazySettings
 from django.core import mail
 from django.utils import timezone
 
@@ -378,3 +380,23 @@ def test_nobody_of_another_placement_is_written_to(
     assert queue(carol, placement, template) == 5
     assert queue(carol, other, template) == 5
     assert letters_send() == 10
+
+
+def test_the_link_to_the_own_page_is_filled_in_as_a_letter_leaves(
+    bob: User, carol: User, placement: Placement, mailbox: Mailbox, settings: LazySettings
+) -> None:
+    letter = template_save(
+        user=bob, template=None, name="Page", subject="Your page", text="Hello [name]: [page]"
+    )
+    settings.PUBLIC_URL = ""
+    problems = problems_of(letter, placement, recipients_of(placement, letter))
+    assert any(one.blocks and "no public address" in one.sentence for one in problems)
+    settings.PUBLIC_URL = "https://hall.example"
+    letters_queue(user=carol, placement=placement, template=letter, version=placement.version)
+    assert all("/q/" not in one.text and "[page]" in one.text for one in Letter.objects.all())
+    letters_send()
+    links = {re.search(r"https://hall\.example/q/\S+", text)[0] for _, text in mailbox.taken}
+    assert len(links) == 5, "each student has an own link"
+    assert all("/q/" not in one.text for one in Letter.objects.all()), "no link is stored"
+    data, _, _ = letters_file(user=bob, placement=placement, template=letter, shape="csv")
+    assert b"/q/" not in data

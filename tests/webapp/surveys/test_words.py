@@ -13,12 +13,13 @@ BLOCK = re.compile(r"{% blocktranslate[^%]*%}(.*?)({% plural %}.*?)?{% endblockt
 
 def words() -> set[str]:
     found = set()
-    for path in (ROOT / "webapp" / "surveys").rglob("*.py"):
+    apps = (ROOT / "webapp" / "surveys", ROOT / "webapp" / "residents")
+    for path in (path for app in apps for path in app.rglob("*.py")):
         for call in CALL.findall(path.read_text(encoding="utf-8")):
             parts = re.findall(r'"((?:[^"\\]|\\.)*)"', call)
             found.add("".join(parts).replace('\\"', '"').replace("\\n", "\n"))
-    for folder in ("student", "mails"):
-        for path in (ROOT / "templates" / "surveys" / folder).glob("*"):
+    for folder in ("surveys/student", "surveys/mails", "residents/student"):
+        for path in (ROOT / "templates" / folder).glob("*"):
             text = path.read_text(encoding="utf-8")
             found |= {said for _, said in TAG.findall(text)}
             found |= {re.sub(r"{{ (\w+) }}", r"%(\1)s", said) for said, _ in BLOCK.findall(text)}

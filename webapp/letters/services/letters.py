@@ -30,6 +30,7 @@ from webapp.housing.services.locking import lock_placement
 from webapp.letters.errors import LetterError
 from webapp.letters.models import Letter, LetterTemplate
 from webapp.letters.recipients import (
+    PAGE,
     Recipient,
     place_now,
     problems_of,
@@ -38,6 +39,7 @@ from webapp.letters.recipients import (
     text_for,
 )
 from webapp.letters.services.returned import HEADER, ticket_of
+from webapp.residents.links import link_to
 from webapp.tabular.tables_out import table_file
 
 TESTS_A_MINUTE = 10
@@ -189,7 +191,7 @@ def _message(template: LetterTemplate, to: list[str], subject: str, text: str) -
 
 def letters_send() -> int:
     """Send the due letters and return how many were sent; the sweep calls it."""
-    letters = Letter.objects.select_related("template", "placement__organisation")
+    letters = Letter.objects.select_related("template", "placement__organisation", "student")
     before = _batches()
     sent = mails_send_due(letters, _compose, lost=LOST)
     for template, placement in before - _batches():
@@ -224,7 +226,13 @@ def _compose(letter: Letter) -> EmailMessage:
         raise RefusedError("The placement is not published any more.")
     if not place_now(letter.place, placement, letter.student_id):
         raise RefusedError("The room changed before it was sent.")
-    message = _message(letter.template, [letter.address], letter.subject, letter.text)
+    text = letter.text
+    if PAGE in text:
+        link = link_to(letter.student)
+        if not link:
+            raise RefusedError("This installation has no public address for links.")
+        text = text.replace(PAGE, link)
+    message = _message(letter.template, [letter.address], letter.subject, text)
     message.extra_headers[HEADER] = ticket_of(letter)
     return message
 
@@ -321,7 +329,7 @@ def letters_file(
 
 
 def _rows(template: LetterTemplate, recipients: Sequence[Recipient]) -> list[list[str]]:
-    names = list(recipients[0].values)
+    names = [name for name in recipients[0].values if name != "page"]
     rows = [["email", *names, "subject", "letter"]]
     for one in recipients:
         own = [subject_for(template, one), text_for(template, one)]

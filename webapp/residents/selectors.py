@@ -1,0 +1,187 @@
+"""What a student's page shows: nothing before the rooms are published, and nobody else's secrets.
+
+The page never says who requested the student, except of a request that is mutual, and never an
+original id. A roommate's contact is shown only while both live together and both agreed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from webapp.accounts.models import Organisation
+from webapp.cohorts.models import Student
+from webapp.cohorts.naming import Identity
+from webapp.housing.models import Place, Placement, RoommateRequest, Term
+from webapp.identity.students import SignedInStudent
+from webapp.residents.models import AskState, ChangeAsk, ContactConsent, ResidentPage
+
+
+@dataclass(frozen=True, slots=True)
+class Roommate:
+    """A roommate: the name, whether each agreed to share the contact, and the contact if both did.
+
+    ``name`` is "" if the office knows none.
+    """
+
+    number: int
+    name: str
+    pronouns: str
+    agreed: bool
+    email: str = ""
+    contact: str = ""
+
+    @property
+    def has_contact(self) -> bool:
+        """Return True if both agreed."""
+        return bool(self.email or self.contact)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRequest:
+    """A request that the student made, and its state: "together", "mutual", "apart" or another.
+
+    ``name`` is what may be shown of the requested person: the name if both asked for each other or
+    live together, else what the student wrote.
+    """
+
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The content of a personal page, once the rooms are published."""
+
+    placement: Placement
+    term: Term | None
+    place: Place
+    roommates: Sequence[Roommate]
+    requests: Sequence[OwnRequest]
+    asks: Sequence[ChangeAsk]
+
+    @property
+    def open_ask(self) -> ChangeAsk | None:
+        """The change that the student asked for and nobody decided."""
+        return next((ask for ask in self.asks if ask.is_open), None)
+
+
+def organisation_of(page: ResidentPage) -> Organisation:
+    """Return the organisation of a page."""
+    return page.student.cohort.organisation
+
+
+def published_place(student: Student) -> Place | None:
+    """Return the place of a student in a published placement; None if the student withdrew."""
+    places = Place.objects.select_related("placement__term", "room").present()
+    return places.filter(student=student, placement__published_at__isnull=False).first()
+
+
+def home_of(page: ResidentPage) -> Home | None:
+    """Return what a page shows; None before publishing, and for somebody who withdrew."""
+    place = published_place(page.student)
+    if place is None:
+        return None
+    mates = _roommates(page.student, place)
+    return Home(
+        placement=place.placement,
+        term=place.placement.term,
+        place=place,
+        roommates=mates,
+        requests=_requests(page.student, {mate.number for mate in mates}),
+        asks=list(page.student.change_asks.filter(placement=place.placement)),
+    )
+
+
+def mates_of(place: Place) -> QuerySet[Place]:
+    """Return the places of the roommates of a student with a room."""
+    others = Place.objects.filter(placement=place.placement_id, room__isnull=False)
+    return others.filter(room=place.room_id).exclude(pk=place.pk).order_by("number")
+
+
+def _roommates(student: Student, place: Place) -> list[Roommate]:
+    if place.room_id is None:
+        return []
+    others = [
+        one.student
+        for one in mates_of(place)
+        .select_related("student__resident_page")
+        .defer("student__answers", "student__attributes")
+    ]
+    keys = [other.pk for other in others]
+    given = set(
+        ContactConsent.objects.filter(student=student, roommate__in=keys).values_list(
+            "roommate", flat=True
+        )
+    )
+    received = set(
+        ContactConsent.objects.filter(student__in=keys, roommate=student).values_list(
+            "student", flat=True
+        )
+    )
+    return [_roommate(other, other.pk in given, other.pk in received) for other in others]
+
+
+def _roommate(other: Student, agreed: bool, agreed_too: bool) -> Roommate:
+    name = shown_name(other)
+    if not (agreed and agreed_too):
+        return Roommate(other.number, name, other.pronouns, agreed)
+    page = getattr(other, "resident_page", None)
+    contact = page.contact if page is not None else ""
+    return Roommate(other.number, name, other.pronouns, agreed, other.email.strip(), contact)
+
+
+def shown_name(student: Student) -> str:
+    """Return the name of a student for roommates, without any id."""
+    own = (student.number, "", student.name, student.preferred, "", "")
+    return " ".join(Identity(*own).shown.split())
+
+
+def _requests(student: Student, mates: set[int]) -> list[OwnRequest]:
+    made = list(student.requests_made.select_related("target").order_by("pk"))
+    targets = [one.target_id for one in made if one.target_id is not None]
+    back = RoommateRequest.objects.filter(
+        student__in=targets, target=student, is_ignored=False
+    ).values_list("student", flat=True)
+    mutual = set(back)
+    return [_request(one, mates, mutual) for one in made]
+
+
+def _request(one: RoommateRequest, mates: set[int], mutual: set[int]) -> OwnRequest:
+    target = one.target
+    if one.is_ignored:
+        return OwnRequest(one.written, "left_out")
+    if target is None:
+        return OwnRequest(one.written, "unknown")
+    if target.number in mates:
+        return OwnRequest(shown_name(target), "together")
+    if target.pk in mutual:
+        return OwnRequest(shown_name(target), "mutual")
+    return OwnRequest(one.written, "apart")
+
+
+def page_student(organisation: Organisation, signed_in: SignedInStudent) -> Student | None:
+    """Return the student whom a provider vouches for, in the latest published placement."""
+    number = signed_in.number.strip()
+    if signed_in.organisation_id != organisation.pk or not number:
+        return None
+    places = Place.objects.select_related("student").filter(
+        student__original_id=number,
+        placement__cohort__organisation=organisation,
+        placement__cohort__ids_made=False,
+        placement__published_at__isnull=False,
+    )
+    place = places.present().order_by("-placement__published_at").first()
+    return place.student if place is not None else None
+
+
+def asks_of(placement: Placement) -> QuerySet[ChangeAsk]:
+    """Return the changes that students asked for, open ones first, oldest first among them."""
+    rows = placement.change_asks.select_related("student", "decided_by")
+    return rows.defer("student__answers", "student__attributes").order_by("pk")
+
+
+def open_asks(placement_id: UUID) -> int:
+    """Return how many changes wait for a decision."""
+    return ChangeAsk.objects.filter(placement=placement_id, state=AskState.OPEN).count()
