@@ -56,7 +56,7 @@ class ContactConsent(models.Model):
 
 
 class Wish(models.TextChoices):
-    """What a student wants to change."""
+    """Kind of change that a student asks for."""
 
     ROOM = "room", "Another room"
     HALL = "hall", "Another hall"

@@ -1,4 +1,4 @@
-"""What a student's page shows: nothing before the rooms are published, and nobody else's secrets.
+"""Content of a student's page: nothing before the rooms are published, no secret of anybody else.
 
 The page never says who requested the student, except of a request that is mutual, and never an
 original id. A roommate's contact is shown only while both live together and both agreed.
