@@ -20,6 +20,7 @@ from webapp.housing.views.placements import find_placement
 from webapp.reports.exports import report_export, shaped_roster
 from webapp.reports.forms import RosterForm
 from webapp.reports.models import RosterShape
+from webapp.reports.outcomes import FEWEST_ROOMS, MEASURES, follow_up_of, follow_ups
 from webapp.reports.selectors import checks_context, hall_reports
 from webapp.reports.services import check_start, shape_remove, shape_save
 
@@ -65,6 +66,25 @@ def report_file(request: SignedInRequest, uuid: str) -> HttpResponseBase:
     return as_attachment(
         HttpResponse(data, content_type=kind), f"{plain_name(found.name)}-halls.xlsx"
     )
+
+
+@require_safe
+@staff_required
+def afterwards(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the answers of residents after a term against the scores of their rooms."""
+    found = find_placement(request, uuid)
+    asked = follow_ups(request.user)
+    wanted = request.GET.get("asked", "")
+    chosen = next((one for one in asked if str(one.pk) == wanted), asked[0] if asked else None)
+    context = {
+        "placement": found,
+        "asked": asked,
+        "chosen": chosen,
+        "measures": [words for _, words in MEASURES],
+        "fewest": FEWEST_ROOMS,
+        "table": follow_up_of(found, chosen) if chosen and found.is_computed else None,
+    }
+    return render(request, "reports/afterwards.html", context)
 
 
 @keeps_typed

@@ -25,6 +25,9 @@ WHO_SEES = (
     "you write in your own words. Other students never see your answers. Answer for yourself: "
     "nobody else may fill this in for you."
 )
+AFTERWARDS = "You have lived with your roommate for a while. Tell us how it went."
+# Names of the questions of the follow-up, by which its answers are found again.
+GETTING_ALONG, TOGETHER_AGAIN, ROOM_CHANGE = "Getting along", "Together again", "Room change"
 _OFTEN = ("Never", "Rarely", "Sometimes", "Often")
 _GENDERS = ("Woman", "Man", "Non-binary", "Another")
 
@@ -36,6 +39,7 @@ class Template:
     title: str
     words: str
     make: Callable[[], Content]
+    introduction: str = INTRODUCTION
 
 
 def _agree(name: str, text: str, reason: str) -> QuestionContent:
@@ -66,10 +70,10 @@ def _gender() -> QuestionContent:
     )  # fmt: skip
 
 
-def _form(*sections: SectionContent) -> Content:
+def _form(*sections: SectionContent, introduction: str = INTRODUCTION) -> Content:
     """Return sections with the translations of their texts."""
     content = Content(sections=sections)
-    texts = [*iterate_texts(content), INTRODUCTION, WHO_SEES]
+    texts = [*iterate_texts(content), introduction, WHO_SEES]
     spanish = {text: SPANISH[text] for text in texts if text}
     return content.with_translations({"es": spanish})
 
@@ -226,6 +230,29 @@ def _your_roommate() -> SectionContent:
     )  # fmt: skip
 
 
+def follow_up() -> Content:
+    """Return the follow-up after a term: three questions about the roommate, and a free text."""
+    section = SectionContent(
+        title="Your roommate this term",
+        questions=(
+            _agree(GETTING_ALONG, "My roommate and I get along well.",
+                   "Good and bad pairs both teach us how to choose roommates."),
+            _yes_no(TOGETHER_AGAIN, "Would you live together again?",
+                    "This tells us more than any single habit."),
+            make_question(
+                Kind.ONE, name=ROOM_CHANGE, text="Did one of you move to another room?",
+                answers=("Nobody moved", "I moved", "My roommate moved", "We both moved"),
+                reason="A change of room often says that two people did not fit.",
+            ),
+            make_question(
+                Kind.TEXT, name="Anything else", text="Is there anything else we should know?",
+                reason="Housing staff read this to learn what you need.",
+            ),
+        ),
+    )  # fmt: skip
+    return _form(section, introduction=AFTERWARDS)
+
+
 FORMS = {
     "housing": Template(
         "A housing survey",
@@ -236,5 +263,11 @@ FORMS = {
         "What happened last week",
         "11 questions about the last week, in English and Spanish",
         own_survey,
+    ),
+    "follow-up": Template(
+        "After a term",
+        "3 questions about how roommates got along, in English and Spanish",
+        follow_up,
+        AFTERWARDS,
     ),
 }

@@ -197,4 +197,23 @@ SPANISH = {
     "Housing staff read this to learn what you need.": (
         "El personal de alojamiento lo lee para saber qué necesitas."
     ),
+    # After a term
+    "You have lived with your roommate for a while. Tell us how it went.": (
+        "Has vivido un tiempo con tu compañero o compañera. Cuéntanos cómo ha ido."
+    ),
+    "Your roommate this term": "Tu compañero o compañera este período",
+    "My roommate and I get along well.": "Me llevo bien con quien comparte mi habitación.",
+    "Good and bad pairs both teach us how to choose roommates.": (
+        "Las buenas y las malas parejas nos enseñan a elegir compañeros."
+    ),
+    "Would you live together again?": "¿Viviríais otra vez en la misma habitación?",
+    "This tells us more than any single habit.": "Esto nos dice más que cualquier costumbre.",
+    "Did one of you move to another room?": "¿Se cambió alguien de habitación?",
+    "Nobody moved": "Nadie se cambió",
+    "I moved": "Me cambié yo",
+    "My roommate moved": "Se cambió mi compañero o compañera",
+    "We both moved": "Nos cambiamos los dos",
+    "A change of room often says that two people did not fit.": (
+        "Un cambio de habitación suele decir que dos personas no encajaban."
+    ),
 }

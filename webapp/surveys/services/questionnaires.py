@@ -49,7 +49,8 @@ def _start_of(user: User, form: str) -> dict[str, Any]:
     """Return the initial fields of a new questionnaire."""
     around = {"introduction": INTRODUCTION, "who_sees": WHO_SEES}
     if form in FORMS:
-        return around | {"content": FORMS[form].make()}
+        one = FORMS[form]
+        return around | {"content": one.make(), "introduction": one.introduction}
     if form == BLANK:
         return around | {"content": Content(sections=(SectionContent(title="Questions"),))}
     copied = get_or_none(owned_by(Questionnaire, user), form.removeprefix(COPY))
