@@ -12,7 +12,7 @@ urlpatterns = [
     path("jobs/", include("webapp.jobs.urls")),
     path("audit/", include("webapp.audit.urls")),
     path("operations/", include("webapp.operations.urls")),
-    # These applications own several prefixes each (/cohorts/; /models/, /proposals/; ...).
+    # These applications own several prefixes each (/cohorts/; /models/; /placements/; ...).
     path("", include("webapp.cohorts.urls")),
     path("", include("webapp.matching.urls")),
     path("", include("webapp.housing.urls")),

@@ -37,6 +37,8 @@ def make_keys(user: Any) -> dict[str, str]:
     """
     from tests.webapp.letters.conftest import placed_cohort, publish
     from webapp.housing.models import (
+        BuildingList,
+        Placement,
         PlacementEvent,
         PlacementVersion,
         ProposedChange,
@@ -44,7 +46,7 @@ def make_keys(user: Any) -> dict[str, str]:
     )
     from webapp.jobs.models import Job
     from webapp.letters.services.templates import template_save
-    from webapp.matching.models import LearnedModel, Proposal
+    from webapp.matching.models import LearnedModel
     from webapp.reports.services import shape_save
     from webapp.segmentation.models import Segmenter
     from webapp.surveys.models import Participant
@@ -56,11 +58,16 @@ def make_keys(user: Any) -> dict[str, str]:
     placement = placed_cohort(user)
     publish(placement)
     students = list(placement.cohort.students.all()[:2])
-    proposal = Proposal.objects.create(
-        **own, name="Proposal", cohort=placement.cohort, model=model, revision=1
-    )
-    pair = proposal.pairs.create(
-        first=students[0], second=students[1], score=1.0,
+    buildings = BuildingList.everything.create(**own, name="Pairs", is_private=True)
+    paired = Placement.objects.create(
+        **own, name="Pairs", cohort=placement.cohort, model=model, revision=1, is_pairs=True,
+        buildings=buildings,
+    )  # fmt: skip
+    room = buildings.rooms.create(hall="Pair", name="1", capacity=2)
+    for bed, student in enumerate(students, start=1):
+        paired.places.create(student=student, number=student.number, room=room, bed=bed)
+    pair = paired.pairs.create(
+        room=room, first=students[0], second=students[1], score=1.0,
         probability=0.1, multiple=1.0, doubt=1.0, allowed=1.0, doubt_share=0.1,
         first_number=students[0].number, second_number=students[1].number,
     )  # fmt: skip
@@ -102,7 +109,7 @@ def make_keys(user: Any) -> dict[str, str]:
         "predicted": known["predicted"],
         "job_id": job.pk,
         "cohort_id": placement.cohort_id,
-        "proposal_id": proposal.pk,
+        "proposal_id": paired.pk,
         "pair_id": pair.pk,
         "questionnaire_id": known["questionnaire"],
         "image_model": Segmenter.objects.first().pk,

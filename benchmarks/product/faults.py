@@ -61,7 +61,7 @@ from benchmarks.product.web_load import Filler
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.matching.models import LearnedModel
-from webapp.matching.services.proposals import proposal_create
+from webapp.housing.pairs.placing import pairs_create
 bob = User.objects.get(username="bob")
 model = LearnedModel.objects.filter(name="Model 000").first()
 if model is None:
@@ -73,24 +73,24 @@ if model is None:
     model = LearnedModel.objects.get(name="Model 000")
 cohort = Cohort.objects.get(name="To be paired")
 for k in range({count}):
-    proposal_create(user=bob, name=f"{name} {{k}}", cohort=cohort, model=model)
+    pairs_create(user=bob, name=f"{name} {{k}}", cohort=cohort, model=model)
 """
 
 _PLACEMENTS = """
 import hashlib, json
 from webapp.accounts.models import User
-from webapp.matching.models import Proposal
-from webapp.matching.services.exports import proposal_export
+from webapp.housing.models import Placement
+from webapp.housing.pairs.exports import pairs_export
 bob = User.objects.get(username="bob")
 print(json.dumps({
-    proposal.name: [
+    placement.name: [
         hashlib.sha256(
-            proposal_export(user=bob, proposal=proposal, file_format="csv", is_taken=False)[0]
+            pairs_export(user=bob, placement=placement, file_format="csv", is_taken=False)[0]
         ).hexdigest(),
-        proposal.pairs.count(),
-        proposal.job.state,
+        placement.pairs.count(),
+        placement.job.state,
     ]
-    for proposal in Proposal.objects.select_related("job")
+    for placement in Placement.objects.select_related("job")
 }))
 """
 

@@ -54,14 +54,15 @@ for k in range({count}):
 LEARNING_SECONDS = 10.0  # of one job with its intervals, at least: so many lie in the queue
 _ADDRESSES = """
 from webapp.cohorts.models import Cohort
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.housing.models import Placement
+from webapp.matching.models import LearnedModel
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 large = Cohort.objects.get(name__startswith="First-years of")
 small = Cohort.objects.filter(n_pairs__gt=0).first()
 print(*[large.pk, small.pk, LearnedModel.objects.exclude(findings={}).first().pk,
         ImageSet.objects.get(name="Set 000").pk, Segmenter.objects.first().pk,
         PredictionBatch.objects.get(name="Prediction 000").pk,
-        *Proposal.objects.filter(revision=1).values_list("pk", flat=True)])
+        *Placement.objects.filter(is_pairs=True, revision=1).values_list("pk", flat=True)])
 """
 
 
@@ -140,8 +141,8 @@ def looks(keys: list[str]) -> dict[str, str]:
         "models": "/models/",
         "new model": "/models/new/",
         "model": f"/models/{model}/",
-        "proposals": "/proposals/",
-        "new proposal": f"/proposals/new/?cohort={large}",
+        "placements": "/placements/",
+        "new placement": f"/placements/new/?cohort={large}",
         "image sets": "/image-sets/",
         "image set": f"/image-sets/{image_set}/",
         "image models": "/image-models/",
@@ -149,7 +150,7 @@ def looks(keys: list[str]) -> dict[str, str]:
         "predictions": "/predictions/",
         "prediction": f"/predictions/{batch}/",
         "jobs": "/jobs/",
-        "pictures of pairs": f"/proposals/{keys[6]}/look/",
+        "pictures of pairs": f"/placements/{keys[6]}/numbers/",
         "audit log": "/audit/",
         "search": "/search/?q=1042",
     }
@@ -163,7 +164,7 @@ def acts(person: Person, keys: list[str], pages: dict[str, str]) -> Iterator[Non
             person.timed(kind, "GET", pages[kind])
             yield
             continue
-        address = f"/proposals/{person.random.choice(keys[6:])}/"
+        address = f"/placements/{person.random.choice(keys[6:])}/"
         page = person.timed("pairs", "GET", f"{address}?page={person.random.randint(1, 80)}")
         yield
         for pair in pairs_in(page)[: person.random.randint(1, 4)]:
@@ -171,7 +172,7 @@ def acts(person: Person, keys: list[str], pages: dict[str, str]) -> Iterator[Non
             person.timed("card", "GET", card, **HTMX)
             yield
             form = {"decision": "accept", "pair": pair, "csrfmiddlewaretoken": token_in(page)}
-            person.timed("decide", "POST", f"{address}decide/", form, **HTMX)
+            person.timed("decide", "POST", f"{address}pairs/decide/", form, **HTMX)
             yield
 
 
@@ -216,7 +217,7 @@ def decide_in_a_row(product: Product, keys: list[str], count: int) -> tuple[int,
     begun, done = time.perf_counter(), 0
     before = accepted(product)
     for key in keys[6:]:
-        address = f"/proposals/{key}/"
+        address = f"/placements/{key}/"
         while done < count:
             person.rest()
             _, page = person.ask("GET", address)
@@ -224,7 +225,7 @@ def decide_in_a_row(product: Product, keys: list[str], count: int) -> tuple[int,
             token = token_in(page)
             for pair in shown:
                 form = {"decision": "accept", "pair": pair, "csrfmiddlewaretoken": token}
-                status, _ = person.ask("POST", f"{address}decide/", form)
+                status, _ = person.ask("POST", f"{address}pairs/decide/", form)
                 assert status == 302, status
             done += len(shown)
             if not shown:
@@ -235,7 +236,7 @@ def decide_in_a_row(product: Product, keys: list[str], count: int) -> tuple[int,
 
 def accepted(product: Product) -> int:
     """Return how many pairs are accepted, by the database."""
-    code = "from webapp.matching.models import ProposedPair as P;"
+    code = "from webapp.housing.models import PlacedPair as P;"
     return int(product.run(f"{code} print(P.objects.filter(state='accepted').count())"))
 
 
@@ -253,14 +254,14 @@ def ask_alone(product: Product, keys: list[str]) -> None:
     """Print the processor time that the web server needs for each page, the largest first."""
     person = Person(product.port, seed=0)
     person.sign_in("bob")
-    first = f"/proposals/{keys[6]}/"
+    first = f"/placements/{keys[6]}/"
     _, page = person.ask("GET", first)
     pairs = pairs_in(page)
     card = f"{first}pairs/{pairs[0].partition(':')[0]}/"
 
     def decide(number: int) -> tuple[int, str]:
         form = {"decision": "accept", "pair": pairs[number], "csrfmiddlewaretoken": token_in(page)}
-        return person.ask("POST", f"{first}decide/", form, **HTMX)
+        return person.ask("POST", f"{first}pairs/decide/", form, **HTMX)
 
     asks = {
         **{

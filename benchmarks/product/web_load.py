@@ -1,6 +1,6 @@
 """An installation as a large university has it after some years, for measuring the pages.
 
-500 cohorts, one of 10,000 students with 40 proposals of 5,000 pairs, 200 learned models, 300 image
+500 cohorts, one of 10,000 students with 40 placements of 5,000 pairs, 200 learned models, 300 image
 sets (one of 3,000 files), 200 predictions (one of 2,000 images), 1,000 jobs and 20,000 audit lines.
 Rows are written directly, through the models; what they hold has the size of what the product
 writes itself: the survey has 14 questions, every model has its curves, every pair its numbers.
@@ -25,10 +25,12 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin, PastPair, Student
 from webapp.files import store
+from webapp.housing.models import BuildingList, PairState, Place, PlacedPair, Placement
+from webapp.housing.pairs.placing import ensure_rooms, rules_of_pairs
 from webapp.jobs.models import Job, JobState
 from webapp.matching.allowed_pairs import SAMPLED_PAIRS
 from webapp.matching.like_students import GROUPS
-from webapp.matching.models import LearnedModel, PairState, Proposal, ProposedPair
+from webapp.matching.models import LearnedModel
 from webapp.matching.results import learning_figures, weight_rows
 from webapp.segmentation.models import (
     HeldOutPoint,
@@ -72,7 +74,7 @@ class Filler:
     def fill(self, say: Callable[[str], None] = print) -> None:
         """Write everything, one transaction for each kind."""
         self._model_data()
-        for step in (self._cohorts, self._large, self._models, self._proposals):
+        for step in (self._cohorts, self._large, self._models, self._placements):
             with transaction.atomic():
                 say(step.__name__.strip("_"))
                 step()
@@ -169,30 +171,37 @@ class Filler:
             store.put(model.path)  # for every host
             self.models.append(model)
 
-    def _proposals(self) -> None:
+    def _placements(self) -> None:
         arrays = uuid.uuid4()
         for k in range(self.count(40)):
-            proposal = Proposal.objects.create(
+            buildings = BuildingList.everything.create(
+                **self.owner, name=f"{self.prefix}Pairs {k:03d}", is_private=True
+            )
+            placement = Placement.objects.create(
                 **self.owner,
-                name=f"Proposal {k:03d}",
+                name=f"Pairs {k:03d}",
                 cohort=self.large,
+                buildings=buildings,
                 model=self.models[0],
-                same=["Gender"],
+                rules=rules_of_pairs(["Gender"]),
+                is_pairs=True,
                 revision=1,
                 arrays=arrays,
                 best_at=timezone.now(),
                 figures={"n_single": 0, "n_rough": 0, "is_calibrated": True, "gap": 0.0},
-                job=self._job("roommates.propose", f"Propose: Proposal {k:03d}"),
+                job=self._job("roommates.propose", f"Pair: Pairs {k:03d}"),
             )
             if k == 0:
-                self._write_arrays(proposal)
-            pairs = ProposedPair.objects.bulk_create(self._pairs(proposal), batch_size=BATCH)
-            proposal.n_pairs, proposal.n_open = len(pairs), sum(pair.is_open for pair in pairs)
-            proposal.save(update_fields=["n_pairs", "n_open"])
+                self._write_arrays(placement)
+            rooms = ensure_rooms(placement, (self.large.n_students + 1) // 2)
+            pairs = PlacedPair.objects.bulk_create(self._pairs(placement, rooms), batch_size=BATCH)
+            Place.objects.bulk_create(self._places(placement, pairs), batch_size=BATCH)
+            placement.n_pairs, placement.n_open = len(pairs), sum(pair.is_open for pair in pairs)
+            placement.save(update_fields=["n_pairs", "n_open"])
 
-    def _write_arrays(self, proposal: Proposal) -> None:
-        """All proposals share one file of marginals, which is large: 400 MB of 10,000 students."""
-        small, large = proposal.files_of(proposal.arrays)
+    def _write_arrays(self, placement: Placement) -> None:
+        """All placements share one file of marginals, which is large: 400 MB of 10,000 students."""
+        small, large = placement.files_of(placement.arrays)
         n = self.large.n_students
         between = self.rng.random((min(GROUPS, n), min(GROUPS, n))) + 0.5
         np.savez(
@@ -207,15 +216,16 @@ class Filler:
             marginals[rows] = self.rng.random((len(rows), n), dtype=np.float32) / n
         marginals.flush()
 
-    def _pairs(self, proposal: Proposal) -> Iterator[ProposedPair]:
+    def _pairs(self, placement: Placement, rooms: list[int]) -> Iterator[PlacedPair]:
         keys = list(self.large.students.values_list("pk", "number"))
         by_gender = [key for start in (0, 1) for key in keys[start::2]]
         names = [question["name"] for question in self.questions]
         for k in range(0, len(by_gender) - 1, 2):
             (first, a), (second, b) = sorted(by_gender[k : k + 2], key=lambda key: key[1])
             chosen = self.rng.choice(len(names), 4, replace=False).tolist()
-            yield ProposedPair(
-                proposal=proposal,
+            yield PlacedPair(
+                placement=placement,
+                room_id=rooms[k // 2],
                 first_id=first,
                 second_id=second,
                 first_number=a,
@@ -231,6 +241,20 @@ class Filler:
                 state=PairState.ACCEPTED if k % 8 == 0 else PairState.OPEN,
                 decided_by="bob" if k % 8 == 0 else "",
             )
+
+    def _places(self, placement: Placement, pairs: list[PlacedPair]) -> Iterator[Place]:
+        for pair in pairs:
+            seats = ((pair.first_id, pair.first_number), (pair.second_id, pair.second_number))
+            for bed, (key, number) in enumerate(seats, start=1):
+                yield Place(
+                    placement=placement,
+                    student_id=key,
+                    number=number,
+                    room_id=pair.room_id,
+                    bed=bed,
+                    score=pair.score,
+                    doubt=pair.doubt_share,
+                )
 
     def _image_sets(self) -> None:
         self.sets = []
@@ -367,9 +391,9 @@ class Filler:
                     user=self.user,
                     username=self.user.username,
                     verb=("accepted", "exported", "imported", "locked")[k % 4],
-                    target_type="proposal",
+                    target_type="placement",
                     target_id=str(uuid.uuid4()),
-                    target_name=f"Proposal {k % 40:03d}",
+                    target_name=f"Pairs {k % 40:03d}",
                     details={"pairs": [f"S-{1001 + k % 9000} + S-{2001 + k % 8000}"], "count": 1},
                 )
                 for k in range(self.count(20_000))

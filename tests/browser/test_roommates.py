@@ -57,12 +57,13 @@ def split_and_simulate(page: Page) -> None:
     expect(page.get_by_text("These pairs were simulated.")).to_be_visible(timeout=JOB_MS)
 
 
-def propose_for_half_b(page: Page) -> None:
-    page.get_by_role("link", name="Propose pairs").click()
+def pair_half_b(page: Page) -> None:
+    page.get_by_role("link", name="Place a cohort").click()
     half = page.locator("#cohort option", has_text="half B").first
     page.select_option("#cohort", half.get_attribute("value"))  # waits for the page
     page.wait_for_url("**cohort=*")
-    page.get_by_role("button", name="Propose pairs for").click()
+    page.get_by_label("Pairs alone, without rooms").check()
+    page.get_by_role("button", name="Place ").last.click()
     expect(page.locator("tr.pair").first).to_be_visible(timeout=JOB_MS)
 
 
@@ -89,20 +90,20 @@ def test_from_a_survey_to_exported_pairs(
     expect(page.get_by_text("Certified: within").first).to_be_visible(timeout=JOB_MS)
     assert_accessible(page)
     model = page.url
-    propose_for_half_b(page)
+    pair_half_b(page)
     assert_accessible(page)
     decide_some(page, assert_accessible)
     export_some(page)
-    proposal = page.url.split("?")[0]
-    page.goto(f"{proposal}look/")
+    pairs = page.url.split("?")[0]
+    page.goto(f"{pairs}numbers/")
     assert_accessible(page)
-    for name, address in (("import", draft), ("model", model), ("proposal", proposal)):
+    for name, address in (("import", draft), ("model", model), ("pairs", pairs)):
         page.goto(address)
         screenshot(page, f"roommates-{name}", full=False)
 
 
 def decide_some(page: Page, assert_accessible: Callable[[Page], None]) -> None:
-    """Accept by mouse, lock by key, swap by the card, undo, and propose again."""
+    """Accept by mouse, lock by key, swap by the card, undo, and pair again."""
     rows = page.locator("tr.pair")
     first = rows.first.get_attribute("id")
     rows.first.get_by_label("Accept").click()
@@ -122,7 +123,7 @@ def decide_some(page: Page, assert_accessible: Callable[[Page], None]) -> None:
     page.keyboard.press("Escape")
     page.locator("tr.pair").nth(1).get_by_label("Never pair").click()
     expect(page.get_by_text("1 change since")).to_be_visible()
-    page.get_by_role("button", name="Re-propose").click()
+    page.get_by_role("button", name="Pair again").click()
     expect(page.get_by_text("Certified best")).to_be_visible(timeout=JOB_MS)
     expect(page.locator("#tab-accepted")).to_contain_text("1")
 
@@ -168,7 +169,7 @@ def test_deciding_by_keyboard_alone(page_as: Callable[..., Page], tmp_path: Path
     page.get_by_role("link", name="Learn from it").click()
     page.locator("#learn-form").get_by_role("button", name="Learn").press("Enter")
     expect(page.get_by_text("Certified: within").first).to_be_visible(timeout=JOB_MS)
-    propose_for_half_b(page)
+    pair_half_b(page)
     total = page.locator("tr.pair").count()
     page.wait_for_load_state()  # the page reloads when the job ends; keys work once its scripts run
     page.keyboard.press("j")

@@ -24,7 +24,8 @@ import json
 from django.test import Client
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
-from webapp.matching.models import LearnedModel, Proposal, ProposedPair
+from webapp.housing.models import BuildingList, Place, PlacedPair, Placement, Room
+from webapp.matching.models import LearnedModel
 bob = User.objects.get(username="bob")
 owned = {"organisation": bob.organisation, "created_by": bob}
 cohort = Cohort.objects.create(name="At once", questions=[], n_students=2, **owned)
@@ -33,11 +34,18 @@ students = [
     for k in range(2)
 ]
 model = LearnedModel.objects.create(name="At once", **owned)
-proposal = Proposal.objects.create(
-    name="At once", cohort=cohort, model=model, revision=1, **owned
+buildings = BuildingList.everything.create(name="At once", is_private=True, **owned)
+room = Room.objects.create(buildings=buildings, hall="Pair", name="1", capacity=2)
+placement = Placement.objects.create(
+    name="At once", cohort=cohort, model=model, revision=1, buildings=buildings, is_pairs=True,
+    **owned
 )
-pair = ProposedPair.objects.create(
-    proposal=proposal, first=students[0], second=students[1], first_number=1001,
+for k, student in enumerate(students):
+    Place.objects.create(
+        placement=placement, student=student, number=1001 + k, room=room, bed=k + 1
+    )
+pair = PlacedPair.objects.create(
+    placement=placement, room=room, first=students[0], second=students[1], first_number=1001,
     second_number=1002, score=0, probability=1, multiple=1, doubt=1, allowed=1, doubt_share=0,
 )
 sessions = []
@@ -47,7 +55,7 @@ for name in ("bob", "carol"):
         User.objects.get(username=name), backend="django.contrib.auth.backends.ModelBackend"
     )
     sessions.append(client.cookies["sessionid"].value)
-print(json.dumps({"proposal": str(proposal.pk), "pair": pair.pk, "sessions": sessions}))
+print(json.dumps({"placement": str(placement.pk), "pair": pair.pk, "sessions": sessions}))
 """
 
 
@@ -63,7 +71,7 @@ def decide(product: Product, made: dict, session: str, decision: str) -> None:
         {"decision": decision, "pair": f"{made['pair']}:1", "csrfmiddlewaretoken": TOKEN}
     ).encode()
     request = urllib.request.Request(
-        f"{product.url}/proposals/{made['proposal']}/decide/",
+        f"{product.url}/placements/{made['placement']}/pairs/decide/",
         data=data,
         headers={"Cookie": f"sessionid={session}; csrftoken={TOKEN}"},
     )
@@ -86,9 +94,9 @@ def test_one_decision_stands_and_the_others_are_refused(product: Product) -> Non
         thread.start()
     for thread in threads:
         thread.join(timeout=90)
-    (pair,) = product.rows("SELECT state, version, decided_by FROM matching_proposedpair")
-    events = product.rows("SELECT decision FROM matching_decisionevent")
-    assert [event["decision"] for event in events] in (["accept"], ["lock"])
+    (pair,) = product.rows("SELECT state, version, decided_by FROM housing_placedpair")
+    events = product.rows("SELECT kind FROM housing_placementevent")
+    assert [event["kind"] for event in events] in (["reviewed"], ["locked"])
     assert pair["version"] == 2
     expected = {"accepted": "bob", "locked": "carol"}
     assert pair["decided_by"] == expected[pair["state"]]

@@ -35,8 +35,7 @@ START_SECONDS = 4 * PATIENCE_SECONDS  # it makes the demonstration and compiles,
 MADE = {
     "surveys_questionnaire": 1,
     "matching_learnedmodel": 2,  # one learned, one with weights set by hand
-    "matching_proposal": 1,
-    "housing_placement": 2,
+    "housing_placement": 3,  # two in rooms, one in pairs
     "letters_lettertemplate": 1,
     "segmentation_segmenter": 1,
     "segmentation_predictionbatch": 1,

@@ -21,9 +21,8 @@ from tests.webapp.housing.conftest import campus, reader_of  # noqa: F401 - a fi
 from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
     first_years,
     learned,
-    make_proposal,
+    make_pairs,
     past,
-    proposal,
     returning,
 )
 from webapp.accounts.models import Organisation, Role, User
@@ -42,6 +41,7 @@ from webapp.housing.models import (
     ProposedChange,
     RoommateRequest,
 )
+from webapp.housing.pairs.decisions import Decision, pairs_decide
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.buildings import building_draft_create
@@ -50,8 +50,6 @@ from webapp.housing.services.terms import term_save
 from webapp.identity.models import IdentityProvider
 from webapp.jobs.models import Worker
 from webapp.letters.services.templates import template_save
-from webapp.matching.models import Decision, Proposal
-from webapp.matching.services.decisions import pairs_decide
 from webapp.monitoring import readiness
 from webapp.reports.services import shape_save
 from webapp.residents.links import handle_of as home_handle
@@ -92,13 +90,22 @@ OPEN = {
     "monitoring:healthz", "monitoring:readyz", "monitoring:metrics", "accounts:sign-in",
     "identity:code", *LINKED, *VOUCHING,
 }  # fmt: skip
+# Addresses of proposals; what they lead to asks for the rights.
+MOVED = {
+    f"housing:{name}-moved"
+    for name in (
+        "placements", "placement-new", "placement", "pair-numbers", "placement-compute",
+        "placement-rename", "placement-delete", "pairs-export", "pairs-decide", "pairs-rule",
+        "pairs-swap", "placement-undo", "pair", "pair-originals",
+    )
+}  # fmt: skip
 EVERYBODY = {
     "common:home", "common:help", "common:search", "common:rail", "accounts:sign-out",
     "accounts:password", "accounts:settings", "identity:second-factor",
     "jobs:list", "jobs:job", "jobs:card", "jobs:bell", "jobs:convergence",
     "cohorts:list", "cohorts:cohort", "matching:models", "matching:model",
-    "matching:model-certificate", "matching:model-weights", "matching:proposals",
-    "matching:proposal", "matching:look", "matching:pair", "api:docs", "api:openapi", "api:tokens",
+    "matching:model-certificate", "matching:model-weights",
+    "housing:pair-numbers", "housing:pair", *MOVED, "api:docs", "api:openapi", "api:tokens",
     "api:token-revoke", "housing:building-lists", "housing:buildings", "housing:placements",
     "housing:placement", "housing:scenarios", "housing:history", "surveys:list",
     "surveys:questionnaire", "reports:checks", "reports:report", "demonstration:state",
@@ -129,8 +136,8 @@ STAFF = {
     "matching:model-new", "matching:model-set",
     "matching:model-check", "matching:model-rename", "matching:model-stop",
     "matching:model-intervals",
-    "matching:proposal-new", "matching:compute", "matching:proposal-rename", "matching:export",
-    "matching:decide", "matching:rule", "matching:swap", "matching:undo", "matching:originals",
+    "housing:pairs-export", "housing:pairs-decide", "housing:pairs-rule", "housing:pairs-swap",
+    "housing:pair-originals",
     "housing:buildings-upload", "housing:building-draft", "housing:building-draft-confirm",
     "housing:building-draft-discard", "housing:buildings-rename", "housing:room",
     "housing:room-remove", "housing:wish-effects", "housing:requests",
@@ -168,7 +175,7 @@ ADMINISTRATORS = {
     "identity:provider-new",
     "identity:provider", "identity:provider-remove", "identity:duty",
     "identity:remove-second-factor", "cohorts:purge", "matching:model-delete",
-    "matching:proposal-delete", "housing:buildings-remove", "housing:placement-publish",
+    "housing:buildings-remove", "housing:placement-publish",
     "housing:placement-delete", "surveys:delete", "letters:placement-send",
     "letters:placement-retry", "operations:page", "webhooks:list", "webhooks:webhook",
     "webhooks:act", "webhooks:test", "webhooks:repeat", "webhooks:secret", "webhooks:remove",
@@ -258,18 +265,19 @@ ADDRESSES = {
 def urls(
     bob: User,
     carol: User,
-    proposal: Proposal,  # noqa: F811
+    make_pairs: Callable[..., Placement],  # noqa: F811
     campus: BuildingList,  # noqa: F811
 ) -> dict[str, str]:
     """Every address of the pages, with objects of Northfield that exist."""
-    cohort, pair = proposal.cohort, proposal.pairs.first()
+    paired = make_pairs()
+    cohort, pair = paired.cohort, paired.pairs.first()
     draft = building_draft_create(user=bob, **reader_of("Hall,Room,Beds\nElm,1,2\n"))
     placement = Placement.objects.create(
         organisation=bob.organisation,
         name="Rooms",
         cohort=cohort,
         buildings=campus,
-        model=proposal.model,
+        model=paired.model,
     )
     change = PlacementEvent.objects.create(placement=placement, before=[], after=[])
     figures = outcome(PlacementRooms(placement))
@@ -283,8 +291,8 @@ def urls(
         cohort=cohort, student=cohort.students.all()[0], written="My cousin", source="r.csv"
     )
     late = ProposedChange.objects.create(placement=placement, is_by_hand=True, owner=bob)
-    event = pairs_decide(
-        user=bob, proposal=proposal, decision=Decision.ACCEPT, versions={pair.pk: pair.version}
+    pairs_decide(
+        user=bob, placement=paired, decision=Decision.ACCEPT, versions={pair.pk: pair.version}
     )
     asked = questionnaire_create(user=bob, title="Asked", form="own")
     until = timezone.now() + timedelta(days=1)
@@ -353,7 +361,7 @@ def urls(
         "housing:history": {"uuid": placement.pk},
         "housing:version": {"uuid": placement.pk, "number": version.number},
         "housing:draft": {"uuid": placement.pk, "draft_id": late.pk},
-        "jobs": {"uuid": proposal.job_id},
+        "jobs": {"uuid": paired.job_id},
         "surveys:bounces-undo": {"uuid": asked.pk, "moment": 1},
         "students": {
             "uuid": cohort.pk, "number": cohort.students.all()[0].number, "note_id": note.pk
@@ -361,10 +369,10 @@ def urls(
         "letters": {"uuid": letter.pk},
         "letters:ask": {"uuid": cohort.pk},
         "letters:placement": {"uuid": placement.pk},
-        "matching": {
-            "uuid": proposal.pk, "pair_id": pair.pk, "event_id": event.pk, "file_format": "csv"
-        },
-        "matching:model": {"uuid": proposal.model_id},
+        "housing:pair": {"uuid": paired.pk, "pair_id": pair.pk, "file_format": "csv"},
+        "housing:placements-moved": {},
+        "housing:placement-new-moved": {},
+        "matching:model": {"uuid": paired.model_id},
         "operations": {"pk": worker.pk},
         "webhooks": {"uuid": webhook.pk},
         "residents": {

@@ -25,12 +25,12 @@ from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
-from webapp.housing.models import Place, Placement, Room
+from webapp.housing.models import BuildingList, Place, PlacedPair, Placement, Room
 from webapp.housing.models.change import ProposedChange
 from webapp.housing.selectors.changes import ChangedPlace
 from webapp.letters.models import LetterTemplate
 from webapp.letters.services.templates import template_save
-from webapp.matching.models import LearnedModel, Proposal, ProposedPair
+from webapp.matching.models import LearnedModel
 from webapp.reports.models import RosterShape
 from webapp.reports.services import shape_save
 from webapp.segmentation.models import (
@@ -61,7 +61,7 @@ class World:
     placement: Placement
     shapes: dict[str, RosterShape]
     letter: LetterTemplate
-    proposal: Proposal
+    proposal: Placement
     model: LearnedModel
     asked: Questionnaire
     batch: PredictionBatch
@@ -92,7 +92,7 @@ FAMILIES: dict[str, Callable[[World, str], object]] = {
     ),
     "moves": lambda w, k: w.page("housing:changes-moves", w.placement.pk, k),
     "scenarios": lambda w, k: w.page("housing:scenarios-file", w.placement.cohort_id, k),
-    "pairs": lambda w, k: w.page("matching:export", w.proposal.pk, k),
+    "pairs": lambda w, k: w.page("housing:pairs-export", w.proposal.pk, k),
     "letters": lambda w, k: w.page(
         "letters:placement-file", w.placement.pk, query=f"?letter={w.letter.pk}&shape={k}"
     ),
@@ -217,7 +217,7 @@ def world(
     letter = template_save(
         user=bob, template=None, name="=L", subject="=S [name]", text="=T [name]\n=[roommates]"
     )
-    proposal = _proposal(bob, placement)
+    proposal = _pairs(bob, placement)
     _moves(placement, monkeypatch)
     program = Client(headers={"Authorization": f"Bearer {secret}"})
     return World(
@@ -241,7 +241,7 @@ def _placement(user: User, cohort: Cohort) -> Placement:
     return Placement.objects.get(pk=made.pk)
 
 
-def _proposal(user: User, placement: Placement) -> Proposal:
+def _pairs(user: User, placement: Placement) -> Placement:
     model = placement.model
     row = {"kind": "=nominal", "effect": 1.0, "odds": 2.0, "importance": 3.0, "words": LINK,
            "distance_weight": -4.0, "per": "x"}  # fmt: skip
@@ -249,16 +249,21 @@ def _proposal(user: User, placement: Placement) -> Proposal:
         weights=[row | {"question": text} for text in TYPED], learned_at=timezone.now()
     )
     model.refresh_from_db()
-    proposal = Proposal.objects.create(
-        organisation=user.organisation, name=LINK, cohort=placement.cohort, model=model, revision=1
+    buildings = BuildingList.everything.create(
+        organisation=user.organisation, name="Pairs", is_private=True
     )
+    paired = Placement.objects.create(
+        organisation=user.organisation, name=LINK, cohort=placement.cohort, model=model, revision=1,
+        buildings=buildings, is_pairs=True,
+    )  # fmt: skip
+    room = Room.objects.create(buildings=buildings, hall="Pair", name="1", capacity=2)
     first, second = placement.cohort.students.order_by("number")[:2]
-    ProposedPair.objects.create(
-        proposal=proposal, first=first, second=second, first_number=first.number,
+    PlacedPair.objects.create(
+        placement=paired, room=room, first=first, second=second, first_number=first.number,
         second_number=second.number, score=-1.5, probability=0.5, multiple=1.0, doubt=0.1,
         allowed=1.0, doubt_share=0.1, decided_by="@dora", state="accepted",
     )  # fmt: skip
-    return proposal
+    return paired
 
 
 def _moves(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,14 +19,15 @@ from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.cohorts.models import Cohort
 from webapp.common.listing import PAGE_SIZE
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.housing.models import Placement
+from webapp.matching.models import LearnedModel
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 
 FEW = 1e-4  # four of each kind
 LISTS = {
     "cohorts:list": Cohort,
     "matching:models": LearnedModel,
-    "matching:proposals": Proposal,
+    "housing:placements": Placement,
     "segmentation:image-sets": ImageSet,
     "segmentation:segmenters": Segmenter,
     "segmentation:predictions": PredictionBatch,
@@ -37,7 +38,7 @@ OTHERS = (
     "audit:log",
     "accounts:people",
     "api:tokens",
-    "matching:proposal-new",
+    "housing:placement-new",
     "segmentation:segmenter-new",
     "segmentation:prediction-new",
 )

@@ -22,7 +22,7 @@ _TAGS = {
     "Questionnaires": "Invitations, reminders, answers, and cohorts made of the answers.",
     "Students": "Names and rooms of students, for people who may see names.",
     "Roommates": "Cohorts with their past pairs, and models of what students chose.",
-    "Proposals": "Pairs proposed for a cohort, decisions about them, exports.",
+    "Proposals": "Placements of a cohort in pairs, decisions about them, exports.",
     "Buildings": "Halls, rooms and beds of one campus.",
     "Requests": "Requests of students to live together, and their preferred halls.",
     "Placements": "Cohorts in rooms: scenarios, decisions, late changes, publishing, rosters.",

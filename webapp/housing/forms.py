@@ -21,6 +21,7 @@ from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_models
 
 SEEDS = 2**31
+PAIRS = "pairs"  # where a cohort is placed without a building list
 
 
 def chosen_errors(noun: str) -> dict[str, str]:
@@ -124,11 +125,20 @@ class RulesForm(BackForm):
         return replace(self.now, **found)
 
 
+class WhereField(ObjectField):
+    """A building list, or None for pairs without rooms."""
+
+    def clean(self, value: Any) -> BuildingList | None:
+        """Return the building list."""
+        found: BuildingList | None = None if value == PAIRS else super().clean(value)
+        return found
+
+
 class NewPlacementForm(RulesForm):
-    """Students, rooms, model and rules of a new placement."""
+    """Students, rooms or pairs, model and rules of a new placement."""
 
     name = forms.CharField(label="Name of the placement", required=False, max_length=120)
-    buildings = ObjectField(
+    buildings = WhereField(
         BuildingList.objects.none(), error_messages=chosen_errors("building list")
     )
     model = ObjectField(LearnedModel.objects.none(), error_messages=chosen_errors("model"))

@@ -12,6 +12,7 @@ from webapp.common.formats import counted, rough_gap
 from webapp.housing.effort import Effort
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
+from webapp.housing.pairs import computing  # noqa: F401 - registers the job of pairs
 from webapp.housing.problem import PlacementProblem, placement_problem
 from webapp.housing.rules import PRICES, PlacementRules
 from webapp.housing.selectors.outcomes import low_score, moved_from, outcome

@@ -35,6 +35,7 @@ class PlacementRules:
     wish : float, value of an honoured wish (score).
     preference : float, value of living in the first choice (score); later ones count less.
     price : float, cost of a move away from the present room (score).
+    singles : tuple of int, students who get no roommate, in a placement of pairs.
     """
 
     designation: str = ""
@@ -45,13 +46,14 @@ class PlacementRules:
     wish: float = DEFAULT_WISH
     preference: float = 0.0
     price: float = DEFAULT_PRICE
+    singles: tuple[int, ...] = ()
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "PlacementRules":
         """Read rules from stored data; missing entries get their defaults."""
         known = {field.name for field in fields(cls)}
         values = {key: value for key, value in data.items() if key in known}
-        for name in ("same", "needs"):
+        for name in ("same", "needs", "singles"):
             values[name] = tuple(values.get(name, ()))
         return cls(**values)
 

@@ -1,22 +1,26 @@
 """Additions of buildings and placements to the rail, the home page and the search."""
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.urls import reverse
 
 from webapp.accounts.models import User
-from webapp.cohorts.models import Cohort
+from webapp.cohorts.models import Cohort, Student
 from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
 from webapp.common.selectors import owned_by
 from webapp.housing import demonstration
-from webapp.housing.models import AcceptedRoom, BuildingList, Place, Placement, Room
+from webapp.housing.models import AcceptedRoom, BuildingList, Place, PlacedPair, Placement, Room
+from webapp.housing.pairs.table import being_decided, pairs_of
 from webapp.housing.selectors.needs import students_with_needs
 
 MAX_HITS = 10
+# Whole words only: the housing system's A-1376 is probably another student than S-1376.
+_IDS = re.compile(r"(?<![^\s,+&])(?:s-?)?(\d{3,8})(?![^\s,+&])", re.IGNORECASE)
 AT_HOME = 5
 
 
@@ -52,13 +56,19 @@ def register() -> None:
 
 
 def home_fact(user: User) -> str:
-    """Return a fact for the home page, such as '1 placement published'."""
+    """Return facts for the home page, such as '1 placement published'."""
+    facts = []
     published = owned_by(Placement, user).filter(published_at__isnull=False).count()
-    return f"{counted(published, 'placement')} published" if published else ""
+    if published:
+        facts.append(f"{counted(published, 'placement')} published")
+    deciding = being_decided(user).count()
+    if deciding:
+        facts.append(f"{counted(deciding, 'placement')} in pairs being decided")
+    return ", ".join(facts)
 
 
 def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
-    """Return how many students of each cohort have a room in its published or last placement."""
+    """Return how far each cohort is in its published or last placement: rooms, or decided pairs."""
     shown: dict[Any, Placement] = {}
     placements = Placement.objects.filter(cohort__in=keys, revision__gt=0)
     for placement in light(placements).order_by("updated_at"):
@@ -76,6 +86,16 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
     for cohort, placement in shown.items():
         row = counts.get(placement.pk, {"people": 0, "placed": 0})
         state = ", published" if placement.is_published else ""
+        if placement.is_pairs:
+            pairs = counted(placement.n_pairs, "pair")
+            found[cohort] = hooks.Progress(
+                f"{placement.n_decided:,} of {pairs} decided{state}",
+                placement.n_decided,
+                placement.n_pairs,
+                reverse("housing:placement", args=[placement.pk]),
+                stage=3 if placement.is_published else 2,
+            )
+            continue
         found[cohort] = hooks.Progress(
             f"{row['placed']:,} of {row['people']:,} have a room{state}",
             row["placed"],
@@ -91,16 +111,17 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
     for placement in light(cohort.placements.all()):
         placed = placement.places.with_bed().count()
         rooms = counted(placed, "student", "students")
+        what = "pairs" if placement.is_pairs else "rooms"
         acts = counted(placement.events.count(), "act")
         if placement.is_published:
             address = reverse("housing:placement", args=[placement.pk])
             yield hooks.CohortContent(
-                f"the published rooms of {rooms} ({placement.name}), with {acts} of its history",
+                f"the published {what} of {rooms} ({placement.name}), with {acts} of its history",
                 address,
             )
         else:
             yield hooks.CohortContent(
-                f"the rooms of {rooms} in the draft {placement.name}, with {acts} of its history"
+                f"the {what} of {rooms} in the draft {placement.name}, with {acts} of its history"
             )
     for count, words in (
         (cohort.requests.count(), ("request", "requests")),
@@ -142,9 +163,13 @@ def home_panel(user: User) -> dict[str, Any]:
 
 def _progress(placement: Placement, row: dict[str, Any], n_accepted: int) -> dict[str, Any]:
     decided = f"{n_accepted:,} of {counted(row['n_rooms'], 'room')} accepted"
+    what = "room"
+    if placement.is_pairs:
+        decided = f"{placement.n_decided:,} of {counted(placement.n_pairs, 'pair')} decided"
+        what = "roommate"
     state = "published" if placement.is_published else "not published yet"
     waiting = row["n_people"] - row["n_placed"]
-    words = [state, decided, *([f"{waiting:,} without a room"] if waiting else [])]
+    words = [state, decided, *([f"{waiting:,} without a {what}"] if waiting else [])]
     sentence = ", ".join(words)
     return {**row, "placement": placement, "words": sentence[:1].upper() + sentence[1:] + "."}
 
@@ -153,7 +178,10 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     """Return the placements that wait for review and publication."""
     if not user.is_staff_member:
         return
-    waiting = light(owned_by(Placement, user)).filter(published_at=None, revision__gt=0)
+    yield from _decide_steps(user)
+    waiting = light(owned_by(Placement, user)).filter(
+        published_at=None, revision__gt=0, is_pairs=False
+    )
     for placement in waiting.exclude(cohort__placements__published_at__isnull=False)[:2]:
         yield hooks.NextStep(
             f"Look at the rooms of {placement.name}",
@@ -165,17 +193,53 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
         )
 
 
+def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
+    for placement in being_decided(user)[:2]:
+        decided = placement.n_decided
+        rest = counted(placement.n_open, "pair")
+        if decided:
+            rest = "the last pair" if placement.n_open == 1 else f"the last {rest}"
+        yield hooks.NextStep(
+            f"Decide {rest} of {placement.name}",
+            f"{decided:,} of {placement.n_pairs:,} are decided. "
+            "The rest are sorted so that the least certain come first.",
+            reverse("housing:placement", args=[placement.pk]),
+            "Continue deciding" if decided else "Start deciding",
+            icon="list-checks",
+            order=5,
+        )
+
+
 def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
-    """Find building lists, placements and rooms by name."""
+    """Find building lists, placements and rooms by name, and pairs by one or two ids on screen."""
     for buildings in owned_by(BuildingList, user).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("housing:buildings", args=[buildings.pk])
         yield hooks.SearchHit(buildings.name, "Building list", address, "building-2")
     for placement in light(owned_by(Placement, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("housing:placement", args=[placement.pk])
-        yield hooks.SearchHit(placement.name, "Placement", address, "bed-double")
+        icon = "link" if placement.is_pairs else "bed-double"
+        yield hooks.SearchHit(placement.name, "Placement", address, icon)
     rooms = Room.objects.filter(buildings__in=owned_by(BuildingList, user), name__iexact=query)
     for room in rooms.select_related("buildings")[:MAX_HITS]:
         address = reverse("housing:buildings", args=[room.buildings_id])
         yield hooks.SearchHit(
             room.label, f"Room of {room.buildings.name}", f"{address}?q={room.name}", "bed-double"
         )
+    yield from _pairs_found(user, query)
+
+
+def _pairs_found(user: User, query: str) -> Iterable[hooks.SearchHit]:
+    numbers = [int(text) for text in _IDS.findall(query)]
+    if not 1 <= len(numbers) <= 2:
+        return
+    pairs = PlacedPair.objects.filter(placement__organisation_id=user.organisation_id or 0)
+    cohorts = pairs_of(user).order_by().values("cohort")
+    for number in numbers:
+        # By the few students of this number: an organisation has hundreds of thousands of pairs.
+        students = Student.objects.filter(cohort__in=cohorts, number=number)
+        keys = list(students.order_by().values_list("pk", flat=True))
+        pairs = pairs.filter(Q(first__in=keys) | Q(second__in=keys))
+    for pair in light(pairs, "placement")[:MAX_HITS]:
+        address = reverse("housing:placement", args=[pair.placement_id])
+        detail = f"Pair of {pair.placement.name}, {pair.get_state_display().lower()}"
+        yield hooks.SearchHit(pair.label, detail, f"{address}?tab=all&pair={pair.pk}", "link")

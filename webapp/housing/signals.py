@@ -1,7 +1,11 @@
 """Housing's reactions to purged cohorts and added students."""
 
+from functools import partial
 from typing import Any
+from uuid import UUID
 
+from django.db import transaction
+from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
 from webapp.accounts.models import User
@@ -13,13 +17,16 @@ from webapp.cohorts.signals import (
     students_leaving,
 )
 from webapp.common.formats import counted
+from webapp.files import store
 from webapp.housing.errors import HousingError
+from webapp.housing.models import BuildingList, Placement
 from webapp.housing.services.late_undo import latecomers_leave
 from webapp.housing.services.locking import placements_lock
 from webapp.housing.services.publication import published_people
 from webapp.housing.services.waiting import latecomers_wait
 from webapp.jobs.models import ACTIVE_STATES, Job
 from webapp.jobs.services import job_cancel
+from webapp.matching.models import Proposal
 
 
 @receiver(cohort_purging)
@@ -40,6 +47,23 @@ def cancel_placing_of_cohort(cohort: Cohort, user: User, **kwargs: Any) -> None:
     active = Job.objects.filter(organisation=cohort.organisation_id, state__in=ACTIVE_STATES)
     for job in active.filter(placements__cohort=cohort).distinct():
         job_cancel(user=user, job=job, reason=f"The cohort “{cohort.name}” was removed.")
+
+
+@receiver(pre_delete, sender=Placement)
+def remove_files_of_pairs(instance: Placement, **kwargs: Any) -> None:
+    """Delete the marginals of all versions of a placement once its deletion is committed."""
+    names = {*instance.versions.values_list("arrays", flat=True), instance.arrays}
+    for name in names - {None}:
+        for path in instance.files_of(UUID(str(name))):
+            transaction.on_commit(partial(store.remove, path))
+
+
+@receiver(post_delete, sender=Placement)
+def remove_what_pairs_used(instance: Placement, **kwargs: Any) -> None:
+    """Delete the rooms of pairs, and the proposal that they were copied from."""
+    if instance.is_pairs:
+        BuildingList.everything.filter(pk=instance.buildings_id, is_private=True).delete()
+        Proposal.objects.filter(pk=instance.pk).delete()
 
 
 @receiver(students_added)

@@ -8,10 +8,13 @@ from webapp.housing.views import (
     decisions,
     history,
     needs,
+    pair_decisions,
+    pairs,
     placements,
     requests,
     terms,
 )
+from webapp.housing.views.moved import moved_to
 
 app_name = "housing"
 
@@ -26,6 +29,13 @@ _changes = [
     path("choose/", changes.choose, name="changes-choose"),
     path("discard/", changes.discard, name="changes-discard"),
     path("act/", changes.act, name="changes-act"),
+]
+_pairs = [
+    path("decide/", pair_decisions.decide, name="pairs-decide"),
+    path("rule/", pair_decisions.rule, name="pairs-rule"),
+    path("swap/", pair_decisions.swap, name="pairs-swap"),
+    path("<int:pair_id>/", pair_decisions.pair, name="pair"),
+    path("<int:pair_id>/ids/", pair_decisions.originals, name="pair-originals"),
 ]
 _requests = [
     path("import/<slug:kind>/", requests.import_file, name="requests-import"),
@@ -44,7 +54,28 @@ _requests = [
     path("try/", requests.try_count, name="requests-try"),
     path("change/", requests.change, name="requests-change"),
 ]
+_PROPOSAL = "proposals/<uuid:uuid>/"
+_moved = [
+    path(old, moved_to(new), name=f"{new}-moved")
+    for old, new in (
+        ("proposals/", "placements"),
+        ("proposals/new/", "placement-new"),
+        (_PROPOSAL, "placement"),
+        (f"{_PROPOSAL}look/", "pair-numbers"),
+        (f"{_PROPOSAL}propose/", "placement-compute"),
+        (f"{_PROPOSAL}rename/", "placement-rename"),
+        (f"{_PROPOSAL}delete/", "placement-delete"),
+        (f"{_PROPOSAL}export.<table:file_format>", "pairs-export"),
+        (f"{_PROPOSAL}decide/", "pairs-decide"),
+        (f"{_PROPOSAL}rule/", "pairs-rule"),
+        (f"{_PROPOSAL}swap/", "pairs-swap"),
+        (f"{_PROPOSAL}undo/<int:event_id>/", "placement-undo"),
+        (f"{_PROPOSAL}pairs/<int:pair_id>/", "pair"),
+        (f"{_PROPOSAL}pairs/<int:pair_id>/ids/", "pair-originals"),
+    )
+]
 urlpatterns = [
+    *_moved,
     path("buildings/", buildings.building_lists, name="building-lists"),
     path("buildings/new/", buildings.upload, name="buildings-upload"),
     path("buildings/drafts/<uuid:uuid>/", buildings.draft, name="building-draft"),
@@ -83,6 +114,9 @@ urlpatterns = [
     path("placements/", placements.placement_list, name="placements"),
     path("placements/new/", placements.placement_new, name="placement-new"),
     path("placements/<uuid:uuid>/", placements.placement, name="placement"),
+    path("placements/<uuid:uuid>/numbers/", pairs.numbers, name="pair-numbers"),
+    path("placements/<uuid:uuid>/pairs.<table:file_format>", pairs.export, name="pairs-export"),
+    path("placements/<uuid:uuid>/pairs/", include(_pairs)),
     path("placements/<uuid:uuid>/rules/", placements.rules, name="placement-rules"),
     path("placements/<uuid:uuid>/rules/try/", placements.try_rules, name="placement-try"),
     path("placements/<uuid:uuid>/compute/", placements.compute, name="placement-compute"),

@@ -86,15 +86,15 @@ def _recipient(
     mates = tuple(other for other in together if other is not student)
     names = [_one_line(mate.name) or NO_NAME for mate in mates]
     contacts = [mate.email for mate in mates if mate.email and _may_be_named(mate, template)]
+    alone = "nobody: the room is yours alone for now"
+    where = (room.hall, room.floor, room.name, str(bed), room.kind)
+    if placement.is_pairs:  # a pair has no room yet
+        where, alone = ("", "", "", "", ""), "nobody yet"
     values = {
         "name": _one_line(student.name),
         "id": _one_line(student.original_id),
-        "hall": room.hall,
-        "floor": room.floor,
-        "room": room.name,
-        "bed": str(bed),
-        "kind": room.kind,
-        "roommates": _listed(names) or "nobody: the room is yours alone for now",
+        **dict(zip(("hall", "floor", "room", "bed", "kind"), where, strict=True)),
+        "roommates": _listed(names) or alone,
         "contacts": ", ".join(contacts),
         "cohort": placement.cohort.name,
         "page": PAGE,
@@ -190,7 +190,8 @@ def problems_of(
     without = tuple(homeless.order_by("number").values_list("number", flat=True))
     if without:
         count = counted(len(without), "student has", "students have")
-        found.append(Problem(f"{count} no room.", "They get no letter.", without))
+        what = "roommate" if placement.is_pairs else "room"
+        found.append(Problem(f"{count} no {what}.", "They get no letter.", without))
     return found
 
 

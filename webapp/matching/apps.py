@@ -4,20 +4,16 @@ from django.apps import AppConfig
 
 
 class MatchingConfig(AppConfig):
-    """Application that adds models and proposals to shared pages."""
+    """Application that adds models to shared pages."""
 
     name = "webapp.matching"
     label = "matching"
 
     def ready(self) -> None:
         """Register with the shared pages; models are ready only now."""
-        from webapp.cohorts.late_arrivals import register_contradictions
         from webapp.files.orphaned_files import register_needed
         from webapp.matching import shared_pages, signals  # noqa: F401
         from webapp.matching.selectors import files
-        from webapp.matching.selectors.late_arrivals import decided_about
 
         shared_pages.register()
-        register_contradictions(decided_about)
-        register_needed("proposals", files.needed_arrays)
         register_needed("models", files.needed_weights)

@@ -1,29 +1,20 @@
-"""Jobs of matching: learn, check, propose. They read rows, call the engine and store rows."""
+"""Jobs of matching: learn, check, intervals. They read rows, call the engine and store rows."""
 
 import contextlib
-import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from django.utils import timezone
 
 from engine import (
     InvalidProblemError,
-    Progress,
     Survey,
     evaluate_roommates,
     load_roommate_model,
-    propose_pairs,
     question_weights,
     train_roommates,
 )
-from engine.core.progress import ProgressCallback
-from engine.learning.roommates.model import RoommateModel
-from engine.learning.roommates.partner_means import compute_partner_means
-from engine.learning.roommates.proposal import Proposal as EngineProposal
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_choices, cohort_survey, questionnaire_of
 from webapp.common import formats
@@ -31,28 +22,21 @@ from webapp.common.limits import TooManyError
 from webapp.files import store
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Queue, Subject, job_kind
-from webapp.matching.allowed_pairs import allowed_scores
 from webapp.matching.errors import MatchingError
 from webapp.matching.intervals import weight_intervals
-from webapp.matching.like_students import multiples_between_groups
-from webapp.matching.models import LearnedModel, Proposal
-from webapp.matching.numbers import pair_probability, reasons
+from webapp.matching.models import LearnedModel
 from webapp.matching.results import (
     evaluation_curves,
     evaluation_figures,
     learning_figures,
     weight_rows,
 )
-from webapp.matching.rules import number_of, proposal_rules
 from webapp.matching.services.learning import model_check, model_estimate
-from webapp.matching.services.proposals import result_store, write_result
 from webapp.matching.stopping import stop_asked
 
 TOO_SHORT = "A minute did not suffice to tell how sure each weight is."
 Save = Callable[[], dict[str, Any]]
-SAMPLING_SECONDS = 25.0  # time limit for sampling the standard errors of pair probabilities
 MODEL = Subject("model", LearnedModel, "matching:model", "model")
-PROPOSAL = Subject("proposal", Proposal, "matching:proposal", "proposal")
 
 
 def _find(model: Any, key: UUID | str, words: str) -> Any:
@@ -213,126 +197,3 @@ def check(context: JobContext) -> Save:
         return {"sentence": f"AUC {auc:.2f} against {baseline:.2f} for plain distance."}
 
     return save
-
-
-@job_kind("roommates.propose", verb="Propose", subject=PROPOSAL)
-def propose(context: JobContext) -> Save:
-    """Pair a cohort around the decisions already taken."""
-    proposal = _find(Proposal, context.parameters["proposal"], "proposal")
-    arrays = UUID(context.parameters["arrays"])
-    model = load_roommate_model(store.get(proposal.model.path))
-    survey = cohort_survey(proposal.cohort, model.questionnaire)
-    result = _propose(context, proposal, model, survey)
-    context.raise_if_stopped()
-    between_groups = multiples_between_groups(
-        survey, proposal.model, result.marginals, result.n_allowed
-    )
-    allowed = allowed_scores(model, survey, result.marginals)
-    computed = write_result(context.make_folder(), result, between_groups, allowed)
-    for written, kept in zip(computed, proposal.files_of(arrays), strict=True):
-        context.keep_file(written, kept)
-    values = _pair_values(proposal, model, survey, result)
-    figures = {
-        "weight": result.weight,
-        "upper_bound": result.upper_bound,
-        "gap": result.gap,
-        "is_calibrated": result.is_calibrated,
-        "probability_error": _error_of(result),
-        "method": ", ".join(result.methods),
-        "n_pairs": len(result.pairs),
-        "n_single": survey.n_students - 2 * len(result.pairs),
-        "seconds": context.seconds,
-    }
-
-    def save() -> dict[str, Any]:
-        result_store(
-            proposal_id=proposal.pk,
-            arrays=arrays,
-            values=values,
-            figures=figures,
-        )
-        left = figures["n_single"]
-        rest = "nobody left over" if not left else f"{left} single"
-        return {"sentence": f"{len(values):,} pairs, {rest}.", "proposal": str(proposal.pk)}
-
-    return save
-
-
-def _propose(
-    context: JobContext, proposal: Proposal, model: RoommateModel, survey: Survey
-) -> EngineProposal:
-    """Return the best pairs around those decided, with numbers as if none were decided.
-
-    An accepted, locked or swapped pair has probability 1, which is a decision, not an estimate of
-    the model. Without these locks the rules allow the same pairs, so the second run is feasible.
-    """
-    rules = proposal_rules(proposal)
-    n_runs = 2 if rules.locks else 1
-    result = propose_pairs(
-        model,
-        survey,
-        rules,
-        sampling_seconds=0.0 if rules.locks else SAMPLING_SECONDS,
-        on_progress=_part_of(context, 0, n_runs),
-        should_stop=context.should_stop,
-    )
-    if not rules.locks:
-        return result
-    free = propose_pairs(
-        model,
-        survey,
-        proposal_rules(proposal, with_locks=False),
-        sampling_seconds=SAMPLING_SECONDS,
-        on_progress=_part_of(context, 1, n_runs),
-        should_stop=context.should_stop,
-    )
-    first, second = result.pairs.T
-    return replace(
-        result,
-        probabilities=free.marginals[first, second].astype(np.float64),
-        doubt=free.doubt,
-        n_allowed=free.n_allowed,
-        next_best=free.next_best,
-        marginals=free.marginals,
-        is_exact=free.is_exact,
-        probability_error=free.probability_error,
-        methods=free.methods,
-    )
-
-
-def _error_of(result: EngineProposal) -> float | None:
-    """Return the largest standard error of a probability; None if any is unknown."""
-    error = float(result.probability_error.max(initial=0.0))
-    return error if math.isfinite(error) else None
-
-
-def _part_of(context: JobContext, run: int, n_runs: int) -> ProgressCallback:
-    """Return a progress callback for one of several runs, so that the bar never goes back."""
-
-    def on_progress(progress: Progress) -> None:
-        done = None if progress.fraction is None else (run + progress.fraction) / n_runs
-        context.on_progress(replace(progress, fraction=done))
-
-    return on_progress
-
-
-def _pair_values(
-    proposal: Proposal, model: RoommateModel, survey: Survey, result: EngineProposal
-) -> list[dict[str, Any]]:
-    """Return the row of every pair; one pass over the cohort gives the reasons for all."""
-    rules = proposal_rules(proposal, with_locks=False)
-    parts = model.features.pair_scores(survey, model.theta, result.pairs)
-    amounts = parts - compute_partner_means(model, survey, rules).of_pairs(result.pairs)
-    names = model.questionnaire.names
-    return [
-        {
-            "first_number": number_of(survey.ids[i]),
-            "second_number": number_of(survey.ids[j]),
-            "score": float(result.scores[row]),
-            **pair_probability(
-                float(result.probabilities[row]), result.doubt[[i, j]], result.n_allowed[[i, j]]
-            ),
-            **reasons(dict(zip(names, amounts[row].tolist(), strict=True))),
-        }
-        for row, (i, j) in enumerate(result.pairs.tolist())
-    ]

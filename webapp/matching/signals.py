@@ -1,10 +1,8 @@
 """Signal receivers that end jobs and delete files with their rows, also when a purge cascades."""
 
-from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
@@ -14,28 +12,20 @@ from webapp.cohorts.signals import cohort_purging
 from webapp.files import store
 from webapp.jobs.models import ACTIVE_STATES, Job
 from webapp.jobs.services import job_cancel
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.models import LearnedModel
 
 
 @receiver(cohort_purging)
 def cancel_jobs_of_cohort(cohort: Cohort, user: User, **kwargs: Any) -> None:
-    """Cancel the jobs that propose, check or simulate pairs of a cohort that is being purged."""
-    proposing = Q(proposals__cohort=cohort)
-    reading = Q(
-        kind__in=("roommates.check", "roommates.simulate"), parameters__cohort=str(cohort.pk)
+    """Cancel the jobs that check or simulate pairs of a cohort that is being purged."""
+    reading = Job.objects.filter(
+        organisation=cohort.organisation_id,
+        state__in=ACTIVE_STATES,
+        kind__in=("roommates.check", "roommates.simulate"),
+        parameters__cohort=str(cohort.pk),
     )
-    active = Job.objects.filter(organisation=cohort.organisation_id, state__in=ACTIVE_STATES)
-    for job in active.filter(proposing | reading).distinct():
+    for job in reading:
         job_cancel(user=user, job=job, reason=f"The cohort “{cohort.name}” was removed.")
-
-
-@receiver(post_delete, sender=Proposal)
-def remove_proposal_files(instance: Proposal, **kwargs: Any) -> None:
-    """Delete the arrays and marginals of a proposal once its deletion is committed."""
-    if instance.arrays is not None:
-        paths = instance.files_of(instance.arrays)
-        for path in paths:
-            transaction.on_commit(partial(store.remove, path))
 
 
 @receiver(post_delete, sender=LearnedModel)

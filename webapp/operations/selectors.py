@@ -38,7 +38,7 @@ from webapp.version import code_version
 DAY = timedelta(days=1)
 LITTLE_MEMORY = 0.9  # share of all memory, in use
 QUEUE_WORDS = {
-    Queue.SHORT: "Short: proposals, placements, checks",
+    Queue.SHORT: "Short: pairs, rooms, checks",
     Queue.LONG: "Long: learning, predicting",
 }
 

@@ -14,7 +14,6 @@ from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Student
 from webapp.cohorts.naming import LOOKED
 from webapp.housing.models import Placement
-from webapp.matching.models import Proposal
 from webapp.surveys.models import Participant
 
 SHOWN = 100  # latest lines that name the student
@@ -51,9 +50,8 @@ def audit_of(students: Sequence[Student]) -> StudentAudit:
     about = AuditLine.objects.filter(organisation=organisation, is_of_installation=False)
     cohorts = {student.cohort_id for student in students}
     within = {str(key) for key in cohorts}
-    for model in (Placement, Proposal):
-        found: QuerySet[Any] = model.objects.filter(cohort__in=cohorts)
-        within |= {str(key) for key in found.values_list("pk", flat=True)}
+    placements = Placement.objects.filter(cohort__in=cohorts)
+    within |= {str(key) for key in placements.values_list("pk", flat=True)}
     people, asked = _answers_of(students)
     within |= asked
     numbers = {student.number for student in students}

@@ -45,11 +45,11 @@ def rooms_in_words(wanted: Collection[tuple[Cohort, int]]) -> dict[tuple[Any, in
     places = Place.objects.filter(is_meant, room__isnull=False).select_related("room")
     rows = places.order_by("placement__published_at", "placement__updated_at").values_list(
         "placement__cohort", "number", "room__hall", "room__name", "bed",
-        "placement__published_at", "placement__name",
+        "placement__published_at", "placement__name", "placement__is_pairs",
     )  # fmt: skip
     drafts: dict[tuple[Any, int], str] = {}
-    for cohort_pk, number, hall, room, bed, published, placement in rows:
-        words = f"{hall} {room}, bed {bed}"
+    for cohort_pk, number, hall, room, bed, published, placement, is_pairs in rows:
+        words = f"{hall} {room}" if is_pairs else f"{hall} {room}, bed {bed}"
         if published is None:
             drafts[cohort_pk, number] = f"{words} in the draft {placement}"
         else:
@@ -77,7 +77,7 @@ def stays_of(student: Student) -> list[Stay]:
             student.cohort,
             place.placement,
             place.room.label if place.room else "",
-            place.bed,
+            None if place.placement.is_pairs else place.bed,
             tuple(mates.get((place.room_id or 0, place.placement_id), ())),
             place.has_left,
         )

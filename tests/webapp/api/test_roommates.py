@@ -7,9 +7,10 @@ import pytest
 
 from tests.webapp.segmentation.conftest import upload
 from webapp.cohorts.models import Cohort, Draft
+from webapp.housing.models import BuildingList, Placement
 from webapp.jobs.models import Job
 from webapp.jobs.runner import run_job
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.models import LearnedModel
 
 BEDTIMES = ["Before 10 pm", "10-11 pm", "11 pm-12", "After 12"]
 
@@ -125,9 +126,12 @@ def change_pairs(program, key: str) -> None:
 
 def test_viewers_see_swaps_and_staff_make_them(program_of, alice, bob, cohort) -> None:
     model = LearnedModel.objects.create(organisation=bob.organisation, name="M")
-    proposal = Proposal.objects.create(
-        organisation=bob.organisation, name="P", cohort_id=cohort["id"], model=model
-    )
+    proposal = Placement.objects.create(
+        organisation=bob.organisation, name="P", cohort_id=cohort["id"], model=model, is_pairs=True,
+        buildings=BuildingList.everything.create(
+            organisation=bob.organisation, name="Pairs", is_private=True
+        ),
+    )  # fmt: skip
     at, viewer = f"/proposals/{proposal.pk}", program_of(alice)
     assert viewer.get(f"{at}/events").data["total"] == 0
     for path, body in (

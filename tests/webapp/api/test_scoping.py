@@ -13,6 +13,8 @@ from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
 from webapp.housing.models import (
+    BuildingList,
+    Placement,
     PlacementEvent,
     PlacementVersion,
     ProposedChange,
@@ -20,7 +22,7 @@ from webapp.housing.models import (
 )
 from webapp.jobs.models import Job
 from webapp.letters.services.templates import template_save
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.models import LearnedModel
 from webapp.reports.services import shape_save
 from webapp.surveys.questions import questions_of
 from webapp.surveys.services.answers import answer_save
@@ -35,9 +37,12 @@ def keys(bob, image_set, image, segmenter, batch) -> dict[str, str]:
         organisation=bob.organisation, name="2025", questions=[], n_students=2
     )
     model = LearnedModel.objects.create(organisation=bob.organisation, name="Model")
-    proposal = Proposal.objects.create(
-        organisation=bob.organisation, name="Proposal", cohort=cohort, model=model
-    )
+    proposal = Placement.objects.create(
+        organisation=bob.organisation, name="Pairs", cohort=cohort, model=model, is_pairs=True,
+        buildings=BuildingList.everything.create(
+            organisation=bob.organisation, name="Pairs", is_private=True
+        ),
+    )  # fmt: skip
     placement = placed_cohort(bob)
     letter = template_save(user=bob, template=None, name="Letter", subject="S", text="[hall]")
     wish = RoommateRequest.objects.create(

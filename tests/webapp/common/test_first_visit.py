@@ -32,6 +32,6 @@ def test_a_first_page_compiles_no_template_and_reads_no_address(
     monkeypatch.setattr(Template, "compile_nodelist", compiled)
     monkeypatch.setattr(URLResolver, "_populate", populated)
     client.force_login(bob)
-    for page in ("/", "/proposals/", "/image-sets/", "/predictions/"):
+    for page in ("/", "/placements/", "/image-sets/", "/predictions/"):
         assert client.get(page).status_code == 200
     assert not [what for what in done if what.startswith("addresses") or "django" not in what]

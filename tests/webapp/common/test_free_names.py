@@ -1,4 +1,4 @@
-"""A second proposal or placement of a cohort is offered a name of its own."""
+"""A second placement of a cohort is offered a name of its own."""
 
 from collections.abc import Callable
 
@@ -10,10 +10,10 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.common.free_names import LONGEST_NAME, free_name
 from webapp.housing.models import BuildingList
+from webapp.housing.pairs.placing import pairs_create
 from webapp.housing.rules import PlacementRules
 from webapp.housing.services.placements import placement_copy, placement_create
 from webapp.matching.models import LearnedModel
-from webapp.matching.services.proposals import proposal_create
 
 
 def test_names_go_on_counting_and_fit_their_column(bob: User) -> None:
@@ -41,12 +41,14 @@ def test_pages_offer_what_is_free(
     client, cohort = client_of(bob), first_years
     rules = PlacementRules(designation="Gender", same=("Gender",))
     made = {"user": bob, "name": " ", "cohort": cohort, "model": learned}
-    for offered in (cohort.name, f"{cohort.name} (2)"):
-        for page in ("/proposals/new/", "/placements/new/"):
-            html = client.get(page, {"cohort": cohort.pk}).content.decode()
-            assert f'name="name" value="{offered}"' in html
-        proposal = proposal_create(**made, same=["Gender"])
-        placement = placement_create(**made, buildings=campus, rules=rules)
-        assert proposal.name == placement.name == offered
-    copy = placement_copy(user=bob, placement=placement, rules=rules)
-    assert copy.name == f"{cohort.name} (3)"
+    names = [cohort.name, *(f"{cohort.name} ({k})" for k in range(2, 5))]
+    for number, offered in enumerate(names):
+        html = client.get("/placements/new/", {"cohort": cohort.pk}).content.decode()
+        assert f'name="name" value="{offered}"' in html
+        if number % 2:
+            placement = pairs_create(**made, same=["Gender"])
+        else:
+            placement = roomed = placement_create(**made, buildings=campus, rules=rules)
+        assert placement.name == offered
+    copy = placement_copy(user=bob, placement=roomed, rules=rules)
+    assert copy.name == f"{cohort.name} (5)"

@@ -66,7 +66,6 @@ def test_every_line_of_the_contents_leads_to_a_section(
         ("/buildings/", "housing-buildings"),
         ("/buildings/new/", "housing-buildings"),
         ("/models/", "housing-models"),
-        ("/proposals/", "housing-proposals"),
         ("/placements/", "housing-placements"),
         ("/letters/", "housing-letters"),
         ("/questionnaires/", "housing-questionnaires"),

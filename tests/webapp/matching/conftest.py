@@ -1,10 +1,12 @@
 """A small university that was learned from once, and rows made from it for every test."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from django.db.models import QuerySet
 
 from engine import simulate_university, train_roommates
 from engine.datasets.university import SimulatedUniversity
@@ -12,11 +14,12 @@ from engine.learning.roommates.training import TrainedRoommates
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, PairsOrigin, Student
 from webapp.cohorts.services.cohorts import cohort_set_pairs
+from webapp.housing.models import ActKind, PairState, PlacedPair, Placement, PlacementEvent
+from webapp.housing.pairs.placing import pairs_create
 from webapp.jobs.models import Job
 from webapp.jobs.runner import run_job
-from webapp.matching.models import LearnedModel, PairState, Proposal, ProposedPair
+from webapp.matching.models import LearnedModel
 from webapp.matching.results import learning_figures, weight_rows
-from webapp.matching.services.proposals import proposal_create
 
 STUDENTS = 32
 
@@ -126,32 +129,64 @@ def run_waiting() -> list[Job]:
 
 
 @pytest.fixture
-def make_proposal(bob: User, first_years: Cohort, learned: LearnedModel) -> Callable[..., Proposal]:
+def make_pairs(bob: User, first_years: Cohort, learned: LearnedModel) -> Callable[..., Placement]:
     """A function that proposes pairs for the first-years and computes them."""
 
-    def make(same: tuple[str, ...] = ("Gender",)) -> Proposal:
-        proposal = proposal_create(
+    def make(same: tuple[str, ...] = ("Gender",)) -> Placement:
+        placement = pairs_create(
             user=bob, name="First-years", cohort=first_years, model=learned, same=same
         )
         jobs = run_waiting()
         assert [job.state for job in jobs] == ["succeeded"], jobs and jobs[0].error
-        proposal.refresh_from_db()
-        return proposal
+        placement.refresh_from_db()
+        return placement
 
     return make
 
 
 @pytest.fixture
-def proposal(make_proposal: Callable[..., Proposal]) -> Iterator[Proposal]:
-    """A proposal; whatever a test does to its pairs, the counts that lists show stay true."""
-    made = make_proposal()
+def placement(make_pairs: Callable[..., Placement]) -> Iterator[Placement]:
+    """A placement; whatever a test does to its pairs, the counts that lists show stay true."""
+    made = make_pairs()
     yield made
-    left = Proposal.objects.filter(pk=made.pk).first()
+    left = Placement.objects.filter(pk=made.pk).first()
     if left is not None:
-        n_open = left.pairs.filter(state=PairState.OPEN).count()
-        assert (left.n_pairs, left.n_open) == (left.pairs.count(), n_open)
+        check_agrees(left)
 
 
-def two_of(proposal: Proposal, gender: str = "F") -> list[ProposedPair]:
+def check_agrees(placement: Placement) -> None:
+    """Rows of pairs, beds, locks and accepted rooms say the same, and nobody has two beds."""
+    together: dict[int, tuple[int, bool]] = {}
+    for pair in placement.pairs.all():
+        if pair.shares_a_room:
+            seat = (pair.room_id, pair.state == PairState.LOCKED)
+            together |= {pair.first_number: seat, pair.second_number: seat}
+    beds = placement.places.with_bed()
+    full = [
+        room for room, count in Counter(beds.values_list("room", flat=True)).items() if count == 2
+    ]
+    beds = beds.filter(room__in=full)  # a roommate who is left waits alone
+    lived = {
+        n: (room, locked) for n, room, locked in beds.values_list("number", "room", "is_locked")
+    }
+    assert lived == together
+    taken = Counter(beds.values_list("room_id", "bed"))
+    assert not taken or max(taken.values()) == 1
+    accepted = {
+        room.room_id
+        for room in placement.accepted_rooms.all()
+        if room.members == sorted(beds.filter(room=room.room_id).values_list("number", flat=True))
+    }
+    assert accepted == {pair.room_id for pair in placement.pairs.filter(state=PairState.ACCEPTED)}
+    n_open = placement.pairs.filter(state=PairState.OPEN).count()
+    assert (placement.n_pairs, placement.n_open) == (placement.pairs.count(), n_open)
+
+
+def acts_of(placement: Placement) -> QuerySet[PlacementEvent]:
+    """Return the acts of people, without the computed versions."""
+    return placement.events.exclude(kind=ActKind.VERSION)
+
+
+def two_of(placement: Placement, gender: str = "F") -> list[PlacedPair]:
     """Return two proposed pairs of one gender."""
-    return list(proposal.pairs.filter(first__attributes__Gender=gender)[:2])
+    return list(placement.pairs.filter(first__attributes__Gender=gender)[:2])

@@ -15,9 +15,11 @@ from django.urls import reverse
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft
+from webapp.housing.models import Placement
 from webapp.jobs.models import Job
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.models import LearnedModel
 
+PAIRS = {"buildings": "pairs", "same": ["Gender"]}
 LEARN = {"ridge": "100.0", "gap": "0.0001", "rho": "1.0", "method": "auto"}
 
 
@@ -80,14 +82,14 @@ def test_a_model_is_not_checked_on_people_who_live_alone(
 def test_pairs_are_proposed_to_people_who_live_alone(
     staff: Client, first_years: Cohort, learned: LearnedModel
 ) -> None:
-    fields = {"cohort": str(first_years.pk), "model": str(learned.pk), "name": "Next year"}
-    page = staff.post(reverse("matching:proposal-new"), fields, follow=True)
+    fields = {"cohort": str(first_years.pk), "model": str(learned.pk), "name": "Next year"} | PAIRS
+    page = staff.post(reverse("housing:placement-new"), fields, follow=True)
     assert page.status_code == 200
     assert [job.state for job in run_waiting()] == ["succeeded"]
-    made = Proposal.objects.get()
+    made = Placement.objects.get()
     assert made.pairs.count() == 16
-    assert "Next year" in words(staff.get(reverse("matching:proposal", args=[made.pk])))
-    export = staff.get(reverse("matching:export", args=[made.pk, "csv"]))
+    assert "Next year" in words(staff.get(reverse("housing:placement", args=[made.pk])))
+    export = staff.get(reverse("housing:pairs-export", args=[made.pk, "csv"]))
     data = b"".join(export) if export.streaming else export.content
     assert len(list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))) == 17
 
@@ -95,7 +97,7 @@ def test_pairs_are_proposed_to_people_who_live_alone(
 def test_weights_set_by_hand_serve_people_who_live_alone(
     staff: Client, first_years: Cohort
 ) -> None:
-    assert "Proposals" in words(staff.get(reverse("matching:proposals")))
+    assert "Placements" in words(staff.get(reverse("housing:placements")))
     fields = {"name": "Ours", "cohort": str(first_years.pk)}
     page = staff.post(reverse("matching:model-set"), fields, follow=True)
     assert page.status_code == 200
@@ -104,6 +106,6 @@ def test_weights_set_by_hand_serve_people_who_live_alone(
     page = staff.post(intervals, follow=True)
     assert page.status_code == 200
     assert not Job.objects.exists()
-    fields = {"cohort": str(first_years.pk), "model": str(model.pk), "name": "P"}
-    staff.post(reverse("matching:proposal-new"), fields)
+    fields = {"cohort": str(first_years.pk), "model": str(model.pk), "name": "P"} | PAIRS
+    staff.post(reverse("housing:placement-new"), fields)
     assert [job.state for job in run_waiting()] == ["succeeded"]

@@ -15,15 +15,15 @@ from webapp.accounts.models import User
 from webapp.api.openapi import PREFIX
 from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
-from webapp.matching.models import Decision, Proposal
-from webapp.matching.services.decisions import pairs_decide
-from webapp.matching.services.exports import proposal_rows
+from webapp.housing.models import Placement
+from webapp.housing.pairs.decisions import Decision, pairs_decide
+from webapp.housing.pairs.exports import pair_export_rows
 
 
 def test_csv_has_every_pair_and_defused_ids(
-    bob: User, client_of: Callable, proposal: Proposal
+    bob: User, client_of: Callable, placement: Placement
 ) -> None:
-    address = reverse("matching:export", args=[proposal.pk, "csv"])
+    address = reverse("housing:pairs-export", args=[placement.pk, "csv"])
     response = client_of(bob).get(address)
     assert response.headers["Content-Disposition"] == 'attachment; filename="First-years.csv"'
     assert "sandbox" in response.headers["Content-Security-Policy"]
@@ -36,8 +36,8 @@ def test_csv_has_every_pair_and_defused_ids(
     assert (line.details["pairs"], line.details["original_ids"]) == (16, True)
 
 
-def test_xlsx_keeps_text_as_text(bob: User, client_of: Callable, proposal: Proposal) -> None:
-    address = reverse("matching:export", args=[proposal.pk, "xlsx"])
+def test_xlsx_keeps_text_as_text(bob: User, client_of: Callable, placement: Placement) -> None:
+    address = reverse("housing:pairs-export", args=[placement.pk, "xlsx"])
     sheet = load_workbook(io.BytesIO(client_of(bob).get(address).content)).active
     cells = [sheet.cell(row=row, column=1) for row in range(2, 18)]
     assert all(
@@ -46,16 +46,16 @@ def test_xlsx_keeps_text_as_text(bob: User, client_of: Callable, proposal: Propo
 
 
 def test_only_decided_and_no_rejected_pairs(
-    bob: User, client_of: Callable, proposal: Proposal
+    bob: User, client_of: Callable, placement: Placement
 ) -> None:
-    accepted, rejected = proposal.pairs.all()[:2]
+    accepted, rejected = placement.pairs.all()[:2]
     for pair, decision in ((accepted, Decision.ACCEPT), (rejected, Decision.REJECT)):
         versions = {pair.pk: pair.version}
-        pairs_decide(user=bob, proposal=proposal, decision=decision, versions=versions)
-    address = reverse("matching:export", args=[proposal.pk, "csv"])
+        pairs_decide(user=bob, placement=placement, decision=decision, versions=versions)
+    address = reverse("housing:pairs-export", args=[placement.pk, "csv"])
     client = client_of(bob)
-    page = client.get(reverse("matching:proposal", args=[proposal.pk])).content.decode()
-    assert "2 students without a pair are in no file." in page
+    page = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
+    assert "2 students without a roommate are in no file." in page
     assert client.get(address).content.count(b"\r\n") == 16  # the header and 15 pairs
     decided = client.get(address + "?only=decided").content.decode("utf-8-sig")
     assert accepted.first.label in decided
@@ -63,37 +63,37 @@ def test_only_decided_and_no_rejected_pairs(
 
 
 def test_a_pair_that_another_proposal_forbids_is_marked_and_left_out(
-    bob: User, client_of: Callable, proposal: Proposal, make_proposal: Callable
+    bob: User, client_of: Callable, placement: Placement, make_pairs: Callable
 ) -> None:
     """It used to be called the certified best, without a way to propose anew, and was exported."""
-    other = make_proposal()
-    pair = proposal.pairs.first()
+    other = make_pairs()
+    pair = placement.pairs.first()
     versions = {pair.pk: pair.version}
-    pairs_decide(user=bob, proposal=proposal, decision=Decision.NEVER, versions=versions)
-    page = client_of(bob).get(reverse("matching:proposal", args=[other.pk]) + "?sort=pair")
+    pairs_decide(user=bob, placement=placement, decision=Decision.NEVER, versions=versions)
+    page = client_of(bob).get(reverse("housing:placement", args=[other.pk]) + "?sort=pair")
     assert page.context["n_forbidden"] == 1
     words = page.content.decode()
     assert "1 never pair since" in words
     assert "Certified best" not in words
-    assert "Re-propose</button>" in words
+    assert "Pair again</button>" in words
     row = words[words.index("<tbody>") :].partition("</tr>")[0]
     assert "Never pair</span>" in row
-    assert len(list(proposal_rows(other))) == 15
+    assert len(list(pair_export_rows(other))) == 15
 
 
 def test_rights_and_walls(
-    alice: User, mallory: User, client_of: Callable, proposal: Proposal
+    alice: User, mallory: User, client_of: Callable, placement: Placement
 ) -> None:
-    address = reverse("matching:export", args=[proposal.pk, "csv"])
+    address = reverse("housing:pairs-export", args=[placement.pk, "csv"])
     assert client_of(alice).get(address).status_code == 403
     assert client_of(mallory).get(address).status_code == 404
     assert not AuditLine.objects.filter(verb="exported").exists()
 
 
-def test_a_program_asking_for_headers_alone_takes_nothing(bob: User, proposal: Proposal) -> None:
+def test_a_program_asking_for_headers_alone_takes_nothing(bob: User, placement: Placement) -> None:
     """It used to leave an audit line of an export."""
     _, secret = token_create(user=bob, name="sync", may_change=True, days=30)
-    address = f"/proposals/{proposal.pk}/export/csv"
+    address = f"/proposals/{placement.pk}/export/csv"
     headers = {"authorization": f"Bearer {secret}"}
     assert Client().head(PREFIX + address, headers=headers).status_code == 200
     assert not AuditLine.objects.filter(verb="exported").exists()
@@ -102,13 +102,13 @@ def test_a_program_asking_for_headers_alone_takes_nothing(bob: User, proposal: P
 
 
 def test_a_program_is_told_how_many_pairs_are_forbidden_by_now(
-    bob: User, proposal: Proposal, make_proposal: Callable
+    bob: User, placement: Placement, make_pairs: Callable
 ) -> None:
-    """The other proposal has no change of its own, and is not the best any more all the same."""
-    other = make_proposal()
-    pair = proposal.pairs.first()
+    """The other placement has no change of its own, and is not the best any more all the same."""
+    other = make_pairs()
+    pair = placement.pairs.first()
     versions = {pair.pk: pair.version}
-    pairs_decide(user=bob, proposal=proposal, decision=Decision.NEVER, versions=versions)
+    pairs_decide(user=bob, placement=placement, decision=Decision.NEVER, versions=versions)
     _, secret = token_create(user=bob, name="sync", may_change=False, days=30)
     program = Program(secret)
     one = program.get(f"/proposals/{other.pk}").data
@@ -116,7 +116,7 @@ def test_a_program_is_told_how_many_pairs_are_forbidden_by_now(
     with CaptureQueriesContext(connection) as queries:
         listed = program.get("/proposals").data["items"]
     assert {item["id"]: item["forbidden"] for item in listed} == {
-        str(proposal.pk): 1,
+        str(placement.pk): 1,
         str(other.pk): 1,
     }
-    assert sum('FROM "matching_proposedpair"' in q["sql"] for q in queries) == 1
+    assert sum('FROM "housing_placedpair"' in q["sql"] for q in queries) == 1

@@ -22,13 +22,14 @@ from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.services.cohorts import cohort_purge
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.files import store
+from webapp.housing.models import BuildingList, Placement
 from webapp.jobs import context
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel, job_requeue
 from webapp.matching import intervals, jobs, stopping
 from webapp.matching.errors import MatchingError
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.models import LearnedModel
 from webapp.matching.results import effect_in_words
 from webapp.matching.selectors.models import model_state
 from webapp.matching.services.learning import (
@@ -308,14 +309,21 @@ def test_what_a_check_was_made_on_outlives_its_cohort(
     run_waiting()
     cohort_purge(user=bob, cohort=later_year, typed_name=later_year.name)
     address = reverse("matching:model", args=[learned.pk])
-    pages = (address, "/models/", "/", "/proposals/new/")
+    pages = (address, "/models/", "/", "/placements/new/")
     client = client_of(bob)
     cohort = str(learned.cohorts.get().pk)
     for page in pages:
         text = client.get(page, {"cohort": cohort}).content.decode()
         assert "simulated pairs of Returning 2025" in text, page
-    Proposal.objects.create(
-        organisation=bob.organisation, cohort=learned.cohorts.get(), model=learned, name="Used"
+    Placement.objects.create(
+        organisation=bob.organisation,
+        cohort=learned.cohorts.get(),
+        model=learned,
+        name="Used",
+        is_pairs=True,
+        buildings=BuildingList.everything.create(
+            organisation=bob.organisation, name="Used", is_private=True
+        ),
     )
     assert "Read the check" not in client.get("/").content.decode()
     learned.refresh_from_db()
@@ -385,11 +393,11 @@ def test_a_question_opens_its_answers_and_weights_download(
 
 
 def test_a_model_in_use_stays(
-    carol: User, client_of: Callable, proposal: object, learned: LearnedModel
+    carol: User, client_of: Callable, placement: object, learned: LearnedModel
 ) -> None:
     address = reverse("matching:model-delete", args=[learned.pk])
     page = client_of(carol).post(address, {"name": learned.name}, follow=True).content.decode()
-    assert "1 proposal uses this model" in page
+    assert "First-years was placed by this model" in page
     assert LearnedModel.objects.filter(pk=learned.pk).exists()
 
 

@@ -10,25 +10,25 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.api.conftest import Program
-from tests.webapp.matching.conftest import two_of
+from tests.webapp.matching.conftest import acts_of, two_of
 from webapp.accounts.models import NamesFor, User
 from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
-from webapp.matching.models import DecisionEvent, Proposal, ProposedPair
+from webapp.housing.models import PlacedPair, Placement, PlacementEvent
 
 GIVEN, FAMILY = "Zoë<b>", "O’Hára"  # a name is never markup
 
 
 @pytest.fixture
-def named(proposal: Proposal) -> Proposal:
-    """The proposal, whose students have names: Zoë<b>7 O’Hára for S-1007."""
-    for student in proposal.cohort.students.all():
+def named(placement: Placement) -> Placement:
+    """The placement, whose students have names: Zoë<b>7 O’Hára for S-1007."""
+    for student in placement.cohort.students.all():
         student.name = f"{GIVEN}{student.number} {FAMILY}"
         student.email = f"zoe{student.number}@north.example"
         student.save(update_fields=["name", "email"])
-    Cohort.objects.filter(pk=proposal.cohort_id).update(revision=proposal.cohort.revision + 1)
-    return Proposal.objects.get(pk=proposal.pk)
+    Cohort.objects.filter(pk=placement.cohort_id).update(revision=placement.cohort.revision + 1)
+    return Placement.objects.get(pk=placement.pk)
 
 
 def shown_name(number: int) -> str:
@@ -39,22 +39,22 @@ def text_of(client: Client, address: str, **headers: str) -> str:
     return " ".join(client.get(address, headers=headers or None).content.decode().split())
 
 
-def decide(client: Client, pair: ProposedPair, decision: str, **more: object) -> str:
+def decide(client: Client, pair: PlacedPair, decision: str, **more: object) -> str:
     """Decide by a fragment and return the answer with its toast."""
     pair.refresh_from_db()
     response = client.post(
-        reverse("matching:decide", args=[pair.proposal_id]),
+        reverse("housing:pairs-decide", args=[pair.placement_id]),
         {"decision": decision, "pair": f"{pair.pk}:{pair.version}", **more},
         headers={"HX-Request": "true"},
     )
     return " ".join(response.content.decode().split())
 
 
-def pages_of(proposal: Proposal) -> list[str]:
+def pages_of(placement: Placement) -> list[str]:
     """Return the pages of the pairs, with the card of a pair and the forms of a swap."""
-    first, second = two_of(proposal)
-    address = reverse("matching:proposal", args=[proposal.pk])
-    swap = reverse("matching:swap", args=[proposal.pk])
+    first, second = two_of(placement)
+    address = reverse("housing:placement", args=[placement.pk])
+    swap = reverse("housing:pairs-swap", args=[placement.pk])
     return [
         f"{address}?tab=all",
         f"{address}?tab=all&pair={first.pk}",
@@ -64,7 +64,7 @@ def pages_of(proposal: Proposal) -> list[str]:
 
 
 def test_staff_see_names_on_every_page_and_each_list_is_audited_once(
-    bob: User, client_of: Callable, named: Proposal
+    bob: User, client_of: Callable, named: Placement
 ) -> None:
     client = client_of(bob)
     first, _ = two_of(named)
@@ -81,7 +81,7 @@ def test_staff_see_names_on_every_page_and_each_list_is_audited_once(
 
 
 def test_viewers_and_hidden_sessions_see_ids_alone(
-    alice: User, bob: User, client_of: Callable, named: Proposal
+    alice: User, bob: User, client_of: Callable, named: Placement
 ) -> None:
     viewer, staff = client_of(alice), client_of(bob)
     staff.post(reverse("students:hide-names"), {"hide": "1"})
@@ -96,27 +96,27 @@ def test_viewers_and_hidden_sessions_see_ids_alone(
 
 
 def test_reports_undo_and_refusals_name_people_and_nothing_is_stored(
-    bob: User, client_of: Callable, named: Proposal
+    bob: User, client_of: Callable, named: Placement
 ) -> None:
     client = client_of(bob)
     first, second = two_of(named)
     both = f"{shown_name(first.first_number)} (S-{first.first_number}) + "
     assert f"<span>{both}" in decide(client, first, "lock")
     assert f"<span>{both}" in decide(client, first, "never")  # "... is locked. Release the lock"
-    undo = reverse("matching:undo", args=[named.pk, DecisionEvent.objects.get().pk])
+    undo = reverse("housing:placement-undo", args=[named.pk, acts_of(named).get().pk])
     shown = client.post(undo, headers={"HX-Request": "true"}).content.decode()
-    assert f"Undone. {both}" in shown
-    swap = reverse("matching:swap", args=[named.pk])
+    assert f"Undone: {both}" in shown
+    swap = reverse("housing:pairs-swap", args=[named.pk])
     number = first.first_number
     refused = text_of(client, f"{swap}?student=S-{number}&partner=S-{first.second_number}")
     assert f"{shown_name(number)} (S-{number}) and " in refused
-    rule = reverse("matching:rule", args=[named.pk])
+    rule = reverse("housing:pairs-rule", args=[named.pk])
     client.post(rule, {"action": "never", "first": number, "second": second.first_number})
-    page = text_of(client, reverse("matching:proposal", args=[named.pk]) + "?tab=never")
+    page = text_of(client, reverse("housing:placement", args=[named.pk]) + "?tab=never")
     assert page.count(shown_name(number)) >= 2  # the table and the toast that waited
     client.post(rule, {"action": "single", "first": number})
     stored = json.dumps(
-        [list(DecisionEvent.objects.values()), list(AuditLine.objects.values("details"))],
+        [list(PlacementEvent.objects.values()), list(AuditLine.objects.values("details"))],
         default=str,
         ensure_ascii=False,
     )
@@ -125,13 +125,13 @@ def test_reports_undo_and_refusals_name_people_and_nothing_is_stored(
 
 
 def test_a_waiting_toast_holds_ids_and_follows_the_switch(
-    bob: User, client_of: Callable, named: Proposal
+    bob: User, client_of: Callable, named: Placement
 ) -> None:
     """Names are added when a toast is shown: hidden meanwhile, they stay hidden."""
     client = client_of(bob)
     pair, _ = two_of(named)
     client.post(
-        reverse("matching:decide", args=[named.pk]),
+        reverse("housing:pairs-decide", args=[named.pk]),
         {"decision": "accept", "pair": f"{pair.pk}:{pair.version}"},
     )
     kept = [cookie.value for cookie in client.cookies.values()]
@@ -143,7 +143,7 @@ def test_a_waiting_toast_holds_ids_and_follows_the_switch(
 
 
 def test_an_id_of_two_cohorts_is_named_only_beside_its_own_cohort(
-    bob: User, client_of: Callable, named: Proposal, returning: Cohort
+    bob: User, client_of: Callable, named: Placement, returning: Cohort
 ) -> None:
     """Organisations of before have ids twice: a name of another person would be worse than none."""
     client = client_of(bob)
@@ -151,16 +151,16 @@ def test_an_id_of_two_cohorts_is_named_only_beside_its_own_cohort(
     assert returning.students.filter(number=pair.first_number).exists()
     assert shown_name(pair.first_number) in decide(client, pair, "accept")
     client.post(
-        reverse("matching:decide", args=[named.pk]),
+        reverse("housing:pairs-decide", args=[named.pk]),
         {"decision": "reopen", "pair": f"{pair.pk}:2"},
     )
     assert FAMILY not in text_of(client, reverse("common:home"))
 
 
 def test_a_file_has_names_only_if_staff_choose_them(
-    bob: User, client_of: Callable, named: Proposal
+    bob: User, client_of: Callable, named: Placement
 ) -> None:
-    address = reverse("matching:export", args=[named.pk, "csv"])
+    address = reverse("housing:pairs-export", args=[named.pk, "csv"])
     client = client_of(bob)
     assert FAMILY not in client.get(address).content.decode("utf-8-sig")
     rows = list(
@@ -174,9 +174,9 @@ def test_a_file_has_names_only_if_staff_choose_them(
 
 
 def test_a_file_with_names_is_refused_in_words_without_the_right(
-    alice: User, bob: User, mallory: User, client_of: Callable, named: Proposal
+    alice: User, bob: User, mallory: User, client_of: Callable, named: Placement
 ) -> None:
-    address = reverse("matching:export", args=[named.pk, "csv"]) + "?names=1"
+    address = reverse("housing:pairs-export", args=[named.pk, "csv"]) + "?names=1"
     assert client_of(alice).get(address).status_code == 403
     assert client_of(mallory).get(address).status_code == 404
     client = client_of(bob)
@@ -198,12 +198,12 @@ def test_a_file_with_names_is_refused_in_words_without_the_right(
     "typed", ["zoe<b>{n}", "O’HARA Zoë<b>{n}", "zoe{n}@north.example", "S-{n}", "{n}", "=n{k:03d}"]
 )
 def test_a_search_on_a_proposal_finds_a_person(
-    alice: User, bob: User, client_of: Callable, named: Proposal, typed: str
+    alice: User, bob: User, client_of: Callable, named: Placement, typed: str
 ) -> None:
     pair, _ = two_of(named)
     number = pair.second_number
     text = typed.format(n=number, k=number - 1001)
-    address = reverse("matching:proposal", args=[named.pk])
+    address = reverse("housing:placement", args=[named.pk])
     for tab in ("all", "open"):
         page = client_of(bob).get(address, {"tab": tab, "q": text})
         assert pair.pk in [row.pk for row in page.context["rows"]], tab
@@ -212,7 +212,7 @@ def test_a_search_on_a_proposal_finds_a_person(
     shown = client_of(alice).get(address, {"tab": "all", "q": text})
     assert [row.pk for row in shown.context["rows"]] == ([pair.pk] if is_id else [])
     client_of(bob).post(
-        reverse("matching:rule", args=[named.pk]),
+        reverse("housing:pairs-rule", args=[named.pk]),
         {"action": "never", "first": pair.first_number, "second": number},
     )
     apart = client_of(bob).get(address, {"tab": "never", "q": text})
@@ -220,9 +220,9 @@ def test_a_search_on_a_proposal_finds_a_person(
 
 
 def test_a_search_on_a_proposal_finds_nobody_without_the_right(
-    bob: User, client_of: Callable, named: Proposal
+    bob: User, client_of: Callable, named: Placement
 ) -> None:
-    client, address = client_of(bob), reverse("matching:proposal", args=[named.pk])
+    client, address = client_of(bob), reverse("housing:placement", args=[named.pk])
     assert client.get(address, {"tab": "all", "q": "o’hara"}).context["table"].page.paginator.count
     client.post(reverse("students:hide-names"), {"hide": "1"})
     AuditLine.objects.all().delete()

@@ -8,11 +8,11 @@ from django.test import Client
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
+from webapp.housing.pairs.placing import pairs_create
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_since
 from webapp.matching.services.learning import model_delete
-from webapp.matching.services.proposals import proposal_create
 from webapp.matching.services.set_models import model_set
 
 ClientOf = Callable[[User], Client]
@@ -28,12 +28,10 @@ def test_set_weights_propose_pairs_and_say_that_they_were_set(
     assert answer.url == f"/models/{model.pk}/"
     assert "Set by hand, not learned" in client.get(answer.url).content.decode()
     assert "Set by hand" in client.get("/models/").content.decode()
-    proposal = proposal_create(
-        user=bob, name="P", cohort=first_years, model=model, same=("Gender",)
-    )
+    placement = pairs_create(user=bob, name="P", cohort=first_years, model=model, same=("Gender",))
     (job,) = run_waiting()
     assert job.state == "succeeded", job.error
-    page = client.get(f"/proposals/{proposal.pk}/").content.decode()
+    page = client.get(f"/placements/{placement.pk}/").content.decode()
     assert "Weights set by hand" in page
 
 
@@ -56,7 +54,7 @@ def test_set_weights_are_replaced_once_a_year_was_learned(
     page = client_of(bob).get(f"/models/{model.pk}/").content.decode()
     assert "was learned since from" in page
     assert page.count('data-label="Learned (nats)"') == len(model.weights)
-    assert f"/proposals/new/?model={learned.pk}" in page
+    assert f"/placements/new/?model={learned.pk}" in page
     learned.is_simulated = True
     learned.save(update_fields=["is_simulated"])
     assert learned_since(model) is None

@@ -10,22 +10,24 @@ from webapp.api.shapes.base import Event, Page, Paging, Sentence
 from webapp.cohorts.models import Cohort
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404
-from webapp.matching.errors import DecisionError
-from webapp.matching.models import LearnedModel, Proposal
-from webapp.matching.selectors.cards import swap_partners
-from webapp.matching.services.decisions import decision_undo
+from webapp.housing.errors import HousingError
+from webapp.housing.models import Placement
+from webapp.housing.pairs.cards import swap_partners
+from webapp.housing.pairs.rule_changes import rule_change
+from webapp.housing.pairs.swaps import pairs_swap, swap_offer
+from webapp.housing.services.undo import decision_undo
+from webapp.matching.models import LearnedModel
 from webapp.matching.services.learning import model_check
-from webapp.matching.services.rules import rule_change
-from webapp.matching.services.swaps import pairs_swap, swap_offer
 
 TAG = "Proposals"
+_PAIRS = Placement.objects.filter(is_pairs=True)
 
 
 def _number(text: str) -> int:
     """Return the number in a student's id on screen; 0 for empty text."""
     number = whole_number(digits_of(text.strip()))
     if text.strip() and number is None:
-        raise DecisionError(f"“{text[:20]}” is not an id on screen, such as S-1042.")
+        raise HousingError(f"“{text[:20]}” is not an id on screen, such as S-1042.")
     return number or 0
 
 
@@ -40,11 +42,11 @@ def _number(text: str) -> int:
 )
 def change_rule(request: Request, proposal_id: UUID) -> Event:
     """Change one rule; the change can be undone."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     sent = read_body(request, shapes.NewRule)
     event = rule_change(
         user=request.user,
-        proposal=proposal,
+        placement=proposal,
         action=sent.action,
         first=_number(sent.first),
         second=_number(sent.second),
@@ -61,7 +63,7 @@ def change_rule(request: Request, proposal_id: UUID) -> Event:
 )
 def list_partners(request: Request, proposal_id: UUID, student: str) -> shapes.Partners:
     """Return the three likeliest other partners of a student, with their current roommates."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     found = swap_partners(proposal, _number(student))
     return shapes.Partners(items=[shapes.Partner.of(partner) for partner in found])
 
@@ -75,7 +77,7 @@ def list_partners(request: Request, proposal_id: UUID, student: str) -> shapes.P
 )
 def look_at_swap(request: Request, proposal_id: UUID, student: str) -> shapes.Swap:
     """Return both pairs that a swap would make, and the change of scores."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     partner = read_query(request, shapes.PartnerQuery).partner
     return shapes.Swap.of(swap_offer(proposal, _number(student), _number(partner)))
 
@@ -90,11 +92,11 @@ def look_at_swap(request: Request, proposal_id: UUID, student: str) -> shapes.Sw
 )
 def swap_pairs(request: Request, proposal_id: UUID) -> Event:
     """Pair two students, and their roommates with each other."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     sent = read_body(request, shapes.NewSwap)
     event = pairs_swap(
         user=request.user,
-        proposal=proposal,
+        placement=proposal,
         student=_number(sent.student),
         partner=_number(sent.partner),
         versions={pair.id: pair.version for pair in sent.now},
@@ -105,7 +107,7 @@ def swap_pairs(request: Request, proposal_id: UUID) -> Event:
 @endpoint("GET", "/proposals/{proposal_id}/events", tag=TAG, summary="List decisions", query=Paging)
 def list_pair_events(request: Request, proposal_id: UUID) -> Page[Event]:
     """Return the decisions of staff, newest first."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     return page_of(request, proposal.events.select_related("user"), Event)
 
 
@@ -114,9 +116,9 @@ def list_pair_events(request: Request, proposal_id: UUID) -> Page[Event]:
 )
 def undo_pair_event(request: Request, proposal_id: UUID, event_id: int) -> Sentence:
     """Undo one decision if nothing else has changed its pairs since."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     event = get_or_404(proposal.events.all(), event_id)
-    sentence = decision_undo(user=request.user, proposal=proposal, event=event)
+    sentence = decision_undo(user=request.user, placement=proposal, event=event)
     return Sentence(sentence=sentence)
 
 

@@ -1,4 +1,4 @@
-"""Endpoints for proposals of pairs, decisions and exports."""
+"""Endpoints for placements in pairs, called proposals here, decisions and exports."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -12,37 +12,35 @@ from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import roommates as shapes
 from webapp.api.shapes.base import Page, Paging
 from webapp.cohorts.models import Cohort
-from webapp.common.selectors import get_owned_or_404
+from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.files.file_headers import as_attachment
-from webapp.matching.errors import DecisionError, MatchingError
-from webapp.matching.models import Decision, LearnedModel, Proposal
-from webapp.matching.selectors.proposals import forbidden_counts, proposals_of
-from webapp.matching.services.decisions import pairs_decide
-from webapp.matching.services.exports import proposal_export
-from webapp.matching.services.proposals import (
-    proposal_compute,
-    proposal_conflicts,
-    proposal_create,
-)
+from webapp.housing.errors import HousingError
+from webapp.housing.models import Placement
+from webapp.housing.pairs.decisions import Decision, pairs_decide
+from webapp.housing.pairs.exports import pairs_export
+from webapp.housing.pairs.placing import pair_conflicts, pairs_compute, pairs_create
+from webapp.housing.pairs.table import forbidden_counts
+from webapp.matching.models import LearnedModel
 
 TAG = "Proposals"
+_PAIRS = Placement.objects.filter(is_pairs=True)
 
 
-def _proposals(proposals: Sequence[Proposal]) -> list[shapes.Proposal]:
+def _proposals(proposals: Sequence[Placement]) -> list[shapes.Proposal]:
     """Return the answers for a list of proposals, without the conflicts of each."""
     forbidden = forbidden_counts(proposals)
     return [shapes.Proposal.of(one, forbidden) for one in proposals]
 
 
-def _proposal(proposal: Proposal) -> shapes.Proposal:
-    conflicts = [f"{one.headline}{one.detail}" for one in proposal_conflicts(proposal)]
+def _proposal(proposal: Placement) -> shapes.Proposal:
+    conflicts = [f"{one.headline}{one.detail}" for one in pair_conflicts(proposal)]
     return shapes.Proposal.of(proposal, forbidden_counts([proposal]), conflicts)
 
 
 @endpoint("GET", "/proposals", tag=TAG, summary="List proposals", query=Paging)
 def list_proposals(request: Request) -> Page[shapes.Proposal]:
     """Return the organisation's proposals."""
-    return page_of(request, proposals_of(request.user), shapes.Proposal, _proposals)
+    return page_of(request, owned_by(_PAIRS, request.user), shapes.Proposal, _proposals)
 
 
 @endpoint(
@@ -57,7 +55,7 @@ def list_proposals(request: Request) -> Page[shapes.Proposal]:
 def create_proposal(request: Request) -> shapes.Proposal:
     """Create a proposal and start computing it."""
     sent = read_body(request, shapes.NewProposal)
-    proposal = proposal_create(
+    proposal = pairs_create(
         user=request.user,
         name=sent.name,
         cohort=get_owned_or_404(Cohort, request.user, sent.cohort),
@@ -76,7 +74,7 @@ def create_proposal(request: Request) -> shapes.Proposal:
 )
 def get_proposal(request: Request, proposal_id: UUID) -> shapes.Proposal:
     """Return one proposal with its conflicts."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     return _proposal(proposal)
 
 
@@ -89,10 +87,10 @@ def get_proposal(request: Request, proposal_id: UUID) -> shapes.Proposal:
 )
 def propose_again(request: Request, proposal_id: UUID) -> shapes.Proposal:
     """Queue the job that proposes pairs around the decisions."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     try:
-        proposal = proposal_compute(user=request.user, proposal=proposal)
-    except (MatchingError, DecisionError) as error:
+        proposal = pairs_compute(user=request.user, placement=proposal)
+    except HousingError as error:
         raise Problem(409, str(error)) from error
     return _proposal(proposal)
 
@@ -106,7 +104,7 @@ def propose_again(request: Request, proposal_id: UUID) -> shapes.Proposal:
 )
 def list_pairs(request: Request, proposal_id: UUID) -> Page[shapes.Pair]:
     """Return the pairs of a proposal, least certain first."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     pairs = proposal.pairs.order_by("-doubt_share", "pk")
     state = read_query(request, shapes.PairQuery).state
     return page_of(request, pairs.filter(state=state) if state else pairs, shapes.Pair)
@@ -122,18 +120,18 @@ def list_pairs(request: Request, proposal_id: UUID) -> Page[shapes.Pair]:
 )
 def decide_pair(request: Request, proposal_id: UUID, pair_id: int) -> shapes.Decided:
     """Accept, reject, lock, forbid or reopen a pair."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     sent = read_body(request, shapes.NewDecision)
     if not proposal.pairs.filter(pk=pair_id).exists():
         raise Http404("There is no such pair.")
     try:
         event = pairs_decide(
             user=request.user,
-            proposal=proposal,
+            placement=proposal,
             decision=Decision(sent.decision),
             versions={pair_id: sent.version},
         )
-    except DecisionError as error:
+    except HousingError as error:
         raise Problem(409, str(error)) from error
     return shapes.Decided(sentence=event.sentence)
 
@@ -152,12 +150,12 @@ def export_pairs(
     request: Request, proposal_id: UUID, file_format: Literal["csv", "xlsx"]
 ) -> HttpResponseBase:
     """Send a file of the pairs for the housing system."""
-    proposal = get_owned_or_404(Proposal, request.user, proposal_id)
+    proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
     if file_format not in {"csv", "xlsx"}:
         raise Http404("There is no such format.")
-    data, media_type = proposal_export(
+    data, media_type = pairs_export(
         user=request.user,
-        proposal=proposal,
+        placement=proposal,
         file_format=file_format,
         with_names=read_query(request, shapes.PairExportQuery).names,
         is_taken=request.method == "GET",

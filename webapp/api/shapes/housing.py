@@ -162,6 +162,7 @@ class Rules(Body):
     def of_rules(cls, rules: PlacementRules) -> "Rules":
         """Return the answer for the rules of a placement."""
         values = rules.to_json()
+        del values["singles"]  # of pairs, which have rules of their own
         return cls(**{**values, "same": list(rules.same), "needs": list(rules.needs)})
 
     def to_rules(self, cohort: Cohort) -> PlacementRules:
@@ -204,11 +205,12 @@ class UncountedNeeds(Answer):
 
 
 class Placement(Answer):
-    """A cohort in the rooms of a building list."""
+    """A cohort in the rooms of a building list, or in pairs."""
 
     id: Key
     name: str
     cohort: Key
+    is_pairs: bool = Field(description="without a building list: see also /proposals")
     buildings: Key
     model: Key
     rules: Rules
@@ -246,6 +248,7 @@ class Placement(Answer):
             id=row.pk,
             name=row.name,
             cohort=row.cohort_id,
+            is_pairs=row.is_pairs,
             buildings=row.buildings_id,
             model=row.model_id,
             rules=Rules.of_rules(PlacementRules.from_json(row.rules)),

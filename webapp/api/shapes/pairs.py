@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from webapp.api.shapes.base import Answer, Body, OneOf, RowNumber, SentKey
-from webapp.matching.selectors.cards import NextPartner
-from webapp.matching.services.rules import ACTIONS
-from webapp.matching.services.swaps import NewPair as NewPairRow
-from webapp.matching.services.swaps import PairSwap
+from webapp.housing.pairs.cards import NextPartner
+from webapp.housing.pairs.rule_changes import ACTIONS
+from webapp.housing.pairs.swaps import NewPair as NewPairRow
+from webapp.housing.pairs.swaps import PairSwap
 
 STUDENT = "id on screen, such as S-1121"
 

@@ -7,8 +7,9 @@ from pydantic import Field
 
 from webapp.api.shapes.base import Answer, Body, Key, OneOf, Paging, RowNumber, Seed, SentKey, Time
 from webapp.cohorts.models import Cohort as CohortRow
-from webapp.matching.models import LearnedModel, ProposedPair
-from webapp.matching.models import Proposal as ProposalRow
+from webapp.housing.models import PlacedPair
+from webapp.housing.models import Placement as PlacementRow
+from webapp.matching.models import LearnedModel
 from webapp.matching.services.learning import METHODS
 
 Method = Annotated[str, OneOf(METHODS)]
@@ -137,7 +138,10 @@ class Proposal(Answer):
 
     @classmethod
     def of(
-        cls, proposal: ProposalRow, forbidden: Mapping[Any, int], conflicts: list[str] | None = None
+        cls,
+        proposal: PlacementRow,
+        forbidden: Mapping[Any, int],
+        conflicts: list[str] | None = None,
     ) -> "Proposal":
         """Return the answer for a proposal; ``forbidden`` counts pairs by the proposal's key."""
         return cls(
@@ -181,7 +185,7 @@ class Pair(Answer):
     decided_by: str
 
     @classmethod
-    def of(cls, pair: ProposedPair) -> "Pair":
+    def of(cls, pair: PlacedPair) -> "Pair":
         """Return the answer for a pair."""
         return cls(
             id=pair.pk,

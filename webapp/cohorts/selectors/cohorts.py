@@ -17,8 +17,8 @@ from webapp.common.listing import PAGE_SIZE, ArrayLength, Listing, Tally, light,
 from webapp.common.parameters import digits_of
 from webapp.common.selectors import owned_by
 
-_PROPOSALS = Tally(
-    Cohort.objects.filter(proposals__isnull=False), "pk", {"n_proposals": Count("proposals")}
+_PLACEMENTS = Tally(
+    Cohort.objects.filter(placements__isnull=False), "pk", {"n_placements": Count("placements")}
 )
 
 
@@ -27,10 +27,10 @@ def cohort_listing(
 ) -> Listing[Cohort]:
     """Return a page of the organisation's cohorts, last changed first.
 
-    Each has ``n_questions``, ``n_proposals`` and its ``progress``, None if there is none.
+    Each has ``n_questions``, ``n_placements`` and its ``progress``, None if there is none.
     """
     cohorts = light(owned_by(Cohort, user)).annotate(n_questions=ArrayLength("questions"))
-    listing = list_page(cohorts, parameters, _PROPOSALS, size=size)
+    listing = list_page(cohorts, parameters, _PLACEMENTS, size=size)
     progress = cohort_progress([cohort.pk for cohort in listing.rows])
     for cohort in listing.rows:
         cohort.progress = progress.get(cohort.pk)

@@ -300,7 +300,7 @@ def _set_rooms(cohort: Cohort, rooms: Sequence[tuple[str, Sequence[int]]]) -> No
 
 
 def cohort_purge(*, user: User, cohort: Cohort, typed_name: str) -> None:
-    """Remove a cohort with its students, pairs and proposals for good, and its halves as well.
+    """Remove a cohort with its students, pairs and placements for good, and its halves as well.
 
     The halves hold the same answers of the same people. Models trained on any of them stay: they
     hold weights, no answers. Raises CohortError unless ``typed_name`` is the name of the cohort.

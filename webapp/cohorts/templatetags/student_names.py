@@ -12,7 +12,7 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.naming import ShownNames, names_on_page, sentence_on_page
 
 register = template.Library()
-_OWNERS = ("placement", "proposal", "reference", "draft")  # objects with a cohort
+_OWNERS = ("placement", "reference", "draft")  # objects with a cohort
 
 
 @register.simple_tag(takes_context=True)

@@ -76,7 +76,6 @@ def cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
         "groups": constraint_groups(found),
         "jobs": _open_jobs(found),
         "models": light(found.models_learned.all())[:5],
-        "proposals": found.proposals.all()[:5],
         "placements": light(found.placements.all())[:5],
         "n_requests": found.requests.count() if request.user.is_staff_member else 0,
         "halves": halves_within(found),

@@ -6,14 +6,14 @@ from typing import Any
 from webapp.accounts.models import User
 from webapp.cohorts.demonstration import FIRST_YEARS, PAST_YEARS
 from webapp.cohorts.models import Cohort
-from webapp.demonstration.steps.step import Started, Step, administrator_of, required
+from webapp.demonstration.steps.step import Started, Step, required
 from webapp.housing.demonstration import NAME as CAMPUS
 from webapp.housing.models import BuildingList, Placement
+from webapp.housing.pairs.placing import pairs_create
 from webapp.housing.rules import PlacementRules
 from webapp.housing.services.placements import placement_create, placement_delete
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.models import LearnedModel
 from webapp.matching.services.learning import model_delete, model_learn
-from webapp.matching.services.proposals import proposal_create, proposal_delete
 
 MODEL_NAME = "Roommates 2024 (generated)"
 PAIRS_NAME = "Pairs of first-years 2026 (generated)"
@@ -35,20 +35,15 @@ def forget_model(user: User, model: LearnedModel) -> None:
 
 
 def propose(user: User, needs: Mapping[str, Any]) -> Started:
-    """Propose pairs for the first-years."""
-    proposal = proposal_create(
+    """Pair the first-years, as a draft."""
+    placement = pairs_create(
         user=user,
         name=PAIRS_NAME,
         cohort=required(Cohort, user, FIRST_YEARS),
         model=needs["model"],
         same=["Gender"],
     )
-    return Started(proposal, proposal.job)
-
-
-def forget_pairs(user: User, proposal: Proposal) -> None:
-    """Remove a proposal without pairs."""
-    proposal_delete(user=administrator_of(user), proposal=proposal, typed_name=proposal.name)
+    return Started(placement, placement.job)
 
 
 def place(user: User, needs: Mapping[str, Any]) -> Started:
@@ -67,7 +62,7 @@ def place(user: User, needs: Mapping[str, Any]) -> Started:
 
 
 def forget_placement(user: User, placement: Placement) -> None:
-    """Remove a placement without rooms."""
+    """Remove a placement without rooms or pairs."""
     placement_delete(user=user, placement=placement, typed_name=placement.name)
 
 
@@ -82,12 +77,12 @@ MODEL = Step(
 )
 PAIRS = Step(
     key="pairs",
-    title="Proposed pairs",
+    title="A draft of pairs",
     doing="Choosing pairs for the first-years",
-    model=Proposal,
-    url_name="matching:proposal",
+    model=Placement,
+    url_name="housing:placement",
     start=propose,
-    discard=forget_pairs,
+    discard=forget_placement,
     needs=("model",),
 )
 DRAFT = Step(

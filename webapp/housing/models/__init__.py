@@ -15,18 +15,24 @@ from webapp.housing.models.history import (
     VersionOrigin,
 )
 from webapp.housing.models.need import NeedMeaning
+from webapp.housing.models.pair import APART, HELD_STATES, PairLock, PairState, PlacedPair
 from webapp.housing.models.placement import AcceptedRoom, Place, Placement
 from webapp.housing.models.request import Preference, RoommateRequest
 from webapp.housing.models.term import Term
 
 __all__ = [
+    "APART",
+    "HELD_STATES",
     "MAX_BEDS",
     "AcceptedRoom",
     "ActKind",
     "BuildingDraft",
     "BuildingList",
     "NeedMeaning",
+    "PairLock",
+    "PairState",
     "Place",
+    "PlacedPair",
     "Placement",
     "PlacementEvent",
     "PlacementVersion",

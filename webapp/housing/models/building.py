@@ -12,13 +12,29 @@ MAX_BEDS = 8  # beds in one room; the placement solver takes no more
 KINDS = {1: "Single", 2: "Double", 3: "Triple", 4: "Quad"}
 
 
+class ListedBuildings(models.Manager["BuildingList"]):
+    """Manager of the building lists that people see: without those of pairs."""
+
+    def get_queryset(self) -> models.QuerySet["BuildingList"]:
+        """Return the lists of real rooms."""
+        return super().get_queryset().filter(is_private=False)
+
+
 class BuildingList(OrganisationOwned):
-    """Halls, rooms and beds of one campus; several cohorts and years may be placed into it."""
+    """Halls, rooms and beds of one campus; several cohorts and years may be placed into it.
+
+    ``is_private`` marks the list of one placement of pairs: it holds a room of two for each pair,
+    and no page lists it. ``objects`` leaves such lists out; ``everything`` holds them too.
+    """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120)
     filename = models.CharField(max_length=200, blank=True)
     updated_at = models.DateTimeField(default=timezone.now)
+    is_private = models.BooleanField(default=False, db_default=False)
+
+    objects = ListedBuildings()
+    everything: models.Manager["BuildingList"] = models.Manager()
 
     class Meta:
         ordering = ["-updated_at"]

@@ -21,6 +21,8 @@ class ActKind(models.TextChoices):
     ARRIVED = "arrived", "Students added"
     PUBLISHED = "published", "Published"
     UNPUBLISHED = "unpublished", "Publication withdrawn"
+    PARTED = "parted", "Pairs kept apart"
+    RULES = "rules", "Rules of pairs changed"
 
 
 # Acts that change nothing to put back, or that only a separate act can reverse.
@@ -87,10 +89,11 @@ class PlacementVersion(models.Model):
     restored. ``rows`` is [[student key, room key or None, bed, locked, left, uncertainty], ...];
     ``outcome`` holds the figures of :func:`webapp.housing.selectors.outcomes.outcome` and "moved",
     how many people lived elsewhere when it was stored. ``figures``, ``best_at`` and ``changes`` are
-    those of the placement with these rooms.
+    those of the placement with these rooms. ``pairs`` are the rows of a placement of pairs, and
+    ``arrays`` names the file of their marginals.
     """
 
-    HEAVY = ("rows", "rules", "figures")
+    HEAVY = ("rows", "rules", "figures", "pairs")
 
     placement = models.ForeignKey(
         "housing.Placement", on_delete=models.CASCADE, related_name="versions"
@@ -108,6 +111,8 @@ class PlacementVersion(models.Model):
     outcome = models.JSONField(default=dict)
     best_at = models.DateTimeField(null=True)
     changes = models.PositiveIntegerField(default=0)
+    arrays = models.UUIDField(null=True)
+    pairs = models.JSONField(default=list)
     used_at = models.DateTimeField(null=True)
     discarded_at = models.DateTimeField(null=True)
 

@@ -1,13 +1,16 @@
 """A placement: one cohort in the rooms of one building list, under one set of rules."""
 
 import uuid
+from pathlib import Path
 from typing import Self
+from uuid import UUID
 
 from django.db import models
 from django.utils import timezone
 
 from webapp.common.formats import is_telling
 from webapp.common.models import OrganisationOwned
+from webapp.files.storage import array_path
 
 
 class Placement(OrganisationOwned):
@@ -20,6 +23,10 @@ class Placement(OrganisationOwned):
     somebody since. ``rules`` are those of the rooms in force. ``clashes`` lists the contradictions
     that made the last computation impossible. ``term`` says from when to when the beds are given,
     if staff chose a term. At most one placement of a cohort is published.
+
+    ``is_pairs`` marks a placement in pairs without a building list: each pair is a room of two in a
+    private list (:class:`webapp.housing.models.PlacedPair`). ``arrays`` names the file of their
+    marginals; ``n_pairs`` and ``n_open`` (undecided pairs) are stored for lists.
     """
 
     HEAVY = ("rules", "figures")  # lists leave these in the database
@@ -54,6 +61,10 @@ class Placement(OrganisationOwned):
     published_at = models.DateTimeField(null=True)
     published_by = models.CharField(max_length=150, blank=True)
     updated_at = models.DateTimeField(default=timezone.now)
+    is_pairs = models.BooleanField(default=False, db_default=False)
+    arrays = models.UUIDField(null=True)
+    n_pairs = models.PositiveIntegerField(default=0, db_default=0)
+    n_open = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         ordering = ["-updated_at"]
@@ -87,6 +98,31 @@ class Placement(OrganisationOwned):
     def is_running(self) -> bool:
         """Return True if its rooms are being computed now."""
         return self.job is not None and self.job.is_active
+
+    @property
+    def n_decided(self) -> int:
+        """Number of pairs that are decided."""
+        return self.n_pairs - self.n_open
+
+    @property
+    def same(self) -> list[str]:
+        """The columns in which roommates agree."""
+        return list(self.rules.get("same", ()))
+
+    @property
+    def singles(self) -> list[int]:
+        """The numbers of students who stay without a roommate, in a placement of pairs."""
+        return list(self.rules.get("singles", ()))
+
+    def files_of(self, arrays: UUID) -> tuple[Path, Path]:
+        """Return the paths of a computation's small arrays (npz) and of its marginals (npy).
+
+        The marginals of pairs are (n, n) float32, read by memory mapping.
+        """
+        return (
+            array_path(self.organisation_id, "proposals", arrays),
+            array_path(self.organisation_id, "proposals", arrays, ".npy"),
+        )
 
 
 class PlaceQuerySet(models.QuerySet["Place"]):

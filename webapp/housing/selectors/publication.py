@@ -38,10 +38,11 @@ def losing_between(before: Placement, after: Placement) -> list[int]:
 def publish_question(placement: Placement, homeless: Sequence[int]) -> str:
     """Return the effects of publishing, for the confirmation question."""
     other = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False).first()
+    what = "roommate" if placement.is_pairs else "room"
     if other is None or other.pk == placement.pk:
-        return publish_words(homeless, None, 0, [])
+        return publish_words(homeless, None, 0, [], what)
     moved, losing = moved_between(other, placement), losing_between(other, placement)
-    return publish_words(homeless, other, moved, losing)
+    return publish_words(homeless, other, moved, losing, what)
 
 
 def publish_words(
@@ -49,15 +50,17 @@ def publish_words(
     published: Placement | None,
     moved: int,
     losing: Sequence[int],
+    what: str = "room",
 ) -> str:
-    """Return sentences on students without a room and on published beds that change or go.
+    """Return sentences on students without a room or roommate, and on published beds that go.
 
     The publication of ``published`` ends; the students in ``losing`` have a bed only there.
     """
     parts = []
     if homeless:
         parts.append(
-            f"{counted(len(homeless), 'student has', 'students have')} no room: {_named(homeless)}."
+            f"{counted(len(homeless), 'student has', 'students have')} no {what}: "
+            f"{_named(homeless)}."
         )
     if published is not None:
         parts.append(

@@ -50,6 +50,8 @@ def change_propose(
     placement = lock_placement(placement)
     if not placement.is_computed:
         raise HousingError(f"{placement.name} has no rooms yet.")
+    if placement.is_pairs:
+        raise HousingError("Late changes of pairs are made by hand.")
     if not 0 < price <= 100:
         raise HousingError("A move costs more than 0 and at most 100.")
     wishes = {str(number): room for number, room in sorted((chosen or {}).items())}

@@ -79,8 +79,9 @@ def left_out_pairs(figures: Mapping[str, Any]) -> set[frozenset[int]]:
 
 
 def forbidden_numbers(placement: Placement) -> set[frozenset[int]]:
-    """Return the cohort's pairs of students to keep apart."""
-    rules = ForbiddenPair.objects.filter(cohort=placement.cohort_id, proposal=None)
+    """Return the pairs of students to keep apart: in the cohort, or in this placement."""
+    whose = Q(placement=None) | Q(placement=placement)
+    rules = ForbiddenPair.objects.filter(whose, cohort=placement.cohort_id)
     return {frozenset(pair) for pair in rules.values_list("first__number", "second__number")}
 
 

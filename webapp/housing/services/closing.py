@@ -98,4 +98,4 @@ def closed_words(rooms: Sequence[Room], state: str) -> str:
 
 def lock_buildings(buildings: BuildingList) -> None:
     """Lock a building list until the transaction ends; every act does this first."""
-    BuildingList.objects.select_for_update().get(pk=buildings.pk)
+    BuildingList.everything.select_for_update().get(pk=buildings.pk)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -9,6 +10,7 @@ from django.utils.dateparse import parse_datetime
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.housing.models import ActKind, Placement, PlacementEvent
+from webapp.housing.pairs.records import follow, note_counts
 from webapp.housing.services.seats import Row
 from webapp.housing.webhook_reports import report_moved
 
@@ -28,6 +30,7 @@ def event_record(
     details: Mapping[str, Any] | None = None,
     undoes: PlacementEvent | None = None,
     is_by_hand: bool = True,
+    known_pairs: Sequence[Mapping[str, Any]] = (),
     **facts: Any,
 ) -> PlacementEvent:
     """Record an act on a locked placement: history, count of acts, webhook, audit line.
@@ -39,10 +42,14 @@ def event_record(
     rooms : [[room key, side before, side after], ...] of rooms that were accepted or held back.
     is_by_hand : whether moves make the certificate out of date; an act that brings a
         certificate, or reverses moves, sets the count of changes itself.
+    known_pairs : rows of pairs whose figures a run computed, in a placement of pairs.
     facts : other facts of the audit line, beside the students.
     """
+    details = dict(details or {})
+    if placement.is_pairs:
+        _follow_with_pairs(user, placement, kind, before, after, rooms, details, known_pairs)
     placement.version += 1
-    placement.changes += int(is_by_hand and is_move(before, after))
+    placement.changes += int(is_by_hand and unsettles(before, after, details))
     placement.updated_at = timezone.now()
     placement.save(update_fields=["version", "changes", "updated_at"])
     event = PlacementEvent.objects.create(
@@ -54,7 +61,7 @@ def event_record(
         before=list(before),
         after=list(after),
         rooms=list(rooms),
-        details=dict(details or {}),
+        details=details,
         undoes=undoes,
     )
     report_moved(placement, before, after)
@@ -62,6 +69,37 @@ def event_record(
         facts["students"] = [f"S-{row[0]}" for row in after][:NAMED]
     audit(user, verb, placement, organisation=placement.organisation, what=sentence[:300], **facts)
     return event
+
+
+def _follow_with_pairs(
+    user: User | None,
+    placement: Placement,
+    kind: ActKind,
+    before: Sequence[Row],
+    after: Sequence[Row],
+    rooms: Sequence[Sequence[Any]],
+    details: dict[str, Any],
+    known_pairs: Sequence[Mapping[str, Any]],
+) -> None:
+    """Bring the rows of pairs up to date, unless the act wrote them itself, and their counts."""
+    if "pairs" not in details:
+        rows = (*before, *after)
+        is_whole = kind == ActKind.VERSION
+        details["pairs"] = follow(
+            user,
+            placement,
+            None if is_whole else {row[0] for row in rows},
+            {row[1] for row in rows if row[1] is not None} | {key for key, _, _ in rooms},
+            known_pairs,
+        )
+        if is_whole and "state" not in details:
+            del details["pairs"]  # the first version replaced nothing that undo could put back
+    note_counts(placement)
+
+
+def unsettles(before: Sequence[Row], after: Sequence[Row], details: Mapping[str, Any]) -> bool:
+    """Return True if an act made the certificate out of date."""
+    return bool(details.get("unsettles", is_move(before, after)))
 
 
 def is_move(before: Sequence[Row], after: Sequence[Row]) -> bool:
@@ -78,6 +116,7 @@ def state_of(placement: Placement) -> dict[str, Any]:
         "best_at": placement.best_at.isoformat() if placement.best_at else None,
         "changes": placement.changes,
         "clashes": placement.clashes,
+        "arrays": str(placement.arrays) if placement.arrays else None,
     }
 
 
@@ -88,4 +127,8 @@ def state_put(placement: Placement, state: Mapping[str, Any]) -> None:
     placement.rules, placement.figures = state["rules"], state["figures"]
     placement.best_at = parse_datetime(state["best_at"]) if state["best_at"] else None
     placement.changes, placement.clashes = state["changes"], state["clashes"]
-    placement.save(update_fields=["current", "rules", "figures", "best_at", "changes", "clashes"])
+    if "arrays" in state:  # acts of earlier versions did not store it
+        placement.arrays = UUID(state["arrays"]) if state["arrays"] else None
+    placement.save(
+        update_fields=["current", "rules", "figures", "best_at", "changes", "clashes", "arrays"]
+    )

@@ -15,7 +15,7 @@ def lock_placement(placement: Placement) -> Placement:
     HousingError
         If the placement was removed meanwhile.
     """
-    BuildingList.objects.select_for_update().get(pk=placement.buildings_id)
+    BuildingList.everything.select_for_update().get(pk=placement.buildings_id)
     locked = (
         Placement.objects.select_for_update(of=("self",))
         .select_related("job", "cohort", "model", "buildings")
@@ -34,5 +34,5 @@ def placements_lock(cohort: Cohort) -> list[Placement]:
     """
     placements = list(Placement.objects.filter(cohort=cohort, revision__gt=0).order_by("pk"))
     keys = {placement.buildings_id for placement in placements}
-    list(BuildingList.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
+    list(BuildingList.everything.select_for_update().filter(pk__in=keys).order_by("pk"))
     return [lock_placement(placement) for placement in placements]

@@ -114,6 +114,7 @@ def placement_compute(
     proposed instead.
     """
     placement = lock_placement(placement)
+    check_rooms_only(placement)
     if placement.is_published:
         raise HousingError(f"{placement.name} is published. Propose late changes instead.")
     if seconds is not None and not 0 < seconds <= MAX_SECONDS:
@@ -150,6 +151,15 @@ def _compute(
     return placement
 
 
+def check_rooms_only(placement: Placement) -> None:
+    """Raise HousingError for a placement in pairs, which is computed by other rules."""
+    if placement.is_pairs:
+        raise HousingError(
+            f"{placement.name} holds pairs without rooms. Its rules are those of pairs, and its "
+            "pairs are computed again on its page."
+        )
+
+
 @with_fresh_count
 @transaction.atomic
 def rules_change(
@@ -157,6 +167,7 @@ def rules_change(
 ) -> Placement:
     """Compute rooms under other rules; the placement takes the rules together with such rooms."""
     placement = lock_placement(placement)
+    check_rooms_only(placement)
     if placement.is_published:
         raise HousingError(f"{placement.name} is published. Copy it to try other rules.")
     check_rules(rules, placement.cohort)
@@ -188,6 +199,7 @@ def placement_copy(
 
     Under the same rules, model and seed it gets the same rooms again.
     """
+    check_rooms_only(placement)
     check_rules(rules, placement.cohort)
     copy = Placement.objects.create(
         organisation=user.own_organisation,
@@ -276,7 +288,7 @@ def nevers_remove(*, user: User, cohort: Cohort, pairs: Sequence[tuple[int, int]
     """Remove keep-apart rules, so that these students may share a room again."""
     for pair in pairs:
         ForbiddenPair.objects.filter(
-            cohort=cohort, proposal=None, first__number__in=pair, second__number__in=pair
+            cohort=cohort, placement=None, first__number__in=pair, second__number__in=pair
         ).delete()
     audit(user, "let share a room", cohort, pairs=[f"S-{a} + S-{b}" for a, b in pairs][:50])
 
@@ -304,5 +316,5 @@ def placement_delete(*, user: User, placement: Placement, typed_name: str) -> No
         raise HousingError(
             f"{placement.name} is published. Withdraw the publication first. Nothing was removed."
         )
-    audit(user, "removed", placement, people=placement.places.count())
+    audit(user, "removed", placement, people=placement.places.count(), pairs=placement.n_pairs)
     placement.delete()

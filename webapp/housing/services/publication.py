@@ -6,8 +6,8 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError, PlacesChangedError
-from webapp.housing.models import ActKind, Placement
-from webapp.housing.services.checks import check_free_elsewhere
+from webapp.housing.models import APART, ActKind, Placement
+from webapp.housing.services.checks import check_free_elsewhere, forbidden_numbers
 from webapp.housing.services.conflicts import check_nobody_moved
 from webapp.housing.services.history import event_record
 from webapp.housing.services.locking import lock_placement
@@ -31,6 +31,8 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
     if placement.is_published:
         raise HousingError(f"{placement.name} is published already.")
     check_nobody_moved(placement, version)
+    if placement.is_pairs:
+        _check_pairs(placement)
     check_free_elsewhere(placement)
     for other in Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False):
         _withdraw(user, lock_placement(other), f"{placement.name} is published instead.")
@@ -42,16 +44,34 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
     except IntegrityError as error:
         raise HousingError("Somebody published another placement meanwhile.") from error
     placed = published_people(placement)
+    what = counted(placed, "student has a bed", "students have a bed")
+    if placement.is_pairs:
+        what = counted(placed, "student has a roommate", "students have a roommate")
     event_record(
         user=user,
         placement=placement,
         kind=ActKind.PUBLISHED,
         verb="published",
-        sentence=f"Published: {counted(placed, 'student has a bed', 'students have a bed')}.",
+        sentence=f"Published: {what}.",
         people=placed,
     )
     report_published(placement, placed=placed)
     return placement
+
+
+def _check_pairs(placement: Placement) -> None:
+    """Raise HousingError while pairs are computed, or if a pair may not be a pair any more."""
+    if placement.is_running:
+        raise HousingError("Pairs are being computed right now. Publish when that is done.")
+    forbidden = forbidden_numbers(placement)
+    together = placement.pairs.exclude(state__in=APART).values_list("first_number", "second_number")
+    wrong = [pair for pair in together if frozenset(pair) in forbidden]
+    if wrong:
+        count = counted(len(wrong), "pair is", "pairs are")
+        raise HousingError(
+            f"{count} never to be paired by now, such as S-{wrong[0][0]} + S-{wrong[0][1]}. "
+            "Compute the pairs again first."
+        )
 
 
 @transaction.atomic

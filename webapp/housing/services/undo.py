@@ -12,7 +12,7 @@ from webapp.accounts.models import User
 from webapp.cohorts.late_arrivals import undo_refusals
 from webapp.cohorts.models import LateArrivals
 from webapp.cohorts.services.latecomers import latecomers_undo
-from webapp.housing.errors import HousingError, PlacesChangedError
+from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import (
     ActKind,
     Place,
@@ -21,9 +21,11 @@ from webapp.housing.models import (
     Room,
     RoomState,
 )
+from webapp.housing.pairs.records import contradiction_of_pairs, no_change, put_back
+from webapp.housing.pairs.rule_record import restore_rules, reversed_rules
 from webapp.housing.services.closing import closed_words, drafts_leave, students_to_move_out
 from webapp.housing.services.conflicts import beds_of
-from webapp.housing.services.history import event_record, is_move, state_of, state_put
+from webapp.housing.services.history import event_record, state_of, state_put, unsettles
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.reviews import put_sides, sides
 from webapp.housing.services.seats import Row, Seat, row_of, seats_put
@@ -70,6 +72,11 @@ def decision_undo(
         number: Seat(room, bed, is_locked, has_left)
         for number, room, bed, is_locked, has_left in event.before
     }
+    pairs = event.details.get("pairs")
+    rules = event.details.get("rules", {})
+    if rules:
+        restore_rules(user, placement, rules)
+    put = put_back(placement, pairs) if pairs else None
     seating = seats_put(placement, seats)
     turns = event.details.get("turns", [])
     turns_put(placement, {number: old for number, old, _ in turns})
@@ -79,6 +86,12 @@ def decision_undo(
         details["state"] = [before_state, state_of(placement)]
     if turns:
         details["turns"] = [[number, new, old] for number, old, new in turns]
+    if put is not None:
+        details["pairs"] = put
+    if rules:
+        details["rules"] = reversed_rules(rules)
+    if "unsettles" in event.details:
+        details["unsettles"] = event.details["unsettles"]
     event_record(
         user=user,
         placement=placement,
@@ -122,7 +135,7 @@ def mark_undone(placement: Placement, event: PlacementEvent) -> None:
     event.save(update_fields=["undone_at"])
     if event.undoes_id is not None:
         PlacementEvent.objects.filter(pk=event.undoes_id).update(undone_at=None)
-    if "state" in event.details or not is_move(event.before, event.after):
+    if "state" in event.details or not unsettles(event.before, event.after, event.details):
         return
     step = 1 if _undoes_an_act(event) else -1
     if placement.best_at is None or event.created_at > placement.best_at:
@@ -157,9 +170,11 @@ class Situation:
         lived_in: set[int],
         version: int | None,
         late: Mapping[int, str],
+        pairs: Mapping[int, int],
     ) -> None:
         self.rows, self.turns, self.sides = rows, turns, room_sides
         self.rooms, self.lived_in, self.version = rooms, lived_in, version
+        self.pairs = pairs  # versions of the rows of pairs, by key
         self.late = late  # why late arrivals cannot be removed, by key
         self.beds = {(row[1], row[2]): number for number, row in rows.items() if row[1]}
 
@@ -178,6 +193,7 @@ def situation_of(placement: Placement, events: Sequence[PlacementEvent]) -> Situ
         set(lived_in) if reviewed else set(),
         placement.current_id,
         _refusals_of_arrivals(placement, events),
+        dict(placement.pairs.values_list("pk", "version")) if placement.is_pairs else {},
     )
 
 
@@ -191,7 +207,7 @@ def check_undo(placement: Placement, event: PlacementEvent) -> None:
     """Raise HousingError if a later act contradicts an act that is to be undone."""
     problem = contradiction(placement, event, situation_of(placement, [event]))
     if problem:
-        raise HousingError(f"{problem} Nothing was changed.")
+        raise PlacesChangedError(f"{problem} Nothing was changed.")
 
 
 def contradiction(placement: Placement, event: PlacementEvent, now: Situation) -> str:
@@ -209,6 +225,9 @@ def contradiction(placement: Placement, event: PlacementEvent, now: Situation) -
         return now.late.get(event.details.get("arrival", 0), ARRIVED_BEFORE)
     if "arrival" in event.details:
         return "Import the students again instead."
+    changed = contradiction_of_pairs(event.details.get("pairs") or no_change(), now.pairs)
+    if changed:
+        return changed
     moved = {row[0] for row in event.after}
     for row in event.after:
         if now.rows.get(row[0]) != row:

@@ -31,6 +31,7 @@ from webapp.housing.models import (
     Room,
     VersionOrigin,
 )
+from webapp.housing.pairs.records import pair_row
 from webapp.housing.problem import PlacementProblem
 from webapp.housing.rules import PlacementRules, misfits
 from webapp.housing.selectors.outcomes import outcome
@@ -100,7 +101,7 @@ def version_store(
     placement = lock_placement(found)
     version = PlacementVersion.objects.create(
         placement=placement,
-        number=_next_number(placement),
+        number=next_number(placement),
         origin=VersionOrigin.RUN,
         job=job,
         created_by=user,
@@ -117,6 +118,21 @@ def version_store(
     placed = sum(room is not None for room in rooms.values())
     report_finished(placement, placed=placed, students=len(rooms))
     return version
+
+
+def version_of_pairs_use(
+    user: User | None, placement: Placement, version: PlacementVersion
+) -> None:
+    """Put computed pairs into force at once; the placement must be locked.
+
+    Locks of students who were no pair are used up by it.
+    """
+    is_first = not placement.is_computed
+    _seat_everybody(placement)
+    locks = [[lock.first_id, lock.second_id] for lock in placement.locks.all()]
+    placement.locks.all().delete()
+    fitted = fit_version(placement, version)
+    _take_into_force(user, placement, version, fitted, "paired" if is_first else "used", locks)
 
 
 def start_of(placement: Placement, problem: PlacementProblem) -> NDArray[np.int64]:
@@ -144,7 +160,8 @@ def waiting_version(placement: Placement) -> PlacementVersion | None:
     return last if last is not None and last.is_waiting else None
 
 
-def _next_number(placement: Placement) -> int:
+def next_number(placement: Placement) -> int:
+    """Return the number of the next version of a placement."""
     return (placement.versions.aggregate(last=Max("number"))["last"] or 0) + 1
 
 
@@ -197,7 +214,8 @@ class _Fitting:
         for key, people in members.items():
             for place in self._keeping_rules(key, people):
                 rooms[place.number] = key
-        self._keep_present_rooms(rooms, here)
+        if not self._placement.is_pairs:  # nobody stays in a room without a pair
+            self._keep_present_rooms(rooms, here)
         self._part_musts(rooms)
         beds = self._beds(rooms)
         seats = {n: s for n in rooms if (s := self._seat(self._places[n], rooms[n], beds.get(n)))}
@@ -353,6 +371,7 @@ def _take_into_force(
     version: PlacementVersion,
     fitted: FittedVersion,
     verb: str,
+    locks: Sequence[list[int]] = (),
 ) -> PlacementEvent:
     is_first = not placement.is_computed
     if not is_first:
@@ -365,6 +384,11 @@ def _take_into_force(
     _write_uncertainty(placement, version)
     placed = placement.places.with_bed().count()
     people = counted(placed, "student has a bed", "students have a bed")
+    if placement.is_pairs:
+        people = counted(placed // 2, "pair")
+    details: dict[str, Any] = {} if is_first else {"state": [before, state_of(placement)]}
+    if locks and not is_first:
+        details["rules"] = {"locks": {"removed": list(locks), "added": []}}
     rows = ([], []) if is_first else (seating.before, seating.after)
     return event_record(
         user=user,
@@ -374,8 +398,9 @@ def _take_into_force(
         sentence=f"{version} {verb}: {people}.",
         before=rows[0],
         after=rows[1],
-        details={} if is_first else {"state": [before, state_of(placement)]},
+        details=details,
         is_by_hand=False,
+        known_pairs=version.pairs,
         number=version.number,
         people=len(fitted.seats),
     )
@@ -390,13 +415,14 @@ def _set_state(placement: Placement, version: PlacementVersion, fitted: FittedVe
     placement.rules, placement.figures = version.rules, version.figures
     placement.best_at, placement.changes = version.best_at, version.changes + refused
     placement.current, placement.clashes = version, []
+    placement.arrays = version.arrays
     if version.used_at is None:
         placement.revision += 1
         version.used_at, version.discarded_at = timezone.now(), None
         version.save(update_fields=["used_at", "discarded_at"])
     placement.save(
         update_fields=[
-            "rules", "figures", "best_at", "changes", "current", "clashes", "revision",
+            "rules", "figures", "best_at", "changes", "current", "clashes", "revision", "arrays",
         ]
     )  # fmt: skip
 
@@ -408,7 +434,7 @@ def _save_present(user: User | None, placement: Placement) -> None:
     places = placement.places.all()
     PlacementVersion.objects.create(
         placement=placement,
-        number=_next_number(placement),
+        number=next_number(placement),
         origin=VersionOrigin.SAVED,
         created_by=user,
         rules=placement.rules,
@@ -418,6 +444,8 @@ def _save_present(user: User | None, placement: Placement) -> None:
         best_at=placement.best_at,
         changes=placement.changes,
         used_at=timezone.now(),
+        arrays=placement.arrays,
+        pairs=[pair_row(pair) for pair in placement.pairs.all()],
     )
 
 

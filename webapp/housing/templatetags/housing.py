@@ -23,6 +23,19 @@ RING = 34.56  # circumference of the uncertainty ring (px), radius 5.5
 _THIRDS = ("low", "middle", "high")
 
 
+@register.filter
+def by_kind(placement: Placement, words: str) -> str:
+    """Return the first of two words for a placement in rooms, the second for one in pairs."""
+    rooms, _, pairs = words.partition("|")
+    return pairs if placement.is_pairs else rooms
+
+
+@register.filter
+def in_pairs(n_students: int) -> int:
+    """Return how many pairs some students are."""
+    return n_students // 2
+
+
 @register.simple_tag
 def badge_words(placement: Placement) -> str:
     """Return the certificate of a placement in words, dated if staff changed rooms since."""

@@ -44,6 +44,7 @@ from webapp.housing.services.drafts import draft_add
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
 from webapp.housing.services.undo import beds_changed, check_undo, decision_undo
 from webapp.housing.typed_students import SeveralStudentsError, students_typed
+from webapp.housing.views.pair_decisions import answer_with_pairs
 from webapp.housing.views.placements import find_placement
 from webapp.housing.views.questions import Question, ask, trail_of
 
@@ -116,12 +117,14 @@ def _answer(
     is_whole: bool = False,
 ) -> HttpResponse:
     """Return the changes of a decision, and others' changes since the page was made."""
-    parameters = _parameters(request)
     for name in ("housing:requests", "housing:history", "housing:changes"):
         key = placement.cohort_id if name == "housing:requests" else placement.pk
         address = page_of(request.POST.get("back", ""), reverse(name, args=[key]))
         if address and not request.htmx:
             return redirect(address)
+    if placement.is_pairs:
+        return answer_with_pairs(request, placement)
+    parameters = _parameters(request)
     if not request.htmx:
         address = reverse("housing:placement", args=[placement.pk])
         return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -12,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.naming import names_on_page
-from webapp.cohorts.selectors.cohorts import cohort_choices
+from webapp.cohorts.selectors.cohorts import cohort_choices, rule_groups
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.form_pages import remove_page, rename_page
@@ -36,11 +37,13 @@ from webapp.housing.exports import (
 )
 from webapp.housing.forms import (
     COUNT_WORDS,
+    PAIRS,
     ChangedRulesForm,
     NewPlacementForm,
     seen_version,
 )
 from webapp.housing.models import BuildingList, Placement, Room
+from webapp.housing.pairs.placing import pairs_compute, pairs_create
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.buildings import with_open_beds
 from webapp.housing.selectors.need_meanings import open_needs
@@ -65,9 +68,12 @@ from webapp.housing.services.publication import (
     placement_unpublish,
     published_people,
 )
+from webapp.housing.views.pairs import pairs_page
 from webapp.housing.views.questions import Question, ask, trail_of
 from webapp.matching.models import LearnedModel
-from webapp.matching.selectors.models import learned_models
+from webapp.matching.selectors.models import learned_models, learned_since
+
+SHOWN_GROUPS = 12
 
 
 def find_placement(request: SignedInRequest, uuid: str) -> Placement:
@@ -82,7 +88,7 @@ def placement_list(request: SignedInRequest) -> HttpResponse:
     """List the placements, last changed first."""
     context = {
         "listing": placement_listing(request.user, request.GET),
-        "has_buildings": owned_by(BuildingList, request.user).exists(),
+        "has_models": learned_models(request.user).exists(),
     }
     return render(request, "housing/placement_list.html", context)
 
@@ -104,6 +110,7 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
         "lists": with_open_beds(owned_by(BuildingList, request.user)),
         "models": learned_models(request.user),
         "counts": COUNT_WORDS,
+        "pairs": PAIRS,
         "chosen_list": (sent or request.GET).get("buildings", ""),
         "chosen_model": (sent or request.GET).get("model", ""),
     }
@@ -117,8 +124,20 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
     form = NewPlacementForm.typed(request, user=request.user, cohort=cohort, initial=initial)
     made: list[Placement] = []
 
-    def create(*, name: str, buildings: BuildingList, model: LearnedModel, seed: int | None,
-               **_: Any) -> None:  # fmt: skip
+    def create(*, name: str, buildings: BuildingList | None, model: LearnedModel,
+               seed: int | None, **_: Any) -> None:  # fmt: skip
+        if buildings is None:
+            made.append(
+                pairs_create(
+                    user=request.user,
+                    name=name,
+                    cohort=cohort,
+                    model=model,
+                    same=form.rules.same,
+                    seed=seed,
+                )
+            )
+            return
         made.append(
             placement_create(
                 user=request.user,
@@ -137,6 +156,7 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
     attributes = cohort.students.values_list("attributes", flat=True)
     rooms = Room.objects.filter(buildings__organisation=cohort.organisation_id)
     context["unnamed_needs"] = open_needs(cohort, rooms, attributes)
+    context |= {"groups": rule_groups(cohort)[:SHOWN_GROUPS]}
     context |= {"form": form, "rules": rules} | strengths_context(rules, "")
     return render(request, "housing/placement_new.html", context, status=form.status)
 
@@ -150,6 +170,8 @@ def _suggested_name(cohort: Cohort) -> str:
 def placement(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show halls, floors and rooms, and the drawer of the room that the address names."""
     found = find_placement(request, uuid)
+    if found.is_pairs:
+        return pairs_page(request, uuid)
     if request.htmx and request.htmx.target == "drawer":
         context = drawer_context(found, request.GET, request.user)
         template = (
@@ -167,6 +189,8 @@ def placement(request: SignedInRequest, uuid: str) -> HttpResponse:
 def rules(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Change the rules of a placement, as a new version of it."""
     found = find_placement(request, uuid)
+    if found.is_pairs:
+        return redirect("housing:placement", found.pk)  # its rules are a dialog there
     if request.POST.get("as") == "copy":
         return redirect("housing:placement-try", found.pk, preserve_request=True)
     return _with_rules(request, found, rules_change)
@@ -177,7 +201,10 @@ def rules(request: SignedInRequest, uuid: str) -> HttpResponse:
 @staff_required
 def try_rules(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Copy a placement and compute the copy under other rules."""
-    return _with_rules(request, find_placement(request, uuid), placement_copy)
+    found = find_placement(request, uuid)
+    if found.is_pairs:
+        return redirect("housing:placement", found.pk)
+    return _with_rules(request, found, placement_copy)
 
 
 def _with_rules(
@@ -205,8 +232,11 @@ def _with_rules(
 @require_POST
 @staff_required
 def compute(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Compute the rooms again around the locked students for some minutes, as a new version."""
+    """Compute the rooms or pairs again around the decisions, as a new version."""
     found = find_placement(request, uuid)
+    if found.is_pairs:
+        attempt(request, lambda: pairs_compute(user=request.user, placement=found))
+        return redirect("housing:placement", found.pk)
     minutes = whole_number(request.POST.get("minutes", ""))
     seconds = None if minutes is None else 60.0 * minutes
     attempt(
@@ -230,6 +260,14 @@ def count_needs(request: SignedInRequest, uuid: str) -> HttpResponse:
 def relearn(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Place again with learned weights, as a scenario, if staff had set the weights by hand."""
     found = find_placement(request, uuid)
+    if found.is_pairs:
+        successor = learned_since(found.model)
+        chosen = {
+            "cohort": found.cohort_id,
+            "model": successor.pk if successor else "",
+            "buildings": PAIRS,
+        }
+        return redirect(f"{reverse('housing:placement-new')}?{urlencode(chosen)}")
     try:
         made = placement_relearn(user=request.user, placement=found)
     except Refusal as problem:
@@ -364,4 +402,6 @@ def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
     found = find_placement(request, uuid)
     act = partial(placement_delete, user=request.user, placement=found)
     words = "This removes everybody's rooms and the history of every bed."
+    if found.is_pairs:
+        words = f"This removes {counted(found.n_pairs, 'pair')} with every decision about them."
     return remove_page(request, "Remove the placement", act, trail_of(found), words=words)

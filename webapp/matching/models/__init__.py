@@ -1,16 +1,14 @@
-"""Models learned from cohorts, proposals of pairs, and the decisions about them."""
+"""Models learned from past pairs, and pairs to keep apart."""
 
-from webapp.matching.models.decision import Decision, DecisionEvent, ForbiddenPair, LockRule
+from webapp.matching.models.decision import ForbiddenPair
 from webapp.matching.models.learned import LearnedModel
-from webapp.matching.models.proposal import PairState, Proposal, ProposedPair
+from webapp.matching.models.proposal import DecisionEvent, LockRule, Proposal, ProposedPair
 
 __all__ = [
-    "Decision",
     "DecisionEvent",
     "ForbiddenPair",
     "LearnedModel",
     "LockRule",
-    "PairState",
     "Proposal",
     "ProposedPair",
 ]

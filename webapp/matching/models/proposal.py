@@ -1,34 +1,26 @@
-"""Proposals: one pairing of a cohort under a model and rules, with its pairs."""
+"""Tables of the proposals of earlier versions. Placements hold copies; nothing writes here.
+
+They are kept for one release, so that a copy can be compared with its origin, and go with the
+placement or the cohort that they belong to.
+"""
 
 import uuid
-from pathlib import Path
-from uuid import UUID
 
+from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
 from webapp.common.models import OrganisationOwned
-from webapp.files.storage import array_path
 
 
 class Proposal(OrganisationOwned):
-    """One pairing of a cohort for staff to decide.
-
-    ``revision`` counts its computed versions; each has its own file of marginals, so a page
-    that was loaded earlier never reads the numbers of another version. ``best_at`` is the time
-    of the certificate and ``changes`` counts decisions since then. ``n_pairs`` and ``n_open``
-    (undecided pairs) are stored for lists, which would otherwise count 100,000s of rows.
-    """
+    """A proposal as an earlier version stored it; the placement of its key is its copy."""
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120)
-    cohort = models.ForeignKey("cohorts.Cohort", on_delete=models.CASCADE, related_name="proposals")
-    model = models.ForeignKey(
-        "matching.LearnedModel", on_delete=models.PROTECT, related_name="proposals"
-    )
-    job = models.ForeignKey(
-        "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="proposals"
-    )
+    cohort = models.ForeignKey("cohorts.Cohort", on_delete=models.CASCADE, related_name="+")
+    model = models.ForeignKey("matching.LearnedModel", on_delete=models.CASCADE, related_name="+")
+    job = models.ForeignKey("jobs.Job", null=True, on_delete=models.SET_NULL, related_name="+")
     same = models.JSONField(default=list)
     singles = models.JSONField(default=list)
     revision = models.PositiveIntegerField(default=0)
@@ -46,46 +38,11 @@ class Proposal(OrganisationOwned):
     def __str__(self) -> str:
         return self.name
 
-    @property
-    def is_computed(self) -> bool:
-        """Return True if there are pairs to decide."""
-        return self.revision > 0
-
-    @property
-    def n_decided(self) -> int:
-        """Number of pairs that are decided."""
-        return self.n_pairs - self.n_open
-
-    def files_of(self, arrays: UUID) -> tuple[Path, Path]:
-        """Return the paths of a computation's small arrays (npz) and of its marginals (npy).
-
-        The marginals are (n, n) float32, read by memory mapping.
-        """
-        return (
-            array_path(self.organisation_id, "proposals", arrays),
-            array_path(self.organisation_id, "proposals", arrays, ".npy"),
-        )
-
-
-class PairState(models.TextChoices):
-    """Decision of staff about a pair."""
-
-    OPEN = "open", "To decide"
-    ACCEPTED = "accepted", "Accepted"
-    LOCKED = "locked", "Locked"
-    SWAPPED = "swapped", "Swapped"
-    REJECTED = "rejected", "Rejected"
-    NEVER = "never", "Never pair"
-
 
 class ProposedPair(models.Model):
-    """One pair with everything that its table row shows, so that 1,200 pairs page quickly.
+    """A pair of such a proposal."""
 
-    ``version`` grows with every change: a decision names the version on its page and is refused if
-    somebody else changed the pair. ``strong`` and ``weak`` list question numbers as "|3|7|".
-    """
-
-    proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="pairs")
+    proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="+")
     first = models.ForeignKey("cohorts.Student", on_delete=models.CASCADE, related_name="+")
     second = models.ForeignKey("cohorts.Student", on_delete=models.CASCADE, related_name="+")
     first_number = models.PositiveIntegerField()
@@ -98,7 +55,7 @@ class ProposedPair(models.Model):
     doubt_share = models.FloatField()
     chips = models.JSONField(default=list)
     weak = models.CharField(max_length=400, blank=True)
-    state = models.CharField(max_length=10, choices=PairState.choices, default=PairState.OPEN)
+    state = models.CharField(max_length=10, default="open")
     version = models.PositiveIntegerField(default=1)
     decided_by = models.CharField(max_length=150, blank=True)
     decided_at = models.DateTimeField(null=True)
@@ -117,14 +74,45 @@ class ProposedPair(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.label
-
-    @property
-    def label(self) -> str:
-        """Both students as the screen shows them."""
         return f"S-{self.first_number} + S-{self.second_number}"
 
-    @property
-    def is_open(self) -> bool:
-        """Return True if the pair is undecided."""
-        return self.state == PairState.OPEN
+
+class DecisionEvent(models.Model):
+    """A decision about pairs of such a proposal."""
+
+    proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="+")
+    revision = models.PositiveIntegerField()
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    decision = models.CharField(max_length=10)
+    sentence = models.CharField(max_length=300)
+    before = models.JSONField()
+    after = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+class LockRule(models.Model):
+    """Two students whom such a proposal had to pair."""
+
+    proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="+")
+    first = models.ForeignKey("cohorts.Student", on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey("cohorts.Student", on_delete=models.CASCADE, related_name="+")
+    created_by = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["first__number"]
+        constraints = [
+            models.UniqueConstraint(fields=["proposal", "first", "second"], name="lock_rule_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first} + {self.second}"

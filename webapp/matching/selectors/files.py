@@ -2,13 +2,7 @@
 
 from collections.abc import Iterator
 
-from webapp.matching.models import LearnedModel, Proposal
-
-
-def needed_arrays(organisation_id: int) -> Iterator[str]:
-    """Yield the names of the files of proposals, without suffix."""
-    proposals = Proposal.objects.filter(organisation_id=organisation_id, arrays__isnull=False)
-    return map(str, proposals.values_list("arrays", flat=True))
+from webapp.matching.models import LearnedModel
 
 
 def needed_weights(organisation_id: int) -> Iterator[str]:

@@ -200,16 +200,12 @@ def model_rename(*, user: User, model: LearnedModel, name: str) -> None:
 
 
 def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
-    """Delete a model if its name was typed and no proposal needs it.
+    """Delete a model if its name was typed and no placement needs it.
 
     Its running jobs are cancelled.
     """
     if typed_name.strip() != model.name:
         raise MatchingError("The name does not match. Nothing was removed.")
-    if model.proposals.exists():
-        count = model.proposals.count()
-        uses = "proposal uses" if count == 1 else "proposals use"
-        raise MatchingError(f"{count} {uses} this model. Nothing was removed.")
     if model.placements.exists():
         placement = model.placements.first()
         raise MatchingError(f"{placement} was placed by this model. Nothing was removed.")

@@ -114,7 +114,6 @@ def model(request: SignedInRequest, uuid: str) -> HttpResponse:
     if found.is_set_by_hand:
         successor = learned_since(found)
         context |= {
-            "proposals": found.proposals.all()[:5],
             "placements": found.placements.all()[:5],
             "successor": successor,
             "weights": compared_weights(found, successor),
@@ -132,7 +131,7 @@ def model(request: SignedInRequest, uuid: str) -> HttpResponse:
             "question": found.weights[index] if index is not None else None,
             "question_chart": question_chart(found.weights[index]) if index is not None else None,
             "checkable": cohorts_to_check(request.user, found),
-            "proposals": found.proposals.all()[:5],
+            "placements": found.placements.all()[:5],
         }
         return render(request, "matching/model.html", context)
     context |= {"certificate": live_certificate_of(found), "again": again_query(found)}

@@ -1,0 +1,1 @@
+"""Pairs as placements: rooms of two without a building list."""

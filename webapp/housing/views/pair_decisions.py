@@ -1,0 +1,205 @@
+"""Views of decisions: each answers with the page's body and, when open, the pair card."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from webapp.accounts.requests import SignedInRequest
+from webapp.audit.services import audit
+from webapp.cohorts.naming import are_hidden, may_see_names
+from webapp.common.acts import filters_of
+from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.errors import Refusal
+from webapp.common.listing import light
+from webapp.common.parameters import digits_of, whole_number
+from webapp.common.selectors import get_or_404
+from webapp.common.toasts import attempt, toast
+from webapp.housing.errors import HousingError
+from webapp.housing.models import ActKind, PlacedPair, Placement, PlacementEvent
+from webapp.housing.pairs.cards import swap_partners
+from webapp.housing.pairs.decisions import Decision, pairs_decide
+from webapp.housing.pairs.pages import drawer_context, pairs_context
+from webapp.housing.pairs.placing import pair_conflicts, pairs_compute
+from webapp.housing.pairs.rule_changes import rule_change
+from webapp.housing.pairs.swaps import pairs_swap, swap_offer
+from webapp.housing.pairs.table import with_questions
+from webapp.housing.views.pairs import find_pairs
+
+_ICONS = {
+    ActKind.REVIEWED: "check",
+    ActKind.PARTED: "x",
+    ActKind.LOCKED: "lock",
+    ActKind.MOVED: "arrow-left-right",
+}
+
+
+def _back(request: SignedInRequest) -> dict[str, str]:
+    """Return the parameters of the page with the form."""
+    sent = filters_of(request.POST.get("back", ""))
+    names = ("tab", "sort", "q", "against", "page", "pair")
+    return {name: sent[name] for name in names if sent.get(name)}
+
+
+def answer_with_pairs(request: SignedInRequest, placement: Placement) -> HttpResponse:
+    """Return the pairs after a decision: the page without scripts, its body with them."""
+    parameters = _back(request)
+    if not request.htmx:
+        address = reverse("housing:placement", args=[placement.pk])
+        return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)
+    placement = with_questions().get(pk=placement.pk)
+    context = pairs_context(placement, parameters, request.user)
+    context["with_drawer"] = True
+    return render(request, "housing/pairs/_body.html", context)
+
+
+def _toast_event(request: SignedInRequest, placement: Placement, event: PlacementEvent) -> None:
+    undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
+    toast(request, event.sentence, undo_url=undo, icon=_ICONS.get(ActKind(event.kind), ""))
+
+
+def _versions(request: SignedInRequest) -> dict[int, int]:
+    """Return {pair: version} from the fields ``pair`` = KEY:VERSION."""
+    versions = {}
+    for text in request.POST.getlist("pair"):
+        key, version = map(whole_number, text.partition(":")[::2])
+        if key is not None and version is not None:
+            versions[key] = version
+    return versions
+
+
+@require_POST
+@staff_required
+def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Accept, reject, lock, forbid or reopen one or more pairs."""
+    placement = find_pairs(request, uuid)
+    wanted, versions = request.POST.get("decision", ""), _versions(request)
+    try:
+        if wanted not in list(Decision):
+            raise HousingError("There is no such decision.")
+        if not versions:
+            raise HousingError("Mark at least one pair first.")
+        event = pairs_decide(
+            user=request.user, placement=placement, decision=Decision(wanted), versions=versions
+        )
+        _toast_event(request, placement, event)
+    except HousingError as problem:
+        toast(request, str(problem), error=True)
+    return answer_with_pairs(request, placement)
+
+
+@require_POST
+@staff_required
+def rule(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Change a rule; compute a placement that only waited for it at once."""
+    placement = find_pairs(request, uuid)
+    data = request.POST
+    try:
+        event = rule_change(
+            user=request.user,
+            placement=placement,
+            action=data.get("action", ""),
+            first=_number(data, "first"),
+            second=_number(data, "second"),
+            column=data.get("column", ""),
+        )
+        placement.refresh_from_db()
+        if not placement.is_computed and not pair_conflicts(placement):
+            toast(request, event.sentence)  # no undo while the pairs are being computed
+            attempt(request, lambda: pairs_compute(user=request.user, placement=placement))
+            return _whole_page(request, placement)
+        _toast_event(request, placement, event)
+    except Refusal as problem:
+        toast(request, str(problem), error=True)
+    return answer_with_pairs(request, placement)
+
+
+def _whole_page(request: SignedInRequest, placement: Placement) -> HttpResponse:
+    address = reverse("housing:placement", args=[placement.pk])
+    if not request.htmx:
+        return redirect(address)
+    response = HttpResponse(status=204)
+    response["HX-Redirect"] = address
+    return response
+
+
+def _number(data: QueryDict, name: str) -> int:
+    """Return the number of the student in a field, 0 if it is empty.
+
+    Raises HousingError for text that is not an id on screen.
+    """
+    text = data.get(name, "").strip()
+    number = whole_number(digits_of(text))
+    if text and number is None:
+        raise HousingError(f"“{text[:20]}” is not an id on screen. Type one such as S-1042.")
+    return number or 0
+
+
+def _find_pair(request: SignedInRequest, uuid: str, pair_id: int) -> tuple[Placement, PlacedPair]:
+    placement = find_pairs(request, uuid)
+    pairs = PlacedPair.objects.filter(placement=placement, pk=pair_id)
+    return placement, get_or_404(light(pairs, "first", "second"), pair_id)
+
+
+@require_safe
+@viewer_required
+def pair(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse:
+    """Show the card of one pair: the drawer alone, or the page with it open."""
+    placement, _ = _find_pair(request, uuid, pair_id)
+    parameters = {**request.GET.dict(), "pair": str(pair_id)}
+    if not request.htmx:
+        address = reverse("housing:placement", args=[placement.pk])
+        return redirect(f"{address}?{urlencode(parameters)}")
+    context = drawer_context(placement, parameters, request.user)
+    response = render(request, "housing/pairs/_drawer.html", context)
+    address = reverse("housing:placement", args=[placement.pk])
+    response["HX-Push-Url"] = f"{address}?{urlencode(parameters)}"
+    return response
+
+
+@require_POST
+@staff_required
+def originals(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse:
+    """Show the original ids of a pair; an audit line names the reader."""
+    placement, found = _find_pair(request, uuid, pair_id)
+    if not may_see_names(request.user) or are_hidden(request):
+        raise PermissionDenied("Original ids are not shown to you now.")
+    audit(request.user, "looked up ids", placement, pairs=[found.label])
+    return render(request, "housing/pairs/_originals.html", {"pair": found})
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def swap(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Show the pairs and the cost of a swap; make the swap on POST."""
+    placement = find_pairs(request, uuid)
+    if request.method == "POST":
+        try:
+            event = pairs_swap(
+                user=request.user,
+                placement=placement,
+                student=_number(request.POST, "student"),
+                partner=_number(request.POST, "partner"),
+                versions=_versions(request),
+            )
+            _toast_event(request, placement, event)
+        except HousingError as problem:
+            toast(request, str(problem), error=True)
+        return answer_with_pairs(request, placement)
+    context: dict[str, Any] = {"placement": placement}
+    for name in ("student", "partner"):
+        context[name] = request.GET.get(name, "").strip()
+    try:
+        student, partner = _number(request.GET, "student"), _number(request.GET, "partner")
+        if student and partner:
+            context["offer"] = swap_offer(placement, student, partner)
+        elif student:
+            context["next_best"] = swap_partners(placement, student)
+    except HousingError as problem:
+        context["error"] = str(problem)
+    template = "housing/pairs/_swap_dialog.html" if request.htmx else "housing/pairs/swap.html"
+    return render(request, template, context)
