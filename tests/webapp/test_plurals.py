@@ -17,9 +17,8 @@ from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
 from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
     first_years,
     learned,
-    make_proposal,
+    make_pairs,
     past,
-    proposal,
     returning,
 )
 from tests.webapp.test_addresses import ADDRESSES, urls  # noqa: F401 - a fixture
