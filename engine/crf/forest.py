@@ -88,7 +88,7 @@ class Forest:
             raise InvalidProblemError(
                 f"planes: expected {self.n_features} features, received {len(flat)}."
             )
-        # A single output is summed in double precision, as scikit-learn does.
+        # A single output is summed in double precision.
         kind = np.float64 if self.n_outputs == 1 else np.float32
         total = np.empty((flat.shape[1], self.n_outputs), dtype=kind)
         total[:] = self.offsets

@@ -98,13 +98,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_again_in_child)
 
 
-def one_openmp_thread() -> AbstractContextManager[Any]:
-    """Return a context in which OpenMP of the calling thread has no other threads."""
-    # Not the cached controller: scikit-learn's library may be loaded after the first call.
-    context: AbstractContextManager[Any] = ThreadpoolController().limit(limits=1, user_api="openmp")
-    return context
-
-
 def count_threads() -> int:
     """Return the number of threads that share rows: the cores of this process, at most eight."""
     wanted = os.environ.get("NUMBA_NUM_THREADS", "")

@@ -14,9 +14,8 @@ from engine.learning.segmentation.boosted_trees import fit_forest
 from engine.learning.segmentation.class_learning import train_class_segmentation
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.detail_choice import choose_detail
-from engine.learning.segmentation.folds import FOLDS
 from engine.learning.segmentation.model import Detail
-from engine.learning.segmentation.training_pictures import deal_pictures
+from engine.learning.segmentation.training_pictures import FOLDS, deal_pictures
 from engine.learning.segmentation.tree_learning import FEWEST_TREES, TreeLearning
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
@@ -161,10 +160,14 @@ def test_sizes_are_tried_within_their_time(slow: Callable[[float], None]) -> Non
 def test_a_forest_ends_when_asked_and_is_the_same_up_to_there() -> None:
     rng = np.random.default_rng(0)
     samples = rng.normal(size=(500, 3)).astype(np.float32)
-    labels = samples[:, 0] > samples[:, 1] * samples[:, 2]
+    labels = (samples[:, 0] > samples[:, 1] * samples[:, 2]).astype(np.uint8)
     left = iter([False] * 5 + [True] * 40)
-    short = fit_forest(samples, labels, SMALL, seed=0, should_stop=lambda: next(left))
-    whole = fit_forest(samples, labels, SMALL, seed=0)
+    short, whole = (
+        fit_forest(
+            samples.T, labels, 2, SMALL, rng=np.random.default_rng(0), should_stop=should_stop
+        )
+        for should_stop in (lambda: next(left), lambda: False)
+    )
     assert len(whole.starts) == SMALL.n_trees
     n_nodes = len(short.values)
     assert len(short.starts) == 5

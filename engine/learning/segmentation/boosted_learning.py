@@ -30,7 +30,6 @@ from engine.kernels.threads import count_threads, one_blas_thread
 from engine.learning.segmentation.class_pictures import ReadPicture
 from engine.learning.segmentation.clock import Clock, images_left_out
 from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO, RIDGE_PER_PIXEL
-from engine.learning.segmentation.folds import Folds
 from engine.learning.segmentation.given_maps import Maps
 from engine.learning.segmentation.label_learning import LabelLearning, ScoredPictures
 from engine.learning.segmentation.labelled_pictures import (
@@ -55,7 +54,7 @@ from engine.learning.segmentation.picture_window import (
     is_cut,
     windows_each,
 )
-from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
+from engine.learning.segmentation.training_pictures import Folds, TrainingPicture, deal_pictures
 from engine.learning.segmentation.tree_features import boosted_features
 from engine.learning.segmentation.tree_learning import (
     MASK_SAMPLES,

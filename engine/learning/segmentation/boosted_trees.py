@@ -1,7 +1,7 @@
-"""Fitting of scikit-learn's boosted trees, converted to flat arrays for files."""
+"""Fitting of boosted trees whose leaves hold a number for every class."""
 
-import warnings
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,125 +9,223 @@ from numpy.typing import NDArray
 from engine.core.arguments import read_only
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.forest import Forest
-from engine.kernels.threads import one_openmp_thread
+from engine.kernels.boosting import bin_plane, fill_gradients, grow_tree, step_leaves
 from engine.learning.segmentation.tree_options import TreeOptions
+
+BINS = 64
+"""Number of bins of a feature for splits, cut at quantiles of the samples."""
+
+EDGE_SAMPLES = 20_000
+"""Number of samples for the quantiles."""
+
+PROJECTIONS = 4
+"""Number of random projections of the gradients if there are more than 1 + this many classes."""
+
+LARGEST_STEP = 4.0
+"""Largest change of a class score by a leaf, nats before the rate: pure leaves have no optimum."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bins:
+    """Bin edges of features: ``edges``, shape (K, B - 1) float32, ascending for each feature."""
+
+    edges: NDArray[np.float32]
+
+    def cut(self, planes: NDArray[np.float32]) -> NDArray[np.uint8]:
+        """Return the bin of every value, (K, ...) uint8: the number of edges below it."""
+        flat = np.ascontiguousarray(planes, dtype=np.float32).reshape(len(planes), -1)
+        bins = np.empty(flat.shape, dtype=np.uint8)
+        for values, edges, out in zip(flat, self.edges, bins, strict=True):
+            bin_plane(values, edges, out)
+        return bins.reshape(planes.shape)
+
+
+def quantile_bins(planes: NDArray[np.float32], n_bins: int = BINS) -> Bins:
+    """Return bins of features (K, n) with about equally many samples each."""
+    stride = max(1, planes.shape[1] // EDGE_SAMPLES)
+    ordered = np.sort(planes[:, ::stride], axis=1)
+    places = np.linspace(0, ordered.shape[1] - 1, n_bins + 1)[1:-1]
+    return Bins(read_only(np.ascontiguousarray(ordered[:, np.rint(places).astype(np.int64)])))
 
 
 def fit_forest(
-    samples: NDArray[np.float32],
-    labels: NDArray[np.bool_],
+    planes: NDArray[np.float32],
+    labels: NDArray[np.uint8],
+    n_classes: int,
     options: TreeOptions,
     *,
-    seed: int,
+    rng: np.random.Generator,
+    weights: NDArray[np.float32] | None = None,
+    start: NDArray[np.float32] | None = None,
     should_stop: StopCallback = never_stop,
 ) -> Forest:
-    """Fit a forest of boosted trees that predicts the log-odds of labels.
+    """Fit a forest of boosted trees that predicts the log-probabilities of labels.
 
     Parameters
     ----------
-    samples : ndarray, shape (n, K), float32
-    labels : ndarray, shape (n,), bool
+    planes : ndarray, shape (K, n), float32: features of the samples, one row per feature.
+    labels : ndarray, shape (n,), uint8, below ``n_classes``
+    n_classes : int, at least 2
     options : TreeOptions
-    seed : int, of the random choice of features
-    should_stop : called after every tree; if it returns True, the trees so far are returned.
+    rng : numpy.random.Generator, draws features and projections.
+    weights : ndarray, shape (n,), float32, optional
+    start : ndarray, shape (n, L), float32, optional
+        Scores that the trees add to (messages as offsets); the forest does not include them.
+    should_stop : called before every tree; if it returns True, the trees so far are returned.
 
     Returns
     -------
     Forest
         Without trees if all labels are equal.
-
-    Notes
-    -----
-    Runs in the calling thread only: OpenMP threads do not survive a fork, and wait for each other
-    on a busy machine. Callers fit several forests in parallel instead.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
-
-    n_features = samples.shape[1]
-    if labels.all() or not labels.any():
-        return _constant(labels, n_features)
-    booster = HistGradientBoostingClassifier(
-        max_iter=options.n_trees,
-        max_leaf_nodes=options.n_leaves,
-        learning_rate=options.rate,
-        max_features=options.share,
-        max_depth=options.max_depth,
-        max_bins=options.n_bins,
-        min_samples_leaf=min(options.min_leaf, max(1, len(labels) // 10)),
-        # Early stopping with a score that rises until a stop: should_stop is called each tree.
-        early_stopping=True,
-        validation_fraction=None,
-        n_iter_no_change=1,
-        scoring=_Rising(should_stop),
-        random_state=seed,
+    bins = quantile_bins(planes)
+    cut = np.ascontiguousarray(bins.cut(planes).T)
+    return fit_binned_forest(
+        cut,
+        labels,
+        n_classes,
+        options,
+        rng=rng,
+        weights=weights,
+        start=start,
+        threshold_of=lambda feature, edge: bins.edges[feature, edge],
+        should_stop=should_stop,
     )
-    # In threads other than joblib's, scikit-learn gives this warning once per tree.
-    warnings.filterwarnings("ignore", r"`sklearn\.utils\.parallel\.delayed`", UserWarning)
-    with one_openmp_thread():
-        booster.fit(samples, labels)
-    return _flatten(booster, n_features)
 
 
-class _Rising:
-    """Scorer whose score rises with every call until ``should_stop`` returns True."""
+def fit_binned_forest(
+    bins: NDArray[np.uint8],
+    labels: NDArray[np.uint8],
+    n_classes: int,
+    options: TreeOptions,
+    *,
+    rng: np.random.Generator,
+    weights: NDArray[np.float32] | None = None,
+    start: NDArray[np.float32] | None = None,
+    threshold_of: Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float32]]
+    | None = None,
+    should_stop: StopCallback = never_stop,
+) -> Forest:
+    """Fit a forest to binned features, (n, K) uint8 below `BINS`; see `fit_forest`.
 
-    def __init__(self, should_stop: StopCallback) -> None:
-        self._should_stop, self._score = should_stop, 0.0
-
-    def __call__(self, *_: object) -> float:
-        if not self._should_stop():
-            self._score += 1.0
-        return self._score
-
-
-def _constant(labels: NDArray[np.bool_], n_features: int) -> Forest:
-    """Return a forest without trees: the log-odds of label counts, plus one of each label."""
-    marked = int(labels.sum())
-    offsets = np.array([np.log((marked + 1) / (len(labels) - marked + 1))])
-    whole, single = np.zeros(0, np.int32), np.zeros(0, np.float32)
-    nodes = (np.zeros(0, np.int16), single, whole, single[:, np.newaxis])
-    return Forest(n_features, offsets, whole, whole, *nodes)
-
-
-def _flatten(booster: Any, n_features: int) -> Forest:
-    """Return a forest with the nodes of all trees, level by level, siblings side by side.
-
-    scikit-learn has no public interface to its trees; a test compares the sums with its own.
+    ``threshold_of`` returns thresholds for features and bins; without it the forest takes bins.
     """
-    trees = [_ordered(predictor.nodes) for (predictor,) in booster._predictors]
-    starts = np.cumsum([0, *(len(nodes) for nodes, _, _ in trees)])
-    nodes = np.concatenate([nodes for nodes, _, _ in trees])
-    is_leaf = nodes["is_leaf"].astype(bool)
-    children = np.concatenate(
-        [start + child for start, (_, child, _) in zip(starts, trees, strict=False)]
-    )
-    arrays = (
-        starts[:-1].astype(np.int32),
-        np.array([depth for _, _, depth in trees], np.int32),
-        np.where(is_leaf, 0, nodes["feature_idx"]).astype(np.int16),
-        np.where(is_leaf, np.float32(np.inf), _rounded_down(nodes["num_threshold"])),
-        children.astype(np.int32),
-        nodes["value"].astype(np.float32)[:, np.newaxis],
-    )
-    offsets = np.ravel(booster._baseline_prediction)[:1].astype(np.float64)
-    return Forest(n_features, offsets, *(read_only(array) for array in arrays))
+    n, n_features = bins.shape
+    own = np.ones(n, dtype=np.float32) if weights is None else weights
+    counts = np.bincount(labels, weights=own, minlength=n_classes) + 1.0
+    offsets = np.log(counts / counts.sum()).astype(np.float32)
+    if start is not None:
+        offsets = np.zeros(n_classes, dtype=np.float32)
+    scores = np.tile(offsets, (n, 1)) if start is None else start.astype(np.float32)
+    booster = _Booster(bins, labels, own, scores, options)
+    if len(np.unique(labels)) > 1:
+        for _ in range(options.n_trees):
+            if should_stop() or not booster.add_tree(rng):
+                break
+    return booster.forest(n_features, offsets, threshold_of)
 
 
-def _ordered(nodes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], int]:
-    """Return a tree's nodes level by level, each one's left child (a leaf: itself), and depth."""
-    order, children, depth = [0], np.zeros(len(nodes), np.int64), 0
-    for place, node in enumerate(order):  # the list grows during the iteration
-        depth = max(depth, int(nodes[node]["depth"]))
-        if nodes[node]["is_leaf"]:
-            children[place] = place
-        else:
-            children[place] = len(order)
-            order += [int(nodes[node]["left"]), int(nodes[node]["right"])]
-    return nodes[order], children, depth
+class _Booster:
+    """Boosting state: the samples, their scores so far, and the trees grown."""
+
+    def __init__(
+        self,
+        bins: NDArray[np.uint8],
+        labels: NDArray[np.uint8],
+        weights: NDArray[np.float32],
+        scores: NDArray[np.float32],
+        options: TreeOptions,
+    ) -> None:
+        n, classes = scores.shape
+        self._bins, self._labels, self._weights = bins, labels, weights
+        self._scores, self._options = scores, options
+        self._probabilities = np.empty((n, classes), dtype=np.float32)
+        self._rows = np.empty(n, dtype=np.int32)
+        self._nodes = np.empty((2 * options.n_leaves, 3), dtype=np.int32)
+        self._places = np.empty((2 * options.n_leaves, 2), dtype=np.int32)
+        self._fewest = min(options.min_leaf, max(1, n // 10))
+        self._trees: list[tuple[NDArray[np.int32], NDArray[np.float32], int]] = []
+
+    def add_tree(self, rng: np.random.Generator) -> bool:
+        """Grow a tree on the current gradients; return False if no split gains anything."""
+        options, classes = self._options, self._scores.shape[1]
+        projection = _projection(classes, rng)
+        seen = np.empty((len(self._labels), projection.shape[1] + 1), dtype=np.float32)
+        fill_gradients(
+            self._scores, self._labels, self._weights, projection, self._probabilities, seen
+        )
+        n_features = self._bins.shape[1]
+        n_chosen = max(1, min(round(options.share * n_features), options.most_features))
+        order = np.argsort(rng.random((2 * options.n_leaves, n_features)), axis=1)
+        draws = np.ascontiguousarray(np.sort(order[:, :n_chosen], axis=1))
+        count, depth = grow_tree(
+            self._bins,
+            draws,
+            seen,
+            BINS,
+            options.n_leaves,
+            options.max_depth,
+            options.ridge,
+            self._fewest,
+            self._rows,
+            self._nodes,
+            self._places,
+        )
+        if count == 1:
+            return bool(n_chosen < n_features)  # another draw of features may do better
+        values = np.empty((count, classes), dtype=np.float32)
+        step_leaves(
+            self._labels,
+            self._weights,
+            self._probabilities,
+            options.rate,
+            options.ridge,
+            LARGEST_STEP,
+            self._rows,
+            self._nodes,
+            self._places,
+            count,
+            values,
+            self._scores,
+        )
+        self._trees.append((self._nodes[:count].copy(), values, int(depth)))
+        return True
+
+    def forest(
+        self,
+        n_features: int,
+        offsets: NDArray[np.float32],
+        threshold_of: Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float32]] | None,
+    ) -> Forest:
+        """Return a forest with the nodes of all trees."""
+        sizes = [len(nodes) for nodes, _, _ in self._trees]
+        starts = np.cumsum([0, *sizes])[:-1]
+        none = np.zeros((0, 3), np.int32)
+        nodes = np.concatenate([none, *(nodes for nodes, _, _ in self._trees)])
+        children = nodes[:, 2] + np.repeat(starts, sizes)
+        values = np.concatenate(
+            [np.zeros((0, len(offsets)), np.float32), *(values for _, values, _ in self._trees)]
+        )
+        is_leaf = nodes[:, 0] < 0
+        features, edges = np.where(is_leaf, 0, nodes[:, 0]), np.where(is_leaf, 0, nodes[:, 1])
+        thresholds = edges + 0.5 if threshold_of is None else threshold_of(features, edges)
+        arrays = (
+            offsets,
+            starts.astype(np.int32),
+            np.array([depth for _, _, depth in self._trees], np.int32),
+            features.astype(np.int16),
+            np.where(is_leaf, np.float32(np.inf), thresholds).astype(np.float32),
+            children.astype(np.int32),
+            values,
+        )
+        return Forest(n_features, *(read_only(np.ascontiguousarray(a)) for a in arrays))
 
 
-def _rounded_down(thresholds: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the largest float32 up to each threshold: it splits float32 values identically."""
-    narrow = thresholds.astype(np.float32)
-    below = np.nextafter(narrow, np.float32(-np.inf))
-    return np.where(narrow.astype(np.float64) > thresholds, below, narrow)
+def _projection(classes: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Return directions to project gradients on: a full basis (they sum to 0), or random ones."""
+    if classes - 1 <= PROJECTIONS:
+        centred = np.eye(classes) - 1.0 / classes
+        basis = np.linalg.svd(centred)[0][:, : classes - 1]
+    else:
+        basis = rng.normal(size=(classes, PROJECTIONS)) / np.sqrt(PROJECTIONS)
+    return np.ascontiguousarray(basis, dtype=np.float32)

@@ -32,7 +32,7 @@ from engine.learning.segmentation.class_weights import (
     rest_messages,
     trees_alone,
 )
-from engine.learning.segmentation.folds import BLOCKS, FOLDS, block_folds
+from engine.learning.segmentation.training_pictures import BLOCKS, FOLDS, block_folds
 from engine.learning.segmentation.weight_learning import Candidate, Rules, added
 from engine.metrics.classes import Confusion
 from engine.objectives.class_messages import ClassMessages

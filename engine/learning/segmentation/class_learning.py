@@ -39,7 +39,6 @@ from engine.learning.segmentation.class_pictures import (
     read_class_pictures,
 )
 from engine.learning.segmentation.clock import Clock, images_left_out
-from engine.learning.segmentation.folds import FOLDS
 from engine.learning.segmentation.given_maps import Maps
 from engine.learning.segmentation.label_learning import LabelLearning, ScoredPictures
 from engine.learning.segmentation.labelled_pictures import Images
@@ -51,7 +50,7 @@ from engine.learning.segmentation.model import (
     make_segmentation_model,
 )
 from engine.learning.segmentation.part_store import PartStore
-from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
+from engine.learning.segmentation.training_pictures import FOLDS, TrainingPicture, deal_pictures
 from engine.learning.segmentation.tree_features import class_features
 from engine.learning.segmentation.tree_learning import (
     SAID,

@@ -27,8 +27,8 @@ from engine.crf.grid_features import EdgeFeatures
 from engine.crf.image_features import code_edges
 from engine.datasets.label_maps import check_names
 from engine.kernels.threads import for_row_ranges
+from engine.learning.segmentation.boosted_trees import Bins, fit_binned_forest, quantile_bins
 from engine.learning.segmentation.class_pictures import check_label_map
-from engine.learning.segmentation.class_trees import Bins, fit_binned_forest, quantile_bins
 from engine.learning.segmentation.given_maps import check_image
 from engine.learning.segmentation.prediction import enlarge_marginals, entropy_of, labels_of
 from engine.learning.segmentation.tree_options import TreeOptions

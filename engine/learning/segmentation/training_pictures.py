@@ -1,4 +1,7 @@
-"""Training pictures of trees, dealt into folds, with a random sample of known pixels."""
+"""Training pictures of trees with a random sample of known pixels, dealt into folds.
+
+If there are few pictures, blocks of pixels are dealt instead.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +11,14 @@ from numpy.typing import NDArray
 
 from engine.crf.class_features import ClassLabels
 from engine.crf.filter_bank import Frame
-from engine.learning.segmentation.folds import Folds, deal_folds
-from engine.learning.segmentation.tree_unaries import Planes
+
+FOLDS = 4
+
+BLOCKS = 6
+"""Number of blocks a side for folds of pixels, used if there are fewer pictures than folds."""
+
+Folds = NDArray[np.int64]
+"""Fold of a whole picture, shape (), or of each of its pixels, (rows, columns)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +36,7 @@ class TrainingPicture:
     """
 
     colours: NDArray[np.uint8]
-    maps: Planes
+    maps: NDArray[np.float32]
     labels: ClassLabels
     frame: Frame
     folds: Folds
@@ -45,7 +54,7 @@ class TrainingPicture:
 
 
 def deal_pictures(
-    read: Sequence[tuple[NDArray[np.uint8], Planes, ClassLabels, Frame]],
+    read: Sequence[tuple[NDArray[np.uint8], NDArray[np.float32], ClassLabels, Frame]],
     n_classes: int,
     each: int,
     rng: np.random.Generator,
@@ -70,3 +79,38 @@ def deal_pictures(
         pixels = np.sort(rng.choice(known, min(max(each, 1), len(known)), replace=False))
         dealt.append(TrainingPicture(colours, maps, labels, frame, folds, pixels))
     return dealt
+
+
+def deal_folds(
+    shapes: Sequence[tuple[int, ...]],
+    lightness: Sequence[float],
+    rng: np.random.Generator,
+    owners: Sequence[int] | None = None,
+) -> list[Folds]:
+    """Return the fold of every picture, shape (); of few pictures, of every pixel, in blocks.
+
+    Pictures are ordered by lightness, and consecutive ones go to different folds: if two of twenty
+    are of another kind (stained tissue among fluorescence), they are in two folds, and all trees
+    learn from both kinds. Windows of one picture (``owners``, a number each) share its fold, unless
+    there are fewer pictures than folds.
+    """
+    if owners is not None and FOLDS <= len(set(owners)) < len(owners):
+        firsts = [owners.index(owner) for owner in dict.fromkeys(owners)]
+        own = deal_folds([shapes[k] for k in firsts], [lightness[k] for k in firsts], rng)
+        by_owner = dict(zip(dict.fromkeys(owners), own, strict=True))
+        return [by_owner[owner] for owner in owners]
+    if len(shapes) < FOLDS:
+        return [block_folds(shape) for shape in shapes]
+    folds = [np.array(0)] * len(shapes)
+    order = np.argsort(lightness, kind="stable")
+    for begin in range(0, len(order), FOLDS):
+        dealt = rng.permutation(FOLDS)
+        for fold, place in zip(dealt, order[begin : begin + FOLDS], strict=False):
+            folds[place] = np.array(fold)
+    return folds
+
+
+def block_folds(shape: tuple[int, ...]) -> Folds:
+    """Return the folds of a picture's pixels, in blocks so that most neighbours share a fold."""
+    rows, columns = (np.arange(side) * BLOCKS // side for side in shape)
+    return (rows[:, None] * 3 + columns[None] * 2) % FOLDS

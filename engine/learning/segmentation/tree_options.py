@@ -7,8 +7,7 @@ from dataclasses import dataclass
 class TreeOptions:
     """Options of boosted trees; each split considers a random ``share`` of the features.
 
-    Trees of several classes consider at most ``most_features`` of them, and shrink the values of
-    leaves towards 0 by ``ridge``. Trees of masks use ``n_bins`` bins for each feature.
+    There are at most ``most_features`` of them. Values of leaves shrink towards 0 by ``ridge``.
     """
 
     n_trees: int
@@ -19,7 +18,6 @@ class TreeOptions:
     min_leaf: int = 40
     max_depth: int = 12
     ridge: float = 1.0
-    n_bins: int = 63
 
 
 FIRST = TreeOptions(n_trees=100, n_leaves=31, rate=0.15)

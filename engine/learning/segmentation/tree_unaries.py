@@ -6,8 +6,8 @@ trees of both stages, learned from the other folds: their errors on a training p
 those on a new picture, and so weights learned from their scores are valid for new pictures. On a
 new picture the scores of all folds are averaged.
 
-For masks the trees are scikit-learn's and return one number, the log-odds; for classes they are our
-own and return one number per class. All else is the same.
+Forests of masks return one number, the log-odds, and those of classes one number per class. All
+else is the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ from engine.crf.class_features import centred
 from engine.crf.context import N_PLACED, context_of, n_context
 from engine.crf.filter_bank import FilterBank, Frame
 from engine.crf.forest import KINDS, Forest, forest_from_arrays
-from engine.learning.segmentation.folds import FOLDS, Folds
 from engine.learning.segmentation.model_parts import whole_number
+from engine.learning.segmentation.training_pictures import FOLDS, Folds
 
 Planes = NDArray[np.float32]
 

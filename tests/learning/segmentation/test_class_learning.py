@@ -9,8 +9,8 @@ from numpy.testing import assert_array_equal
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.learning.segmentation import class_candidates, class_learning, tree_learning
+from engine.learning.segmentation.boosted_trees import fit_forest
 from engine.learning.segmentation.class_learning import TrainedClasses, train_class_segmentation
-from engine.learning.segmentation.class_trees import fit_class_forest
 from engine.learning.segmentation.class_weights import fit_loss
 from engine.learning.segmentation.model import Detail, load_segmentation_model
 from engine.learning.segmentation.prediction import predict_segmentation
@@ -92,9 +92,9 @@ def test_a_killed_run_goes_on_after_the_last_forest(
     def fit(*args, **options):  # type: ignore[no-untyped-def]
         if options["start"] is None:  # a refit is none of the eight that are left
             fits.append(1)
-        return fit_class_forest(*args, **options)
+        return fit_forest(*args, **options)
 
-    monkeypatch.setattr(tree_learning, "fit_class_forest", fit)
+    monkeypatch.setattr(tree_learning, "fit_forest", fit)
     again = train_class_segmentation(*class_pictures(5), CLASSES, checkpoint=place)
     assert len(fits) == 8 - done
     assert_array_equal(again.model.theta, trained.model.theta)
@@ -126,14 +126,14 @@ def test_a_run_killed_among_the_weights_goes_on_after_the_last_that_were_learned
 
     def grow(*args, **options):  # type: ignore[no-untyped-def]
         assert options["start"] is not None, "forests of both stages are there"
-        return fit_class_forest(*args, **options)
+        return fit_forest(*args, **options)
 
     monkeypatch.setattr(class_candidates, "fit_loss", fit)
-    monkeypatch.setattr(tree_learning, "fit_class_forest", grow)
+    monkeypatch.setattr(tree_learning, "fit_forest", grow)
     again = train_class_segmentation(*class_pictures(5), CLASSES, checkpoint=place)
     whole = FileCheckpoint(tmp_path / "w.npz")
     n_left = len(left)
-    monkeypatch.setattr(tree_learning, "fit_class_forest", fit_class_forest)
+    monkeypatch.setattr(tree_learning, "fit_forest", fit_forest)
     train_class_segmentation(*class_pictures(5), CLASSES, checkpoint=whole)
     assert n_left == len(left) - n_left - 3  # three fewer than a whole run
     assert_array_equal(again.model.theta, trained.model.theta)

@@ -21,11 +21,11 @@ from engine.learning.segmentation import (
 )
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.detail_choice import MOST_SIDE, choose_detail, sides_to_try
-from engine.learning.segmentation.folds import deal_folds
 from engine.learning.segmentation.labelled_pictures import LabelledPicture
 from engine.learning.segmentation.model import Detail, SegmentationModel, load_segmentation_model
 from engine.learning.segmentation.picture_window import CORE, WindowDraw, core_of, cut_windows
 from engine.learning.segmentation.prediction import predict_segmentation
+from engine.learning.segmentation.training_pictures import deal_folds
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.leaf_pictures import leaves
 from tests.learning.segmentation.test_tiled_prediction import collect

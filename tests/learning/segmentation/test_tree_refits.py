@@ -15,8 +15,8 @@ from engine.learning.segmentation import (
     tree_learning,
 )
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
+from engine.learning.segmentation.boosted_trees import fit_forest
 from engine.learning.segmentation.class_learning import TrainedClasses, train_class_segmentation
-from engine.learning.segmentation.class_trees import fit_class_forest
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.label_learning import has_fallen, has_time_for_refit
 from engine.learning.segmentation.model import load_segmentation_model
@@ -74,7 +74,7 @@ def test_trees_of_masks_go_on_from_messages_too(
 ) -> None:
     monkeypatch.setattr(mask_weights, "COMPARED", ("univariate",))
     images, labels = class_pictures(6, side=32, noise=60.0)
-    trained = train_boosted_segmentation(images, [label == 1 for label in labels], max_side=48)
+    trained = train_boosted_segmentation(images, [label == 2 for label in labels], max_side=48)
     (after,) = (v for k, v in trained.errors.items() if k.endswith("refitted"))
     assert after < 0.98 * trained.errors[trained.loss]
     assert trained.model.unaries.n_refits == 1
@@ -112,7 +112,7 @@ def test_forests_are_joined_by_adding_what_they_say() -> None:
     samples = rng.normal(size=(3, 400)).astype(np.float32)
     labels = (samples[0] > 0).astype(np.uint8)
     one, other = (
-        fit_class_forest(samples, y, 2, TreeOptions(6, 5, 0.3), rng=rng)
+        fit_forest(samples, y, 2, TreeOptions(6, 5, 0.3), rng=rng)
         for y in (labels, (samples[1] > 0).astype(np.uint8))
     )
     joined = one.joined(other)

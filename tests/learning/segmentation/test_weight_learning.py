@@ -11,13 +11,13 @@ from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.learning.segmentation import mask_weights
 from engine.learning.segmentation.clock import Clock
-from engine.learning.segmentation.folds import FOLDS, deal_folds
 from engine.learning.segmentation.mask_weights import (
     TREES,
     MaskWeights,
     cut_in_two,
     mask_candidates,
 )
+from engine.learning.segmentation.training_pictures import FOLDS, deal_folds
 from engine.learning.segmentation.tree_features import boosted_features, tree_evidence, trees_alone
 from engine.learning.segmentation.weight_learning import (
     LEAST_JUDGED,
