@@ -50,9 +50,9 @@ def keep(request: HttpRequest) -> bool:
     if sum(len(name) + len(value) for name, value in fields) > MAX_LETTERS:
         return False
     sender = request.META.get("REMOTE_ADDR", "")
-    if count_up("kept forms", sender, window=KEPT_SECONDS) > MOST_OF_ADDRESS:
+    if count_up("kept-forms", sender, window=KEPT_SECONDS) > MOST_OF_ADDRESS:
         return False
-    if count_up("kept forms", "all", window=KEPT_SECONDS) > MOST_OF_ALL:
+    if count_up("kept-forms", "all", window=KEPT_SECONDS) > MOST_OF_ALL:
         return False
     sealed = seal(json.dumps(fields))
     request.session[_KEY] = {"path": request.path, "at": time.time(), "fields": sealed}
