@@ -111,7 +111,7 @@ def test_the_dialog_is_for_staff_of_the_organisation(
     assert "<html" not in dialog
     assert 'id="choose"' in dialog
     nobody = client_of(bob).get(at.replace(f"S-{number}", "Anna")).content.decode()
-    assert "is not an id on screen" in nobody
+    assert "is nobody in First-years" in nobody
     assert client_of(alice).get(at).status_code == 403
     assert client_of(mallory).get(at).status_code == 404
     assert client.get(at).status_code == 302

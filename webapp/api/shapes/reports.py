@@ -2,14 +2,23 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from webapp.api.shapes.base import Answer, Body, Key, OneOf, Time
-from webapp.housing.exports import COLUMNS, DATES, MAX_COLUMNS, MAX_HEADING, OWN
+from webapp.housing.exports import COLUMNS, DATES, MAX_COLUMNS, MAX_HEADING, OWN, is_column
 from webapp.reports.models import PlacementCheck, RosterShape
 from webapp.reports.selectors import HallReport
 
+KEYS = f"one of {', '.join(COLUMNS)}, or {OWN} and the name of a column of the survey"
 Dates = Annotated[str, OneOf(DATES)]
+
+
+def _known_column(key: str) -> str:
+    """Return the key of a column; refuse an unknown one."""
+    if not is_column(key):
+        raise PydanticCustomError("column", f"expected {KEYS}")
+    return key
 
 
 class Check(Answer):
@@ -67,9 +76,8 @@ class Report(Answer):
 class RosterColumn(Body):
     """A column of a roster."""
 
-    column: str = Field(
-        max_length=1_000,
-        description=f"one of {', '.join(COLUMNS)}, or {OWN} and the name of a column of the survey",
+    column: Annotated[str, AfterValidator(_known_column)] = Field(
+        max_length=1_000, description=KEYS
     )
     heading: str = Field("", max_length=MAX_HEADING, description="the usual one when blank")
 
