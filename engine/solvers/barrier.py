@@ -40,6 +40,7 @@ SHRINK = 0.2  # factor of mu after a nearly full step
 PATIENCE = 15  # steps without gain at the last mu
 LOOK_EVERY = 5.0  # factor of mu after which odd sets are examined again
 ROOM = 0.05  # room given to an added set that has none
+REPORT_EVERY = 5  # steps after which weights are reported, wherever they stand
 MAX_RECENT = 8  # points kept since the last examined one, 2 n^2 numbers each
 REFINEMENTS = 2  # of the change of the weights, whose system may leave out small rates
 
@@ -214,7 +215,8 @@ def solve_by_barrier(
     polytope : Polytope
     known : tuple of ndarray, odd sets that may bind: sets found during the search cost steps.
     should_stop : called before every step.
-    on_solution : called with the bounds and the proof of every examined point.
+    on_solution : called with the bounds and the proof of every examined point; where weights are
+        learned, one of every few points is examined, so that a search cut short has some to return.
 
     Raises
     ------
@@ -227,6 +229,7 @@ def solve_by_barrier(
     trail, recent = [(state, mu)], list[tuple[BarrierState, float]]()
     best: BarrierSolution | None = None
     looked_at, improved_at, last = mu, 0, TOLERANCES.last_barrier
+    reported_at = 0 if isinstance(polytope, WeightedPolytope) else MAX_STEPS
     for step in range(1, MAX_STEPS + 1):
         if should_stop():
             raise StoppedError("Cancelled.")
@@ -239,6 +242,7 @@ def solve_by_barrier(
             looked_at = mu
             found = replace(polytope.judge(state, is_last=mu <= last), steps=step)
             on_solution(found)
+            reported_at = max(reported_at, step)
             before = np.inf if best is None else best.gap
             best = replace(found if best is None else _better(best, found), steps=step)
             if best.proof.holds and best.gap <= polytope.tolerance(best.value):
@@ -252,6 +256,9 @@ def solve_by_barrier(
                 looked_at, improved_at = mu, step
                 continue
             trail, recent = [*trail, (state, mu)], []
+        if step - reported_at >= REPORT_EVERY:
+            on_solution(replace(polytope.judge(state, is_last=False), steps=step))
+            reported_at = step
         if mu <= last and step - improved_at > PATIENCE:
             break
         if length > 0.8:

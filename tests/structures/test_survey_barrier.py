@@ -93,3 +93,15 @@ def test_odd_sets_join_on_the_way_back_not_at_the_start():
     assert len(found.state.member) > 0
     assert found.gap <= 1e-4
     assert found.steps <= 60
+
+
+def test_a_search_cut_short_has_reported_weights():
+    """No odd set is examined until the search is central, which takes a dozen steps."""
+    structures = structures_of([year_of(60, 12, 0)], 1.0)
+    steps, found = iter(range(100)), []
+    polytope = SurveyPolytope(structures, 0.01, 1e-4, never_stop)
+    with pytest.raises(StoppedError):
+        solve_by_barrier(polytope, (), lambda: next(steps) >= 6, found.append)
+    assert [one.steps for one in found] == [5]
+    zero = structures[0].maximise(np.zeros(structures[0].features.n_features), None, 1e-3)
+    assert found[0].upper_bound < 0.5 * zero.log_partition
