@@ -1,1 +1,1 @@
-"""Queries on models and proposals."""
+"""Queries on models."""

@@ -1,1 +1,1 @@
-"""Changes to models, proposals and decisions."""
+"""Changes to models."""
