@@ -9,15 +9,15 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.core import signing
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from webapp.cohorts.models import Student
+from webapp.common.link_cookies import PersonalLink
 from webapp.residents.models import MARK, ResidentPage
 
 VALID_FOR = timedelta(days=400)  # a year, and the weeks before it
-TRIED = "cookies"  # parameter of a repeated request that checks whether cookies are stored
 _PREFIX = "home-"
 
 
@@ -71,33 +71,16 @@ def visitor_of(request: HttpRequest, handle: str) -> ResidentPage | None:
 
 def enter(request: HttpRequest, page: ResidentPage) -> HttpResponse | None:
     """Redirect to the address without the token; None if the browser takes no cookies."""
-    if request.COOKIES:
-        handle = handle_of(page)
-        there = reverse("residents:home", args=[handle])
-        language = request.GET.get("lang", "")
-        response = HttpResponseRedirect(f"{there}?lang={language}" if language.isalpha() else there)
-        _set(response, _PREFIX + handle, token_of(page), path=there, max_age=VALID_FOR)
-        return response
-    if TRIED in request.GET:
-        return None
-    there = reverse("residents:enter", args=[token_of(page)])
-    response = HttpResponseRedirect(f"{there}?{TRIED}=1")
-    _set(response, TRIED, "1", path=reverse("surveys:enter"), max_age=None)
-    return response
-
-
-def _set(
-    response: HttpResponse, name: str, value: str, *, path: str, max_age: timedelta | None
-) -> None:
-    response.set_cookie(
-        name,
-        value,
-        max_age=max_age,
-        path=path,
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite="Lax",
+    handle, token = handle_of(page), token_of(page)
+    link = PersonalLink(
+        cookie=_PREFIX + handle,
+        token=token,
+        address=reverse("residents:enter", args=[token]),
+        there=reverse("residents:home", args=[handle]),
+        site=reverse("surveys:enter"),
+        valid_for=VALID_FOR,
     )
+    return link.enter(request)
 
 
 def _signer() -> signing.TimestampSigner:

@@ -1,22 +1,13 @@
-"""Storage of a student's personal link while they answer: in a cookie, not in addresses.
+"""Storage of a student's personal link while they answer: in a cookie, not in addresses."""
 
-Anybody with a link can answer for its owner, and addresses end up in logs of proxies, in browser
-histories and in Referer headers. So the first visit exchanges the token of the address for a cookie
-and redirects to an address without it. A browser without cookies stays at the address of the link;
-all our logs mask it (:mod:`webapp.monitoring.masking`).
-"""
-
-from datetime import timedelta
-
-from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from webapp.common.link_cookies import PersonalLink
 from webapp.surveys.links import VALID_FOR, participant_of, token_of
 from webapp.surveys.models import Participant
 
-TRIED = "cookies"  # parameter of a repeated request that checks whether cookies are stored
 _PREFIX = "link-"
 
 
@@ -39,44 +30,19 @@ def enter(request: HttpRequest, participant: Participant, **more: str) -> HttpRe
 
     ``more`` are parameters added to those of the request.
     """
-    query = request.GET.copy()
-    query.update(more)
-    was_tried = query.pop(TRIED, None) is not None
-    if request.COOKIES:
-        handle = handle_of(participant)
-        there = reverse("surveys:mine", args=[handle])
-        response = HttpResponseRedirect(f"{there}?{query.urlencode()}" if query else there)
-        _set(response, _PREFIX + handle, token_of(participant), path=there)
-        return response
-    if was_tried:
-        return None
-    query[TRIED] = "1"
-    there = reverse("surveys:answer", args=[token_of(participant)])
-    response = HttpResponseRedirect(f"{there}?{query.urlencode()}")
-    _set(response, TRIED, "1", path=reverse("surveys:enter"), max_age=None)
-    return response
+    handle, token = handle_of(participant), token_of(participant)
+    link = PersonalLink(
+        cookie=_PREFIX + handle,
+        token=token,
+        address=reverse("surveys:answer", args=[token]),
+        there=reverse("surveys:mine", args=[handle]),
+        site=reverse("surveys:enter"),
+        valid_for=VALID_FOR,
+    )
+    return link.enter(request, **more)
 
 
 def leave(response: HttpResponse, participant: Participant) -> None:
     """Remove the link of deleted answers from the browser."""
     handle = handle_of(participant)
     response.delete_cookie(_PREFIX + handle, path=reverse("surveys:mine", args=[handle]))
-
-
-def _set(
-    response: HttpResponse,
-    name: str,
-    value: str,
-    *,
-    path: str,
-    max_age: timedelta | None = VALID_FOR,
-) -> None:
-    response.set_cookie(
-        name,
-        value,
-        max_age=max_age,
-        path=path,
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite="Lax",
-    )

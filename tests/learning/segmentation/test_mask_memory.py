@@ -104,13 +104,13 @@ print(json.dumps({"before": before / 1024, "megabytes": peak / 1024, "restored":
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc")
 @pytest.mark.parametrize("solver", ["theta", "frank-wolfe", "block-coordinate"])
 def test_memory_stays_flat_in_the_number_of_pictures(solver: str) -> None:
-    """Features alone are 0.3 MB a picture; held in memory, 80 of them would show.
+    """Features alone are 0.3 MB a picture; held in memory, 160 of them would show.
 
-    How many oracles' work spaces happen to live at once changes the peak by up to 12 MB.
+    How many oracles' work spaces happen to live at once changes the peak by up to 17 MB.
     """
     run(MANY_SMALL, solver, "20")  # compiles: a compiler's memory belongs to no picture
-    result = run(MANY_SMALL, solver, "86")
-    assert result["megabytes"] < result["before"] + 16
+    result = run(MANY_SMALL, solver, "166")
+    assert result["megabytes"] < result["before"] + 24
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from webapp.cohorts.models import Cohort
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404
 from webapp.housing.errors import HousingError
-from webapp.housing.models import Placement
+from webapp.housing.models import ActKind, Placement
 from webapp.housing.pairs.cards import swap_partners
 from webapp.housing.pairs.rule_changes import rule_change
 from webapp.housing.pairs.swaps import pairs_swap, swap_offer
@@ -106,9 +106,10 @@ def swap_pairs(request: Request, proposal_id: UUID) -> Event:
 
 @endpoint("GET", "/proposals/{proposal_id}/events", tag=TAG, summary="List decisions", query=Paging)
 def list_pair_events(request: Request, proposal_id: UUID) -> Page[Event]:
-    """Return the decisions of staff, newest first."""
+    """Return the decisions of staff, newest first; one that was undone says so."""
     proposal = get_owned_or_404(_PAIRS, request.user, proposal_id)
-    return page_of(request, proposal.events.select_related("user"), Event)
+    decisions = proposal.events.exclude(kind=ActKind.UNDONE)
+    return page_of(request, decisions.select_related("user"), Event)
 
 
 @endpoint(

@@ -1,6 +1,5 @@
 """Numbers of one placement: score, probability, uncertainty and reasons of any two students."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,21 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import Rules, Survey, explain_pair
+from engine import Rules, explain_pair
 from engine.learning.roommates.explanation import Explanation
-from engine.learning.roommates.model import RoommateModel
-from webapp.cohorts.selectors.surveys import cohort_positions, cohort_survey, questionnaire_of
 from webapp.files import store
 from webapp.files.storage import read_arrays
-from webapp.housing.models import Placement
 from webapp.housing.pairs.rules import pair_rules
+from webapp.housing.scores import Scores
 from webapp.matching.allowed_pairs import allowed_scores
 from webapp.matching.like_students import (
     first_of_groups,
     multiples_of_even_draw,
     order_of_likeness,
 )
-from webapp.matching.numbers import kept_model, pair_probability, reasons
+from webapp.matching.numbers import pair_probability, reasons
 
 NEXT_BEST = 3
 
@@ -37,28 +34,8 @@ class Candidate:
     probability: float
 
 
-class PairNumbers:
+class PairNumbers(Scores):
     """Reader of a placement's stored results, which loads each part on first use."""
-
-    def __init__(self, placement: Placement) -> None:
-        self.placement = placement
-
-    @cached_property
-    def model(self) -> RoommateModel:
-        """Model with the weights."""
-        return kept_model(self.placement.model.path)
-
-    @cached_property
-    def survey(self) -> Survey:
-        """Answers of the cohort to the model's questions."""
-        return cohort_survey(
-            self.placement.cohort, questionnaire_of(self.placement.model.questions)
-        )
-
-    @cached_property
-    def position(self) -> Mapping[int, int]:
-        """Position in the survey of every number on screen."""
-        return cohort_positions(self.placement.cohort)
 
     @cached_property
     def rules(self) -> Rules:
