@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from webapp.cohorts.models import Student
-from webapp.common.link_cookies import PersonalLink
+from webapp.identity.link_cookies import PersonalLink
 from webapp.residents.models import MARK, ResidentPage
 
 VALID_FOR = timedelta(days=400)  # a year, and the weeks before it

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from webapp.common.link_cookies import PersonalLink
+from webapp.identity.link_cookies import PersonalLink
 from webapp.surveys.links import VALID_FOR, participant_of, token_of
 from webapp.surveys.models import Participant
 

@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods
 
 from webapp.common.limits import count_up
-from webapp.common.link_cookies import TRIED
+from webapp.identity.link_cookies import TRIED
 from webapp.identity.selectors import login_address
 from webapp.identity.students import provider_for_students, signed_in_student
 from webapp.surveys import limits, visits
