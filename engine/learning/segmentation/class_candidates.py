@@ -80,13 +80,13 @@ CANDIDATES = (
 
 CANDIDATES_FOR_STROKES = (
     Candidate(
-        "univariate, near the painting page",
+        "univariate, close to the usual weights",
         "univariate",
         is_potts=True,
         ridge_factor=STRONG_RIDGE_FACTOR,
     ),
     Candidate(
-        "univariate, farther from it", "univariate", is_potts=True, ridge_factor=WEAK_RIDGE_FACTOR
+        "univariate, farther from them", "univariate", is_potts=True, ridge_factor=WEAK_RIDGE_FACTOR
     ),
     TREES_ALONE,
 )
