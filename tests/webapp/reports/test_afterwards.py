@@ -107,7 +107,7 @@ def test_the_page_is_for_staff_of_the_organisation(
     client_of: Callable[[User], Client], alice: User, bob: User, mallory: User, placement: Placement
 ) -> None:
     address = reverse("reports:afterwards", args=[placement.pk])
-    assert "No follow-up was opened yet." in client_of(bob).get(address).content.decode()
+    assert "No follow-up yet." in client_of(bob).get(address).content.decode()
     theirs = opened(mallory, "Secret follow-up")
     opened(bob, "Housing", "housing")
     assert follow_ups(bob) == []
