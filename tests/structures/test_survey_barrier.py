@@ -87,7 +87,7 @@ def test_fewer_weights_than_students_are_left_to_the_solve_in_theta():
 
 
 def test_odd_sets_join_on_the_way_back_not_at_the_start():
-    """The search began anew with every odd set and stopped short beside it: 98 systems."""
+    """The search started again with every odd set and stopped too early: 98 systems."""
     structures = structures_of([year_of(100, 12, 0)], 1.0)
     found = solve_by_barrier(SurveyPolytope(structures, 0.01, 1e-4, never_stop))
     assert len(found.state.member) > 0

@@ -102,7 +102,7 @@ def test_the_hunt_finds_no_exception_where_it_found_some(kind, seed, ridge):
 def test_odd_sets_that_take_turns_are_let_go_one_at_a_time():
     """Two sets were let go together, one was needed: the same six rounds, again and again.
 
-    Each step then began anew from inside the polytope: 9 processor seconds, 760 systems a step.
+    Each step then started again from inside the polytope: 9 processor seconds, 760 systems a step.
     """
     rng = np.random.default_rng([sorted(years.KINDS).index("near-duplicates"), 258])
     result = years.learn(years.near_duplicates(rng), 0.01, 1e-4, 600.0)

@@ -67,10 +67,10 @@ def test_the_question_is_asked_once_and_the_answer_counts_everywhere(
     assert unmet_needs(["GROUND-FLOOR ROOM"], room(placement)) == []
     assert unmet_needs(["Ground-floor room"], room(placement, "102")) == ["Ground-floor room"]
     rooms = _rooms([room(placement), room(placement, "102")], [person(1001)], RULES)
-    assert rooms.attributes["Ground-floor room"] == ("yes", "no"), "the solver is told as well"
+    assert rooms.attributes["Ground-floor room"] == ("yes", "no"), "the solver knows it too"
     client.post(address, {"need": "Wheelchair", "none": "1"})
     page = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
-    assert "No room says" not in page, "both are answered"
+    assert "No room says" not in page, "both have an answer"
     assert "needs Wheelchair" in broken_rule(room(placement), [person(1002)], RULES)
     lines = AuditLine.objects.filter(verb="said which rooms meet a need")
     assert [line.details for line in lines.order_by("pk")] == [

@@ -18,7 +18,7 @@ from webapp.housing.models import (
     PlacementEvent,
     RoomState,
 )
-from webapp.housing.pairs.records import ANEW, change_of, changed_sentence, pair_row
+from webapp.housing.pairs.records import COMPUTED_AGAIN, change_of, changed_sentence, pair_row
 from webapp.housing.services.history import event_record
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.reviews import put_sides, sides
@@ -116,7 +116,7 @@ def pairs_decide(
     placement = lock_pairs(placement)
     pairs = list(placement.pairs.filter(pk__in=versions))
     if len(pairs) != len(versions) or not pairs:
-        raise PlacesChangedError(ANEW)
+        raise PlacesChangedError(COMPUTED_AGAIN)
     state = _STATE_AFTER[decision]
     if state in APART or any(pair.state in APART for pair in pairs):
         check_draft(placement)

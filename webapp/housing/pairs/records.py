@@ -24,7 +24,7 @@ _FIELDS = [
     "pk", "room_id", "first_id", "second_id", "first_number", "second_number", *_FIGURES,
     "state", "version", "decided_by",
 ]  # fmt: skip
-ANEW = "The pairs were computed again meanwhile. Nothing was changed."
+COMPUTED_AGAIN = "The pairs were computed again meanwhile. Nothing was changed."
 
 
 def pair_row(pair: PlacedPair) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def replace_pairs(
     present = {pair.pk: pair for pair in placement.pairs.filter(pk__in=rows)}
     for key, row in rows.items():
         if key not in present:
-            raise PlacesChangedError(ANEW)
+            raise PlacesChangedError(COMPUTED_AGAIN)
         if present[key].version != versions[key]:
             raise PlacesChangedError(changed_sentence(present[key]))
         row["version"] = versions[key] + 1

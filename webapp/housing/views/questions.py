@@ -27,7 +27,7 @@ class Question:
     fields : mapping of str to str or a list of them, form fields of the answer.
     lines : sequence of ChangeLine, the students concerned, with their rooms.
     people : sequence of int, numbers of students concerned whose rooms stay.
-    choices : sequence of (number, value), students of whom one answers, instead of the button.
+    choices : sequence of (number, value), students to choose one from, in place of the button.
     is_danger : bool, whether somebody loses a bed.
     back : str, address of the page that asked.
     trail : sequence of (words, address), breadcrumbs of the question as a page.
