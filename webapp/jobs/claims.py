@@ -124,15 +124,20 @@ def most_running(queue: str, jobs: models.QuerySet[Job]) -> int:
     that nobody waits for the long jobs of another organisation.
     """
     most: int = settings.ORGANISATION_MAX_RUNNING_JOBS
-    now = timezone.now()
-    workers = Worker.objects.filter(name__startswith=f"{queue}-", seen_at__gte=now - SEEN_LATELY)
-    processes = sum(workers.values_list("processes", flat=True))
-    lately = now - ACTIVE_LATELY
+    processes = n_processes(queue)
+    lately = timezone.now() - ACTIVE_LATELY
     if processes > 1 and most >= processes:
         users = jobs.filter(created_at__gte=lately).order_by().values("organisation").distinct()
         if users[:2].count() > 1:
             return processes - 1
     return most
+
+
+def n_processes(queue: str) -> int:
+    """Return the number of processes of a queue's workers that answered lately."""
+    lately = timezone.now() - SEEN_LATELY
+    workers = Worker.objects.filter(name__startswith=f"{queue}-", seen_at__gte=lately)
+    return sum(workers.values_list("processes", flat=True))
 
 
 def place_in_line(job: Job, *, kinds: list[str]) -> int | None:

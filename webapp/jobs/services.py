@@ -18,7 +18,7 @@ from webapp.audit.services import audit
 from webapp.common.limits import TooManyError
 from webapp.files.quota import add_stored, check_quota, lock_organisation
 from webapp.jobs import dispatch, endings, registry
-from webapp.jobs.claims import change_if_claimed, job_update
+from webapp.jobs.claims import change_if_claimed, job_update, n_processes
 from webapp.jobs.doubles import next_request_key, refuse_double
 from webapp.jobs.endings import job_discard_files, job_fail, job_finish_cancelled
 from webapp.jobs.failures import GIVEN_UP, INTERRUPTED, TOO_LONG, Failure
@@ -210,10 +210,31 @@ def jobs_sweep() -> dict[str, int]:
     for job in jobs.filter(state=JobState.QUEUED):
         if _is_send_due(job, now=job.now):
             counts["sent_again"] += job_dispatch(job_id=job.pk)
+    for queue in registry.Queue:
+        counts["sent_again"] += _wake_idle_process(queue)
     _discard_left_files()
     if any(counts.values()):
         log.info("swept", **counts)
     return counts
+
+
+def _wake_idle_process(queue: registry.Queue) -> bool:
+    """Send a job of a queue whose messages were lost while a process is free; True if sent.
+
+    Without it, a job that was sent many times would wait for its next turn beside an idle worker.
+    One message suffices, since it reports only that there is work, and a free process takes it at
+    once: messages do not pile up.
+    """
+    jobs = Job.objects.filter(kind__in=registry.kinds_of(queue))
+    late = Now() - timedelta(seconds=_FIRST_RESEND_SECONDS)
+    waiting = jobs.filter(state=JobState.QUEUED)
+    if not waiting.exists() or waiting.filter(dispatched_at__gt=late).exists():
+        return False
+    n_running = jobs.filter(state=JobState.RUNNING, n_pieces=0).count()
+    if n_running >= n_processes(queue):
+        return False
+    key = waiting.order_by("created_at", "pk").values_list("pk", flat=True).first()
+    return key is not None and job_dispatch(job_id=key)
 
 
 def _discard_left_files() -> None:

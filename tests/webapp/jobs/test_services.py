@@ -11,7 +11,7 @@ from webapp.audit.models import AuditLine
 from webapp.jobs import claims, endings, liveness, registry, services
 from webapp.jobs.context import JobContext
 from webapp.jobs.liveness import is_alive, this_process
-from webapp.jobs.models import Job, JobState
+from webapp.jobs.models import Job, JobState, Worker
 from webapp.jobs.registry import Outcome
 from webapp.jobs.runner import run_job
 from webapp.jobs.watchdog import Watchdog
@@ -190,6 +190,30 @@ def test_a_lost_message_is_sent_again_with_growing_pauses(
         Job.objects.filter(pk=job.pk).update(dispatched_at=then)
         assert services.jobs_sweep()["sent_again"] == due, seconds
     assert len(sent_job_ids) == 3
+
+
+def test_a_job_never_waits_for_its_turn_beside_an_idle_worker(
+    bob: User, sent_job_ids: list[str]
+) -> None:
+    first, second = enqueue(bob), enqueue(bob)
+    queue = registry.queue_of(first.kind)
+    ago = timezone.now() - timedelta(seconds=15)
+    often = {"dispatched_at": ago, "dispatch_count": 5}  # their next turn is minutes away
+    Job.objects.all().update(**often)
+    sent_job_ids.clear()
+    assert services.jobs_sweep()["sent_again"] == 0  # no worker answers: messages would pile up
+    worker = Worker.objects.create(name=f"{queue}-a@b", processes=1, seen_at=timezone.now())
+    assert services.jobs_sweep()["sent_again"] == 1
+    assert services.jobs_sweep()["sent_again"] == 0  # one message at a time
+    assert sent_job_ids == [str(first.pk)]
+    Job.objects.all().update(**often)
+    Job.objects.filter(pk=first.pk).update(
+        state=JobState.RUNNING, worker=this_process(), heartbeat_at=timezone.now()
+    )
+    assert services.jobs_sweep()["sent_again"] == 0  # its only process is busy
+    Worker.objects.filter(pk=worker.pk).update(processes=2)
+    assert services.jobs_sweep()["sent_again"] == 1
+    assert sent_job_ids == [str(first.pk), str(second.pk)]
 
 
 def test_liveness_tells_the_living_from_the_dead_and_the_unknown() -> None:
