@@ -23,6 +23,7 @@ from engine.datasets.label_maps import (
     read_values,
 )
 from engine.datasets.masks import NO_TWO_VALUES, match_mask, understand_mask
+from engine.datasets.object_edges import EDGE_CLASSES, edges_of
 from engine.learning.segmentation.model import SegmentationModel
 
 MAX_COMPARED = 24
@@ -109,6 +110,31 @@ class MapLabels:
 
 
 @dataclass(frozen=True, slots=True)
+class EdgeLabels:
+    """Labels from masks that number their objects: background, inside, and edge of an object."""
+
+    files: Sequence[ImageFile]
+    kind: str = "objects and their edges"
+
+    @property
+    def code(self) -> LabelCode:
+        """Return the three classes; none of their values is unknown."""
+        return checked_code(EDGE_CLASSES, range(len(EDGE_CLASSES)))
+
+    @property
+    def left_out(self) -> Failures:
+        """Return no files: each has its own mask or none."""
+        return []
+
+    def labels(self, file: ImageFile, shape: tuple[int, int] | None = None) -> ClassLabels:
+        """Return the label of every pixel; see `LabelSource`."""
+        numbers = file.understand_mask().numbers
+        if shape is not None:
+            numbers = match_values(numbers, shape, name=file.mask_path.name)
+        return edges_of(numbers)
+
+
+@dataclass(frozen=True, slots=True)
 class OutlineLabels:
     """Labels from outlines; what no outline covers is unknown, as on the pages."""
 
@@ -156,6 +182,8 @@ def training_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> Lab
     InvalidProblemError
         If no annotation file can be used, or fewer than two classes are named.
     """
+    if args.edges:
+        return _edge_labels(args, files)
     if not has_outlines_only(files):
         asked = (args.classes, args.class_weights, args.scale)
         is_asked = any(option is not None for option in asked) or bool(args.unknown)
@@ -183,6 +211,28 @@ def training_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> Lab
     return _outline_labels(checked_code(names, range(len(names)), (UNKNOWN,)), outlines, files)
 
 
+def _edge_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> EdgeLabels:
+    """Return the labels of objects and edges, after refusing files that number no objects."""
+    if args.classes is not None or args.unknown:
+        raise InvalidProblemError("--edges names its own classes; leave out --classes, --unknown.")
+    some = [file for file in files if file.mask_paths]
+    some = some[:: max(1, -(-len(some) // MAX_COMPARED))]
+    if not any(_numbers_objects(file) for file in some):
+        raise InvalidProblemError(
+            "--edges: no mask numbers its objects, so that the edges between those that touch are "
+            "not known. Give every object a number of its own, as in NAME_instances.tif."
+        )
+    return EdgeLabels(files)
+
+
+def _numbers_objects(file: ImageFile) -> bool:
+    """Return True if a mask can be read and numbers its objects."""
+    try:
+        return file.understand_mask().n_numbered > 0
+    except InvalidProblemError:
+        return False
+
+
 def without_counts(source: LabelSource) -> LabelSource:
     """Return the same labels, without counting what masks mark."""
     return replace(source, counts=None) if isinstance(source, MaskLabels) else source
@@ -208,7 +258,7 @@ def known_labels(
             )
         return MaskLabels(files)
     if not has_outlines:
-        return MapLabels(code, files, [])
+        return EdgeLabels(files) if code.names == EDGE_CLASSES else MapLabels(code, files, [])
     outlines = _outlines(args, files)
     if not {name.casefold() for name in outlines.classes} & {n.casefold() for n in code.names}:
         raise InvalidProblemError(

@@ -26,7 +26,11 @@ from engine.datasets.object_files import (
     label_tiff,
     object_windows,
 )
-from engine.metrics.object_separation import separate_objects, typical_area_of
+from engine.metrics.object_separation import (
+    object_planes,
+    separate_objects,
+    typical_area_of,
+)
 from engine.metrics.objects import ObjectTable, measure_objects
 
 MIN_PIXELS = 10
@@ -63,6 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number_from(0),
         default=0,
         help="value of label maps that is no object (default 0)",
+    )
+    parser.add_argument(
+        "--edge",
+        type=whole_number_from(0),
+        help="value of label maps that marks the edges of objects (2 after segment train --edges); "
+        "its pixels belong to the objects, and separate them",
     )
     parser.add_argument(
         "--min-pixels",
@@ -148,12 +158,14 @@ def _objects_of(
     values = file.read_image()
     numbers = np.zeros(values.shape[:2], dtype=np.int32)
     rows: list[dict[str, Any]] = []
-    for value, mask, probability in _predicted_classes(file, args):
+    for value, mask, probability, edge in _predicted_classes(file, args):
         if mask.shape != numbers.shape:
             raise InvalidProblemError(
                 f"{file.image_path.name}: its prediction has another size. Predict it again."
             )
-        separated = separate_objects(mask, probability, splits=args.splits, typical_area=typical)
+        separated = separate_objects(
+            mask, probability, edge=edge, splits=args.splits, typical_area=typical
+        )
         table: ObjectTable = measure_objects(
             separated,
             values,
@@ -173,34 +185,68 @@ def _objects_of(
     return numbers, rows
 
 
-def _predicted_classes(
-    file: ImageFile, args: argparse.Namespace
-) -> Iterator[tuple[int, NDArray[np.bool_], NDArray[np.float32] | None]]:
-    """Yield value, mask and probability of every class of a prediction that counts as objects."""
+Plane = NDArray[np.floating]
+Planes = tuple[int, NDArray[np.bool_], Plane | None, Plane | None]
+"""Value of a class, its mask, its probability, and the probability of its edge."""
+
+
+def _predicted_classes(file: ImageFile, args: argparse.Namespace) -> Iterator[Planes]:
+    """Yield every class of a prediction that counts as objects."""
     folder: Path = args.predictions
     labels = folder / f"{file.name}.labels.png"
     mask = folder / f"{file.name}{MASK_SUFFIX}.png"
     if mask.exists():
+        if args.edge is not None:
+            raise InvalidProblemError(
+                f"{file.image_path.name}: --edge belongs to label maps, and {mask.name} is a mask. "
+                "Leave it out."
+            )
         marginals = folder / f"{file.name}.marginals.npy"
         own = np.load(marginals, mmap_mode="r") if marginals.exists() else None
-        yield 1, _read(mask) > 0, own
+        yield 1, _read(mask) > 0, own, None
     elif labels.exists():
-        # Columns of the probabilities are in the order of the model's values, which the map
-        # may use only in part: separation then goes by the mask.
-        values = _read(labels)
         probabilities = folder / f"{file.name}.probabilities.npy"
         planes = np.load(probabilities, mmap_mode="r") if probabilities.exists() else None
-        present = [int(value) for value in np.unique(values)]
-        for place, value in enumerate(present):
-            if value != args.background:
-                is_whole = planes is not None and planes.shape[2] == len(present)
-                own = np.asarray(planes[:, :, place]) if is_whole and planes is not None else None
-                yield value, values == value, own
+        yield from _classes_of_map(file, _read(labels), planes, args)
     else:
         raise InvalidProblemError(
             f"{file.image_path.name}: {folder.name} has no {mask.name} or {labels.name}. "
             "Predict it first."
         )
+
+
+def _classes_of_map(
+    file: ImageFile, labels: NDArray[Any], planes: Plane | None, args: argparse.Namespace
+) -> Iterator[Planes]:
+    """Yield every class of a label map that counts as objects.
+
+    Columns of the probabilities are in the order of the model's values, which the map may use only
+    in part: separation then goes by the mask, unless edges ask for the probabilities.
+    """
+    present = [int(value) for value in np.unique(labels)]
+    is_whole = planes is not None and planes.shape[2] == len(present)
+    if args.edge is not None:
+        if planes is None:
+            raise InvalidProblemError(
+                f"{file.image_path.name}: --edge needs its probabilities. Predict it again."
+            )
+        # Values from 0 on, as segment train --edges writes them, are their own columns.
+        values = present if is_whole else list(range(planes.shape[2]))
+        if args.edge not in values or not {*present} <= {*values}:
+            raise InvalidProblemError(
+                f"{file.image_path.name}: --edge {args.edge} is no class of its prediction. Give "
+                "the value that marks edges."
+            )
+        background = [place for place, value in enumerate(values) if value == args.background]
+        for place, value in enumerate(values):
+            if value not in (args.edge, args.background):
+                found = object_planes(planes, place, values.index(args.edge), background)
+                yield (value, *found)
+        return
+    for place, value in enumerate(present):
+        if value != args.background:
+            own = np.asarray(planes[:, :, place]) if is_whole and planes is not None else None
+            yield value, labels == value, own, None
 
 
 def _read(path: Path) -> NDArray[Any]:

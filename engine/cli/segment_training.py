@@ -117,6 +117,12 @@ def _add_labels(parser: argparse.ArgumentParser) -> None:
         "two values or numbered objects they are masks",
     )
     parser.add_argument(
+        "--edges",
+        action="store_true",
+        help="masks that number their objects: also learn where their edges are, as a class of its "
+        "own, by which segment objects --edge 2 separates objects that touch",
+    )
+    parser.add_argument(
         "--unknown",
         type=whole_numbers,
         default=(),

@@ -2,6 +2,7 @@
 
 from .masks import read_mask, write_mask
 from .matching_sampler import MatchingSample, sample_matching
+from .object_edges import EDGE_CLASSES, edges_of
 from .picture_view import read_image
 from .practice_pairs import PracticePairs, PracticeWeights, invent_weights, simulate_pairs
 from .room_files import (
@@ -24,6 +25,7 @@ from .university import (
 )
 
 __all__ = [
+    "EDGE_CLASSES",
     "LabelledImage",
     "MatchingSample",
     "PracticePairs",
@@ -32,6 +34,7 @@ __all__ = [
     "SimulatedCohort",
     "SimulatedUniversity",
     "capacities_for",
+    "edges_of",
     "generate_leaf_images",
     "housing_questionnaire",
     "infer_questionnaire",

@@ -82,10 +82,26 @@ class MaskReading:
     ----------
     mask : ndarray, shape (height, width), bool
     n_numbered : int, the numbers of a map of instances; -1 of other masks
+    instances : ndarray, shape (height, width), or None
+        The values of a map of instances, one for each object.
     """
 
     mask: MaskArray
     n_numbered: int = -1
+    instances: NDArray[Any] | None = None
+
+    @property
+    def numbers(self) -> IntArray:
+        """Return the number of the object at every pixel; 0 for none.
+
+        Where the file numbers no objects, pieces joined by sides or corners are objects.
+        """
+        if self.instances is not None:
+            return np.where(self.mask, self.instances.astype(np.int64), 0)
+        from scipy.ndimage import label as connected
+
+        pieces, _ = connected(self.mask, np.ones((3, 3)))
+        return np.asarray(pieces, dtype=np.int64)
 
     @property
     def n_objects(self) -> int:
@@ -187,7 +203,7 @@ def _of_numbers(values: NDArray[Any], label: str, *, is_lossy: bool) -> MaskRead
         return _beside_negative(values, distinct, label)
     count = _count_instances(values, distinct, FEWEST_INSTANCES)
     if count:
-        return MaskReading(np.asarray(values > 0), count)
+        return MaskReading(np.asarray(values > 0), count, values)
     if values.dtype.itemsize > 1:
         _check_ends(values, distinct, label)
         values = _as_bytes(values, float(least), float(most))
@@ -233,7 +249,7 @@ def _beside_negative(values: NDArray[Any], distinct: NDArray[Any], label: str) -
         areas = [np.count_nonzero(values == one) for one in objects[:200]]
         is_alike = objects[0] > 0 or areas[0] <= MOST_LARGER * np.median(areas[1:])
         if count and is_alike:
-            return MaskReading(moved > 0, count)
+            return MaskReading(moved > 0, count, moved)
     raise _no_background(_in_words(objects) if len(objects) else "no others", label)
 
 
@@ -342,7 +358,7 @@ def _of_palette(numbers: MapNumbers, palette: NDArray[np.uint8], label: str) -> 
     if len(distinct) > 2:
         count = _count_instances(places, distinct, FEWEST_INSTANCES)
         if count:
-            return MaskReading(np.asarray(places > 0), count)
+            return MaskReading(np.asarray(places > 0), count, places)
     colours = full[distinct]
     if np.ptp(colours, axis=1).max(initial=0) > NOISE and len(distinct) > 2:
         raise InvalidProblemError(
@@ -369,7 +385,7 @@ def _of_colours(packed: NDArray[Any], label: str, *, is_lossy: bool) -> MaskRead
         if distinct[0] == 0 and FEWEST_INSTANCES < len(distinct) <= MOST_INSTANCES:
             labels = _places(distinct, packed)
             if _are_objects(labels, len(distinct) - 1):
-                return MaskReading(labels > 0, len(distinct) - 1)
+                return MaskReading(labels > 0, len(distinct) - 1, labels)
         _check_one_line(distinct, counts, label)
     light = _lightness(distinct)
     if len(distinct) == 2:

@@ -11,7 +11,7 @@ from .object_edits import (
     apply_edits,
 )
 from .object_scores import ObjectMatches, match_objects
-from .object_separation import separate_objects
+from .object_separation import object_planes, separate_objects
 from .objects import ObjectTable, kept_objects, measure_objects
 from .roc import RocCurve, compute_roc
 from .segmentation import binary_entropy, intersection_over_union, log_loss
@@ -39,6 +39,7 @@ __all__ = [
     "log_loss",
     "match_objects",
     "measure_objects",
+    "object_planes",
     "reliability_bins",
     "separate_objects",
     "wilson_range",

@@ -1,6 +1,7 @@
 """Separation of touching objects: a watershed of the probabilities, merged by shape and size."""
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,10 @@ Numbers = NDArray[np.int32]
 Moments = tuple[float, float, float, float, float, float]
 """Pixels of a region, and sums over them of x, y, x squared, y squared and x times y."""
 
-LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""Probabilities at which distances to the border are measured; their mean has the seeds."""
+LEVELS = (0.6, 0.7, 0.8, 0.9, 0.95)
+"""Probabilities at which distances to the border are measured beside those in the mask itself."""
+EDGE_LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
+"""The same where a model knows edges: an edge counts as half inside."""
 SMOOTHING = 1.0
 """Standard deviation of the Gaussian that smooths the mean distance, pixels."""
 SEED_WINDOW = 5
@@ -46,6 +49,7 @@ def separate_objects(
     mask: BoolArray,
     probability: NDArray[np.floating] | None = None,
     *,
+    edge: NDArray[np.floating] | None = None,
     splits: float = 0.0,
     typical_area: float | None = None,
 ) -> Numbers:
@@ -60,6 +64,9 @@ def separate_objects(
     ----------
     mask : ndarray, shape (height, width), bool
     probability : ndarray, shape (height, width), of the pixel being inside; by default the mask.
+    edge : ndarray, shape (height, width), optional
+        Probability, part of ``probability``, that the pixel lies at the edge of an object: of a
+        model that learned edges (`engine.datasets.edges_of`).
     splits : float, from -1 (none: pixels that touch are one object) to 1 (every region by itself).
     typical_area : float, pixels of a usual object; by default estimated from round objects.
 
@@ -95,25 +102,56 @@ def separate_objects(
     mask = np.asarray(mask, dtype=bool)
     if mask.ndim != 2:
         raise InvalidProblemError(f"mask: expected rows and columns, received {mask.shape}.")
-    if probability is not None and probability.shape != mask.shape:
-        raise InvalidProblemError(
-            f"probability: expected the shape of the mask, {mask.shape}, "
-            f"received {probability.shape}."
-        )
+    _check_plane("probability", probability, mask)
+    _check_plane("edge", edge, mask)
     if not mask.any():
         return np.zeros(mask.shape, dtype=np.int32)
-    if probability is not None and not np.isfinite(probability[mask]).all():
-        count = int((~np.isfinite(probability[mask])).sum())
-        raise InvalidProblemError(
-            f"probability: expected numbers inside the mask, found {count:,} that are not finite."
-        )
-    distance = _mean_distance(mask, probability)
+    if edge is None:
+        distance = _mean_distance(mask, probability, LEVELS)
+    else:
+        inside = np.asarray(mask if probability is None else probability, dtype=np.float64)
+        distance = _mean_distance(mask, inside - edge / 2.0, EDGE_LEVELS)
     regions = _flooded(mask, distance)
     contacts = _contacts(regions, distance)
     moments = _moments(regions)
     typical = typical_area or _estimated_area(moments, contacts)
     numbers = _merged(moments, _peaks(regions, distance), contacts, typical, _least_odds(splits))
     return numbers[regions]
+
+
+def object_planes(
+    probabilities: NDArray[np.floating], place: int, edge: int, background: Sequence[int]
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Return the mask of a class with its edges, and the probabilities of both, to separate it.
+
+    A pixel is an object if no background is likelier; one at an edge belongs to the class that is
+    the likeliest beside it.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (height, width, n_labels)
+    place, edge : int, labels of the class and of edges
+    background : labels that are no objects
+
+    Returns
+    -------
+    mask : ndarray, shape (height, width), bool
+    probability, edge : ndarray, shape (height, width), of the class with its edge, and of the edge
+
+    Examples
+    --------
+    >>> planes = np.array([[[0.2, 0.7, 0.1], [0.3, 0.3, 0.4], [0.8, 0.1, 0.1]]])
+    >>> mask, probability, edge = object_planes(planes, 1, 2, [0])
+    >>> mask.tolist(), probability.round(1).tolist()
+    ([[True, True, False]], [[0.8, 0.7, 0.2]])
+    """
+    planes = np.asarray(probabilities, dtype=np.float64)
+    own_edge = planes[:, :, edge].copy()
+    classes = [k for k in range(planes.shape[2]) if k != edge and k not in background]
+    is_own = np.asarray(classes)[planes[:, :, classes].argmax(axis=2)] == place
+    own_edge[~is_own] = 0.0
+    inside = planes[:, :, [*classes, edge]].sum(axis=2)
+    return is_own & (inside > 0.5), planes[:, :, place] + own_edge, own_edge
 
 
 def typical_area_of(areas: FloatArray) -> float | None:
@@ -135,16 +173,33 @@ def _least_odds(splits: float) -> float:
     return SPLITS_SCALE * splits / (1.0 - abs(splits))
 
 
-def _mean_distance(mask: BoolArray, probability: NDArray[np.floating] | None) -> FloatArray:
+def _check_plane(name: str, values: NDArray[np.floating] | None, mask: BoolArray) -> None:
+    """Raise InvalidProblemError unless a plane has the mask's shape and numbers inside it."""
+    if values is None:
+        return
+    if values.shape != mask.shape:
+        raise InvalidProblemError(
+            f"{name}: expected the shape of the mask, {mask.shape}, received {values.shape}."
+        )
+    count = int(np.count_nonzero(~np.isfinite(values[mask])))
+    if count:
+        raise InvalidProblemError(
+            f"{name}: expected numbers inside the mask, found {count:,} that are not finite."
+        )
+
+
+def _mean_distance(
+    mask: BoolArray, probability: NDArray[np.floating] | None, levels: Sequence[float]
+) -> FloatArray:
     """Return the distance to the border, averaged over the borders at several probabilities."""
     from scipy.ndimage import distance_transform_edt, gaussian_filter
 
     total = np.asarray(distance_transform_edt(mask), dtype=np.float64)
     if probability is None:
         return np.asarray(gaussian_filter(total, SMOOTHING))
-    for level in LEVELS[1:]:
+    for level in levels:
         total += distance_transform_edt(mask & (probability > level))
-    return np.asarray(gaussian_filter(total / len(LEVELS), SMOOTHING))
+    return np.asarray(gaussian_filter(total / (1 + len(levels)), SMOOTHING))
 
 
 def _flooded(mask: BoolArray, distance: FloatArray) -> Numbers:

@@ -12,6 +12,7 @@ from PIL import Image
 from skimage.draw import disk
 
 from engine.cli.main import main
+from engine.datasets.object_edges import edges_of
 
 
 def write_predictions(folder: Path) -> None:
@@ -99,3 +100,74 @@ def test_bad_input_gets_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "empty").mkdir()
     assert main([*words, "--known", str(tmp_path / "empty")]) == 2
     assert "at least 5 numbered objects" in capsys.readouterr().err
+
+
+def write_numbered(folder: Path, count: int = 4) -> None:
+    """Pictures of touching squares, darker at their edges, with masks that number them."""
+    (folder / "images").mkdir()
+    (folder / "masks").mkdir()
+    for k in range(count):
+        rng = np.random.default_rng(k)
+        numbers = np.zeros((60, 90), dtype=np.uint8)
+        numbers[10:50, 10:80] = np.kron(np.arange(1, 29).reshape(4, 7), np.ones((10, 10)))
+        numbers[rng.integers(0, 2, 29)[numbers] == 0] = 0
+        shades = np.array([30, 200, 110])[edges_of(numbers)]
+        picture = np.clip(shades + rng.normal(0, 8, shades.shape), 0, 255).astype(np.uint8)
+        Image.fromarray(picture).save(folder / "images" / f"p{k}.png")
+        Image.fromarray(numbers).save(folder / "masks" / f"p{k}_instances.png")
+
+
+def test_learned_edges_separate_objects_that_touch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_numbered(tmp_path)
+    where = ["--images", str(tmp_path / "images")]
+    masks, model = ["--masks", str(tmp_path / "masks")], str(tmp_path / "m.npz")
+    words = ["segment", "train", *where, *masks, "--edges", "--scale", "1", "--out", model]
+    assert main([*words, "--no-position", "--json"]) == 0
+    learned = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert learned["labels"] == "objects and their edges"
+    assert set(learned["known_pixels"]) == {"Background", "Object", "Edge"}
+    predicted = str(tmp_path / "predicted")
+    assert main(["segment", "predict", "--model", model, *where, "--out", predicted]) == 0
+    assert main(["segment", "evaluate", "--model", model, *where, *masks, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["error"] < 0.1
+    expected = [
+        len(np.unique(np.asarray(Image.open(path)))) - 1
+        for path in sorted((tmp_path / "masks").iterdir())
+    ]
+    found = answer(tmp_path, capsys, "--edge", "2")
+    assert [row["objects"] for row in found["images"]] == expected
+
+
+def test_an_edge_that_is_no_class_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_predictions(tmp_path)
+    words = ["segment", "objects", "--images", str(tmp_path / "images"), "--edge", "7"]
+    words += ["--predictions", str(tmp_path / "predicted"), "--out", str(tmp_path / "out")]
+    assert main(words) != 0
+    assert "--edge belongs to label maps" in capsys.readouterr().err
+    for name in ("a", "b"):
+        (tmp_path / "predicted" / f"{name}.mask.png").unlink()
+        labels = np.zeros((60, 90), dtype=np.uint8)
+        labels[:20] = 1
+        Image.fromarray(labels).save(tmp_path / "predicted" / f"{name}.labels.png")
+    assert main(words) != 0
+    assert "--edge needs its probabilities" in capsys.readouterr().err
+    for name in ("a", "b"):
+        planes = np.full((60, 90, 3), 1 / 3, dtype=np.float32)
+        np.save(tmp_path / "predicted" / f"{name}.probabilities.npy", planes)
+    assert main(words) != 0
+    assert "--edge 7 is no class" in capsys.readouterr().err
+
+
+def test_masks_without_numbers_have_no_known_edges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_predictions(tmp_path)
+    words = ["segment", "train", "--images", str(tmp_path / "images"), "--edges"]
+    words += ["--masks", str(tmp_path / "predicted"), "--out", str(tmp_path / "m.npz")]
+    assert main(words) != 0
+    assert "no mask numbers its objects" in capsys.readouterr().err
+    assert not (tmp_path / "m.npz").exists()

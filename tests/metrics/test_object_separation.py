@@ -7,7 +7,9 @@ from skimage.draw import ellipse
 from skimage.measure import label, perimeter, regionprops
 
 from engine.core.errors import InvalidProblemError
-from engine.metrics import match_objects, measure_objects, separate_objects
+from engine.datasets.object_edges import edges_of
+from engine.metrics import match_objects, measure_objects, object_planes, separate_objects
+from engine.metrics.object_scores import ObjectMatches
 
 
 def crowd(seed: int, count: int = 60, side: int = 240) -> np.ndarray:
@@ -131,3 +133,49 @@ def test_probabilities_that_are_no_numbers_are_refused() -> None:
     probability[np.nonzero(mask)[0][0], np.nonzero(mask)[1][0]] = np.nan
     with pytest.raises(InvalidProblemError, match="found 1 that"):
         separate_objects(mask, probability)
+
+
+def tissue(seed: int, count: int = 40, side: int = 160) -> np.ndarray:
+    """Numbered cells that fill a disc without gaps: the nearest of some places."""
+    places = np.random.default_rng(seed).uniform(0, side, (count, 2))
+    rows, columns = np.mgrid[:side, :side]
+    apart = (rows[..., None] - places[:, 0]) ** 2 + (columns[..., None] - places[:, 1]) ** 2
+    inside = (rows - side / 2) ** 2 + (columns - side / 2) ** 2 < (0.45 * side) ** 2
+    return np.where(inside, apart.argmin(axis=2) + 1, 0)
+
+
+def known_planes(known: np.ndarray) -> np.ndarray:
+    """Probabilities as of a model that learned edges well: background, inside, edge."""
+    labels = edges_of(known)
+    sharp = np.stack([labels == k for k in range(3)], axis=2).astype(float)
+    blurred = np.stack([gaussian_filter(sharp[:, :, k], 0.7) for k in range(3)], axis=2)
+    return blurred / blurred.sum(axis=2, keepdims=True)
+
+
+def test_learned_edges_separate_what_shape_alone_does_not() -> None:
+    plain = learned = ObjectMatches(0, 0, 0)
+    for seed in range(3):
+        known = tissue(seed)
+        mask, probability, edge = object_planes(known_planes(known), 1, 2, [0])
+        plain += match_objects(separate_objects(mask, probability), known)
+        learned += match_objects(separate_objects(mask, probability, edge=edge), known)
+    assert learned.f1 > plain.f1 + 0.2
+    assert learned.f1 > 0.7
+
+
+def test_edges_belong_to_the_likeliest_class_beside_them() -> None:
+    planes = np.zeros((1, 4, 4))
+    planes[0] = [[0.1, 0.5, 0.1, 0.3], [0.1, 0.1, 0.3, 0.5], [0.6, 0.2, 0.1, 0.1], [0, 0, 0, 1]]
+    first, one, _ = object_planes(planes, 1, 3, [0])
+    second, two, edge = object_planes(planes, 2, 3, [0])
+    assert first.tolist() == [[True, False, False, True]]  # a tie goes to the first class
+    assert second.tolist() == [[False, True, False, False]]
+    assert one.round(3).tolist() == [[0.8, 0.1, 0.3, 1.0]]
+    assert two.round(3).tolist() == [[0.1, 0.8, 0.1, 0.0]]
+    assert edge.tolist() == [[0.0, 0.5, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("edge", [np.zeros((3, 4)), np.full((4, 4), np.nan)])
+def test_planes_that_do_not_fit_are_refused(edge: np.ndarray) -> None:
+    with pytest.raises(InvalidProblemError, match="edge: expected"):
+        separate_objects(np.ones((4, 4), dtype=bool), np.ones((4, 4)), edge=edge)
