@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import BoolArray, FloatArray
 from engine.core.errors import InvalidProblemError
-from engine.core.options import check_number
+from engine.core.options import check_number, check_whole
 
 Numbers = NDArray[np.int32]
 Moments = tuple[float, float, float, float, float, float]
@@ -138,6 +138,11 @@ def object_planes(
     mask : ndarray, shape (height, width), bool
     probability, edge : ndarray, shape (height, width), of the class with its edge, and of the edge
 
+    Raises
+    ------
+    InvalidProblemError
+        If a label has no plane.
+
     Examples
     --------
     >>> planes = np.array([[[0.2, 0.7, 0.1], [0.3, 0.3, 0.4], [0.8, 0.1, 0.1]]])
@@ -145,13 +150,23 @@ def object_planes(
     >>> mask.tolist(), probability.round(1).tolist()
     ([[True, True, False]], [[0.8, 0.7, 0.2]])
     """
-    planes = np.asarray(probabilities, dtype=np.float64)
-    own_edge = planes[:, :, edge].copy()
-    classes = [k for k in range(planes.shape[2]) if k != edge and k not in background]
-    is_own = np.asarray(classes)[planes[:, :, classes].argmax(axis=2)] == place
-    own_edge[~is_own] = 0.0
-    inside = planes[:, :, [*classes, edge]].sum(axis=2)
-    return is_own & (inside > 0.5), planes[:, :, place] + own_edge, own_edge
+    check_whole("place", place, at_least=0)
+    check_whole("edge", edge, at_least=0)
+    if probabilities.ndim != 3 or max(place, edge) >= probabilities.shape[2]:
+        raise InvalidProblemError(
+            f"probabilities: expected a plane for labels {place} and {edge}, "
+            f"received {probabilities.shape}."
+        )
+    own = np.asarray(probabilities[:, :, place], dtype=np.float64)
+    edges = np.asarray(probabilities[:, :, edge], dtype=np.float64)
+    inside, is_own = own + edges, np.ones(own.shape, dtype=bool)
+    for other in range(probabilities.shape[2]):
+        if other not in (place, edge, *background):
+            inside += probabilities[:, :, other]
+            ahead = own > probabilities[:, :, other]
+            is_own &= ahead | ((own == probabilities[:, :, other]) & (place < other))
+    own_edge = np.where(is_own, edges, 0.0)
+    return is_own & (inside > 0.5), own + own_edge, own_edge
 
 
 def typical_area_of(areas: FloatArray) -> float | None:

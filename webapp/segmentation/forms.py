@@ -249,11 +249,13 @@ class ObjectsForm(forms.Form):
     min_pixels = forms.IntegerField(label="Smallest object", min_value=1, max_value=1_000_000)
     drop_border = forms.BooleanField(required=False)
     background = forms.TypedMultipleChoiceField(coerce=int, required=False)
+    edge = forms.TypedChoiceField(coerce=int, empty_value=None, required=False)
 
     def __init__(self, *args: Any, classes: list[dict[str, Any]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         choices = [(one["value"], one["name"]) for one in classes]
         field_of(self, "background", forms.TypedMultipleChoiceField).choices = choices
+        field_of(self, "edge", forms.TypedChoiceField).choices = [("", "None"), *choices]
 
     def options(self, typical_area: float | None) -> ObjectOptions:
         """Return the options of a valid form."""
@@ -264,6 +266,7 @@ class ObjectsForm(forms.Form):
             min_pixels=given["min_pixels"],
             drop_border=given["drop_border"],
             typical_area=typical_area,
+            edge=given["edge"],
         )
 
 

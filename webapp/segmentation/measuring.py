@@ -23,6 +23,7 @@ from engine.metrics import (
     apply_edits,
     kept_objects,
     measure_objects,
+    object_planes,
     separate_objects,
 )
 from engine.metrics.objects import perimeter_of
@@ -66,9 +67,9 @@ def classes_of_row(row: PredictedImage) -> list[dict[str, Any]]:
 
 
 def object_classes(row: PredictedImage) -> list[dict[str, Any]]:
-    """Return the classes of a prediction that are objects, without background."""
-    background = object_options(row).background
-    return [one for one in classes_of_row(row) if one["value"] not in background]
+    """Return the classes of a prediction that are objects, without background and edges."""
+    no_objects = object_options(row).no_objects
+    return [one for one in classes_of_row(row) if one["value"] not in no_objects]
 
 
 def object_options(row: PredictedImage) -> ObjectOptions:
@@ -82,15 +83,21 @@ def separated(
     classes: list[dict[str, Any]],
     options: ObjectOptions,
 ) -> Iterator[tuple[dict[str, Any], Numbers, NDArray[np.float32]]]:
-    """Yield every class that is no background, its numbered objects and its probabilities."""
+    """Yield every class that has objects, its numbered objects and its probabilities."""
+    values = [one["value"] for one in classes]
     for place, one in enumerate(classes):
-        if one["value"] in options.background:
+        if one["value"] in options.no_objects:
             continue
-        own = probabilities if probabilities.ndim == 2 else probabilities[:, :, place]
-        own = np.asarray(own, dtype=np.float32)
+        edge: NDArray[np.floating[Any]] | None = None
+        given = probabilities if probabilities.ndim == 2 else probabilities[:, :, place]
         mask = labels == one["value"]
+        if options.edge in values:
+            places = [values.index(value) for value in options.background]
+            at = values.index(options.edge)
+            mask, given, edge = object_planes(probabilities, place, at, places)
+        own = np.asarray(given, dtype=np.float32)
         numbers = separate_objects(
-            mask, own, splits=options.splits, typical_area=options.typical_area
+            mask, own, edge=edge, splits=options.splits, typical_area=options.typical_area
         )
         yield one, numbers, own
 
@@ -164,9 +171,9 @@ def summary_of(
 def count_again(
     summary: Summary, columns: Columns, values: Sequence[int], options: ObjectOptions
 ) -> None:
-    """Set number, total and median area of the objects of every class but background."""
+    """Set number, total and median area of the objects of every class that has any."""
     for value in values:
-        if value in options.background:
+        if value in options.no_objects:
             continue
         area = columns["area"][columns["value"] == value]
         summary[str(value)] |= {
@@ -183,7 +190,7 @@ def editor_of(
     options: ObjectOptions,
 ) -> ObjectEditor:
     """Return what applies corrections to the numbered objects of an image."""
-    values = {one["value"] for one in classes} - set(options.background)
+    values = {one["value"] for one in classes} - set(options.no_objects)
     return ObjectEditor(numbers, owners, min_pixels=options.min_pixels, values=values)
 
 
@@ -406,8 +413,8 @@ def _kept_objects(row: PredictedImage, size: PixelSize | None) -> Iterator[dict[
         shapes = {name: kept[name] for name in SHAPES if name in kept.files}
         channels = {name: kept[name] for name in kept.files if name.startswith(CHANNELS)}
         aspect = float(kept["aspect"]) if "aspect" in kept.files else 1.0
-    background = object_options(row).background
-    is_object = ~np.isin(columns["value"], background)
+    no_objects = object_options(row).no_objects
+    is_object = ~np.isin(columns["value"], no_objects)
     if "labels" not in kept.files:
         columns["number"] = np.cumsum(is_object).astype(np.float64)
     if shapes and not math.isclose(aspect, aspect_of(row.pixel_size)):

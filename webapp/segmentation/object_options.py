@@ -10,6 +10,8 @@ BACKGROUND_NAMES = frozenset(
     | {"_background_", "back ground", "bg", "void", "unlabeled", "no object"}
 )
 """Names, in lower case, of classes that are no objects unless somebody chose otherwise."""
+EDGE_NAMES = frozenset({"edge", "edges", "border", "borders", "boundary", "boundaries"})
+"""Names, in lower case, of classes that are edges of objects unless somebody chose otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class ObjectOptions:
     min_pixels : int, smaller objects are left out.
     drop_border : bool, True to leave out objects at the border of an image.
     typical_area : float or None, pixels of a usual object; None to estimate it by image.
+    edge : number of the class that marks edges of objects, which it belongs to; None if none does.
     """
 
     splits: float = 0.0
@@ -30,6 +33,12 @@ class ObjectOptions:
     min_pixels: int = LEAST_PIXELS
     drop_border: bool = False
     typical_area: float | None = None
+    edge: int | None = None
+
+    @property
+    def no_objects(self) -> tuple[int, ...]:
+        """Return the numbers of the classes without objects of their own: background and edges."""
+        return self.background if self.edge is None else (*self.background, self.edge)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values to store."""
@@ -42,6 +51,13 @@ def background_of(classes: list[dict[str, Any]]) -> tuple[int, ...]:
         one["value"] for one in classes if one["name"].strip().lower() in BACKGROUND_NAMES
     )
     return named if len(named) < len(classes) else ()
+
+
+def edge_of(classes: list[dict[str, Any]]) -> int | None:
+    """Return the number of the class whose name says edge; None if no other class has objects."""
+    rest = {one["value"] for one in classes} - set(background_of(classes))
+    named = [one["value"] for one in classes if one["name"].strip().lower() in EDGE_NAMES]
+    return named[0] if len(named) == 1 and len(rest) > 1 and named[0] in rest else None
 
 
 def options_of(stored: dict[str, Any], classes: list[dict[str, Any]]) -> ObjectOptions:

@@ -16,8 +16,10 @@ from webapp.audit.models import AuditLine
 from webapp.files import store
 from webapp.jobs.models import Job
 from webapp.jobs.runner import run_job
+from webapp.segmentation.forms import ObjectsForm
+from webapp.segmentation.measuring import numbered
 from webapp.segmentation.models import PredictedImage, PredictionBatch
-from webapp.segmentation.object_options import ObjectOptions, background_of
+from webapp.segmentation.object_options import ObjectOptions, background_of, edge_of, options_of
 from webapp.segmentation.rendering import mask_png
 from webapp.segmentation.services.image_sets import pairing_refresh
 from webapp.segmentation.services.object_corrections import objects_write
@@ -188,3 +190,48 @@ def test_background_is_known_by_its_name_in_label_maps() -> None:
     assert background_of(classes("Nucleus", "Body", "Background", "Debris", "Dust")) == (3,)
     assert background_of(classes("Cell", "Medium")) == ()
     assert background_of(classes("Other")) == ()
+
+
+def classes_named(*names: str) -> list[dict]:
+    return [{"value": k, "name": name} for k, name in enumerate(names, start=1)]
+
+
+def test_edges_are_known_by_their_name_where_a_class_has_objects() -> None:
+    assert edge_of(classes_named("Background", "Cell", "Edge")) == 3
+    assert edge_of(classes_named("boundary", "Cell")) == 1
+    assert edge_of(classes_named("Background", "Border")) is None  # nothing would be left
+    assert edge_of(classes_named("Edge", "Border", "Cell")) is None
+    assert edge_of(classes_named("Cell", "Cell edge")) is None
+    assert edge_of([]) is None
+
+
+def test_a_class_of_edges_separates_objects_and_belongs_to_them() -> None:
+    """Two halves of a disc, with a line of edge between and an edge around them."""
+    rows, columns = np.mgrid[:40, :40]
+    distance = np.hypot(rows - 20, columns - 20)
+    labels = np.where(distance < 15, 1, 0)
+    labels[(distance < 15) & ((distance > 13) | (abs(columns - 20) < 2))] = 2
+    planes = np.stack([labels == k for k in range(3)], axis=2) * 0.8 + 0.1
+    classes = classes_named("Background", "Cell", "Edge")
+    values = (labels + 1).astype(np.uint8)
+    options = ObjectOptions(background=(1,), edge=3, min_pixels=1)
+    numbers, owners = numbered(values, planes, classes, options)
+    assert owners == {1: 2, 2: 2}
+    assert np.array_equal(numbers > 0, distance < 15)
+    assert numbers[20, 10] != numbers[20, 30]
+    without = ObjectOptions(background=(1, 3), min_pixels=1)
+    assert (numbered(values, planes, classes, without)[0] > 0).sum() == (labels == 1).sum()
+
+
+def test_the_form_and_stored_choices_name_the_class_of_edges() -> None:
+    classes = classes_named("Background", "Cell", "Edge")
+    sent = {"splits": "0", "min_pixels": "5", "background": ["1"], "edge": "3"}
+    form = ObjectsForm(sent, classes=classes)
+    assert form.is_valid()
+    options = form.options(None)
+    assert (options.edge, options.no_objects) == (3, (1, 3))
+    assert options_of(options.as_json(), classes) == options
+    assert not ObjectsForm(sent | {"edge": "9"}, classes=classes).is_valid()
+    assert ObjectsForm(sent | {"edge": ""}, classes=classes).is_valid()
+    earlier = {key: value for key, value in options.as_json().items() if key != "edge"}
+    assert options_of(earlier, classes).edge is None

@@ -147,6 +147,8 @@ def measure_objects(request: Request, prediction_id: UUID) -> Job:
     options = options_of(batch.object_options, classes)
     if sent.background is not None and not set(sent.background) <= {c["value"] for c in classes}:
         raise Problem(422, "background: expected numbers of the model's classes.")
+    if sent.edge is not None and sent.edge not in {c["value"] for c in classes}:
+        raise Problem(422, "edge: expected the number of one of the model's classes.")
     chosen = {key: value for key, value in sent.model_dump().items() if value is not None}
     if "background" in chosen:
         chosen["background"] = tuple(chosen["background"])

@@ -221,6 +221,7 @@ class ObjectChoices(Answer):
     min_pixels: int
     drop_border: bool
     typical_area: float | None = Field(description="pixels of a usual object; null: by image")
+    edge: int | None = Field(description="class that marks edges of objects; null: none")
 
     @classmethod
     def of(cls, batch: PredictionBatch) -> "ObjectChoices":
@@ -235,6 +236,7 @@ class NewObjectChoices(Body):
         None, description="-1 (pixels that touch are one object) to 1 (most splits)"
     )
     background: list[int] | None = Field(None, description="classes that are no objects")
+    edge: int | None = Field(None, description="class that marks edges of objects")
     min_pixels: Annotated[int, *between(1, 1_000_000)] | None = None
     drop_border: bool | None = Field(None, description="leave out objects at the border")
 

@@ -21,7 +21,7 @@ def objects_report(batch: PredictionBatch) -> dict[str, Any]:
     all_classes = segmenter.classes or [
         {"value": 1, "name": segmenter.foreground, "colour": "#17695a"}
     ]
-    classes = [one for one in all_classes if one["value"] not in options.background]
+    classes = [one for one in all_classes if one["value"] not in options.no_objects]
     done = PredictedImage.State.DONE
     found = batch.images.filter(state=done).defer(*PredictedImage.HEAVY)
     images = list(found.select_related("file").order_by("name"))

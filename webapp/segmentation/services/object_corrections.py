@@ -30,6 +30,7 @@ from webapp.segmentation.measuring import (
     count_again,
     editor_of,
     measure_stored,
+    object_classes,
     object_options,
     packed,
     stored_inputs,
@@ -299,8 +300,7 @@ def _require_measured(row: PredictedImage) -> None:
 
 
 def _first_class(row: PredictedImage) -> int:
-    background = object_options(row).background
-    return next(one["value"] for one in classes_of_row(row) if one["value"] not in background)
+    return object_classes(row)[0]["value"]
 
 
 def _editor(row: PredictedImage, numbers: Any, owners: Mapping[int, int]) -> ObjectEditor:

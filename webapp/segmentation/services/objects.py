@@ -46,11 +46,11 @@ def objects_measure(*, user: User, batch: PredictionBatch, options: ObjectOption
     Raises
     ------
     SegmentationError, QuotaError
-        If images are still being predicted, none is predicted, every class is background, or there
-        is no space.
+        If images are still being predicted, none is predicted, no class has objects, or there is
+        no space.
     """
     values = {one["value"] for one in batch.model.classes} or {1}
-    if values <= set(options.background):
+    if values <= set(options.no_objects):
         raise SegmentationError("At least one class must count as objects.")
     with transaction.atomic():
         batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)

@@ -36,7 +36,7 @@ from webapp.segmentation.models import (
     PredictionBatch,
     Segmenter,
 )
-from webapp.segmentation.object_options import ObjectOptions, background_of
+from webapp.segmentation.object_options import ObjectOptions, background_of, edge_of
 from webapp.segmentation.rendering import (
     mask_png,
     overlay_picture,
@@ -106,6 +106,7 @@ def prediction_start(
             n_unlisted=n_images,
             object_options=ObjectOptions(
                 background=background_of(segmenter.classes),
+                edge=edge_of(segmenter.classes),
                 typical_area=_usual_area(image_set, segmenter),
             ).as_json(),
         )

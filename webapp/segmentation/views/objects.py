@@ -86,7 +86,7 @@ def image_objects(request: SignedInRequest, pk: str, image_pk: str) -> HttpRespo
         "options": options,
         "unit": "µm" if unit_of([row]) == "um" else "px",
         "sides": sides_of(row.pixel_size),
-        "background": list(options.background),
+        "background": list(options.no_objects),
         "classes": classes_of_row(row),
         "n_rows": MAX_ROWS,
         "count": count,

@@ -105,7 +105,7 @@ def _class_state(row: PredictedImage) -> dict[str, Any]:
         "factor": 1,
         "pixelSize": sides_of(row.pixel_size),
         "classes": row.batch.model.classes,
-        "background": list(object_options(row).background),
+        "background": list(object_options(row).no_objects),
         "shares": [row.shares.get(str(one["value"]), {}) for one in row.batch.model.classes],
         "strokes": [],
         "canRedo": False,
