@@ -31,6 +31,8 @@ from .learning.segmentation.class_learning import train_class_segmentation
 from .learning.segmentation.live_segmenter import LiveSegmenter
 from .learning.segmentation.mask_learning import train_segmentation
 from .learning.segmentation.model import Detail, load_class_model, load_segmentation_model
+from .learning.segmentation.network.learning import NetworkOptions
+from .learning.segmentation.network.training import network_available
 from .learning.segmentation.prediction import evaluate_mask, predict_classes, predict_segmentation
 from .oracles.assignment import assign
 from .oracles.perfect_matching import CompleteGraphMatcher
@@ -52,6 +54,7 @@ __all__ = [
     "InvalidProblemError",
     "LiveSegmenter",
     "Need",
+    "NetworkOptions",
     "Preference",
     "Progress",
     "Question",
@@ -80,6 +83,7 @@ __all__ = [
     "map_estimate",
     "marginals",
     "max_weight_matching",
+    "network_available",
     "place_in_rooms",
     "predict_classes",
     "predict_segmentation",

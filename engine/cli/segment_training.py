@@ -30,11 +30,21 @@ from engine.crf.image_grid import MIN_SIDE
 from engine.datasets.image_folder import list_images
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.class_learning import TrainedClasses, train_class_segmentation
-from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO, RIDGE_PER_PIXEL
+from engine.learning.segmentation.defaults import (
+    CLASS_UNARIES,
+    MAX_SIDE,
+    RELATIVE_GAP,
+    RHO,
+    RIDGE_PER_PIXEL,
+    UNARIES,
+)
 from engine.learning.segmentation.detail_choice import FIRST_SIDE, MOST_LINEAR_SIDE, MOST_SIDE
 from engine.learning.segmentation.given_maps import Planes
 from engine.learning.segmentation.mask_learning import SOLVERS, train_segmentation
 from engine.learning.segmentation.model import CLASS_LOSSES, LOSSES, Detail
+from engine.learning.segmentation.network.learning import CARD_STEPS, CPU_STEPS, NetworkOptions
+from engine.learning.segmentation.network.training import check_network_available
+from engine.learning.segmentation.training_pictures import FOLDS
 from engine.metrics.classes import Confusion, class_figures
 
 OF_LINEAR = ("solver", "checkpoint", "cache")
@@ -62,9 +72,17 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--unaries",
-        choices=("linear", "boosted"),
-        help="linear weights of published features (masks only), or boosted trees on a multiscale "
-        "filter bank (default; of masks linear with --solver, --checkpoint or --cache)",
+        choices=UNARIES,
+        help="linear weights of published features (masks only), boosted trees on a multiscale "
+        "filter bank (default; of masks linear with --solver, --checkpoint or --cache), or boosted "
+        "trees beside a convolutional network, which is learned on a graphics card if there is one "
+        'and needs JAX (pip install ".[network]")',
+    )
+    parser.add_argument(
+        "--network-steps",
+        type=whole_number_from(1),
+        help=f"network: steps of each of its {FOLDS} parts (default {CPU_STEPS}, on a graphics "
+        f"card {CARD_STEPS}); fewer take less time",
     )
     parser.add_argument(
         "--loss",
@@ -77,7 +95,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "--no-position",
         dest="position",
         action="store_false",
-        help="boosted: the place within the picture does not matter (microscopy)",
+        help="boosted and network: the place within the picture does not matter (microscopy)",
     )
     parser.add_argument(
         "--rho",
@@ -160,6 +178,10 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     InvalidProblemError
         If no file can be used or an option is bad.
     """
+    if args.unaries == "network":
+        check_network_available()
+    elif args.network_steps is not None:
+        raise InvalidProblemError("--network-steps belongs to --unaries network; leave it out.")
     check_writable(args.out)
     checkpoint = open_checkpoint(args.checkpoint)
     files, view = viewed(list_images(args.images, args.masks))
@@ -179,6 +201,8 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         "on_progress": args.on_progress,
         "rng": np.random.default_rng(args.seed or 0),
     }
+    if unaries == "network":
+        shared["network"] = NetworkOptions(steps=args.network_steps)
     trained: Trained
     if source.code is None:
         shared |= {
@@ -188,8 +212,9 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
             "loss": args.loss or ("likelihood" if args.gap is not None else None),
         }
         masks = (one.view(np.bool_) for one in labels)
-        if unaries == "boosted":
-            trained = train_boosted_segmentation(images, masks, position=args.position, **shared)
+        if unaries != "linear":
+            own = {"position": args.position, "checkpoint": checkpoint}
+            trained = train_boosted_segmentation(images, masks, **own, **shared)
         else:
             shared |= {"solver": args.solver or "auto", "cache": args.cache}
             trained = train_segmentation(images, masks, checkpoint=checkpoint, **shared)
@@ -225,19 +250,23 @@ def _unaries(args: argparse.Namespace, source: LabelSource) -> str:
         for option in OF_MASKS:
             if getattr(args, option) is not None:
                 raise InvalidProblemError(f"--{option} does not go with label maps; leave it out.")
-        if args.unaries == "linear":
+        if args.unaries not in (None, *CLASS_UNARIES):
             raise InvalidProblemError(
-                "Classes are learned by boosted trees: --unaries linear does not go with label "
-                "maps; leave it out."
+                f"Classes are learned by boosted trees: --unaries {args.unaries} does not go with "
+                "label maps; leave it out."
             )
         if args.loss is not None and args.loss not in CLASS_LOSSES:
             raise InvalidProblemError(
                 f"--loss {args.loss} does not go with label maps; choose one of "
                 f"{', '.join(CLASS_LOSSES)}."
             )
-        return "boosted"
+        return args.unaries or "boosted"
     is_linear = any(getattr(args, option) for option in OF_LINEAR)
     unaries: str = args.unaries or ("linear" if is_linear else "boosted")
+    if unaries == "network" and (args.solver or args.cache):
+        raise InvalidProblemError(
+            "--solver and --cache belong to --unaries linear; leave them out."
+        )
     if unaries == "boosted" and is_linear:
         raise InvalidProblemError(
             "--solver, --checkpoint and --cache belong to --unaries linear; leave them out."

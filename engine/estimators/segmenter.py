@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from engine.core.errors import InvalidProblemError
-from engine.core.options import check_number, check_whole
+from engine.core.options import check_choice, check_number, check_whole
 from engine.crf.class_features import UNKNOWN
 from engine.estimators.base import ObservationEstimator
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.class_learning import train_class_segmentation
-from engine.learning.segmentation.defaults import MAX_SIDE, RELATIVE_GAP, RHO
+from engine.learning.segmentation.defaults import CLASS_UNARIES, MAX_SIDE, RELATIVE_GAP, RHO
 from engine.learning.segmentation.model import Detail
+from engine.learning.segmentation.network.learning import NetworkOptions
 from engine.learning.segmentation.prediction import Prediction, predict_segmentation
 
 Image = NDArray[np.uint8]
@@ -39,6 +40,7 @@ class Segmenter(ObservationEstimator):
     ridge : float or None, lambda > 0; by default 0.001 times the number of known pixels.
     rho : float, edge appearance probability in (0, 1/2]; label maps have 1/2.
     max_side : int, larger pictures are scaled down to at most this many pixels a side.
+    unaries : str, "boosted" trees, or "network": a network beside them, which needs JAX.
     relative_gap : float, stop at this certified gap divided by the size of the log-likelihood.
     max_seconds : float or None
     random_state : int, seed of the folds and of the sampled pixels.
@@ -69,6 +71,7 @@ class Segmenter(ObservationEstimator):
         ridge: float | None = None,
         rho: float = RHO,
         max_side: int = MAX_SIDE,
+        unaries: str = "boosted",
         relative_gap: float = RELATIVE_GAP,
         max_seconds: float | None = None,
         random_state: int = 0,
@@ -80,6 +83,7 @@ class Segmenter(ObservationEstimator):
         self.ridge = ridge
         self.rho = rho
         self.max_side = max_side
+        self.unaries = unaries
         self.relative_gap = relative_gap
         self.max_seconds = max_seconds
         self.random_state = random_state
@@ -97,6 +101,8 @@ class Segmenter(ObservationEstimator):
         check_whole("random_state", options["random_state"])
         check_number("rho", self.rho, above=0.0, at_most=0.5)
         check_number("relative_gap", self.relative_gap, above=0.0)
+        check_choice("unaries", options["unaries"], CLASS_UNARIES)
+        options["network"] = NetworkOptions() if options.pop("unaries") == "network" else None
         options["rng"] = np.random.default_rng(options.pop("random_state"))
         is_asked = self.classes is not None or self.class_weights is not None
         trained: Any

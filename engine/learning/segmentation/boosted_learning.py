@@ -46,6 +46,14 @@ from engine.learning.segmentation.model import (
     SegmentationModel,
     make_segmentation_model,
 )
+from engine.learning.segmentation.network.inference import Network
+from engine.learning.segmentation.network.learning import (
+    NetworkLearning,
+    NetworkOptions,
+    after_network,
+    in_words,
+    resolved_options,
+)
 from engine.learning.segmentation.part_store import PartStore
 from engine.learning.segmentation.picture_window import (
     WindowDraw,
@@ -111,6 +119,7 @@ def train_boosted_segmentation(
     relative_gap: float = RELATIVE_GAP,
     max_seconds: float | None = None,
     holdout: tuple[Images, Masks] | tuple[Images, Masks, Maps | None] | None = None,
+    network: NetworkOptions | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
     checkpoint: Checkpoint | None = None,
@@ -141,10 +150,14 @@ def train_boosted_segmentation(
         there are fewer trees, and learning stops at the limit with the weights so far.
     holdout : (images, masks) or (images, masks, maps), optional
         Pictures not learned from; the last report carries a `SegmentationPreview` of them.
+    network : NetworkOptions, optional
+        A network is learned out of fold too (see `engine.learning.segmentation.network`), and its
+        probabilities become features beside those of given maps. It takes three quarters of a time
+        limit. By default there is no network.
     on_progress, should_stop
         See `engine.core`.
     checkpoint : Checkpoint, optional
-        Store of finished trees, so that a killed run does not grow them again; see
+        Store of networks and finished trees, so that a killed run does not learn them again; see
         `engine.core.checkpoint`.
     rng : numpy.random.Generator, optional
         Folds and sampled pixels; a fixed seed by default.
@@ -156,7 +169,8 @@ def train_boosted_segmentation(
     Raises
     ------
     InvalidProblemError
-        As for `train_segmentation`, or if maps and images do not fit each other.
+        As for `train_segmentation`, if maps and images do not fit each other, or if a network is
+        requested and JAX is not installed.
     StoppedError
         If ``should_stop`` returned True.
 
@@ -180,17 +194,28 @@ def train_boosted_segmentation(
     check_callables(on_progress=on_progress, should_stop=should_stop)
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
+    options = resolved_options(network)
     read = _read(images, masks, maps, max_side, order, clock)
-    pictures = read.pictures
+    pictures, left_out = read.pictures, read.left_out
+    settings = {"position": str(position), "network": in_words(options)}
+    kept = PartStore(own_checkpoint(checkpoint, pictures, settings))
+    net: Network | None = None
+    if options is not None:
+        seed = int(order.integers(2**31))
+        nets = NetworkLearning(options, 2, None, position, clock, should_stop, kept, seed)
+        net, pictures = nets.learn(pictures)
+        left_out = (*left_out, *nets.left_out)
+        after_network(clock)
     n_maps = pictures[0].maps.shape[2]
     held_out = (
-        [] if holdout is None else _held_out(*holdout, n_maps=n_maps, side=max_side, clock=clock)
+        []
+        if holdout is None
+        else _held_out(*holdout, n_maps=n_maps, side=max_side, clock=clock, network=net)
     )
     n_pixels = sum(picture.labels.size for picture in pictures)
     candidates = mask_candidates(loss)
     n_chosen = n_pixels * min(len(pictures), EDGE_PICTURES) // len(pictures)
     clock.begin(n_pixels, later=sum(candidate_cost(one, n_chosen) for one in candidates))
-    kept = PartStore(own_checkpoint(checkpoint, pictures, {"position": str(position)}))
     with one_blas_thread():
         how = TreeLearning(
             *(1, None, position, clock.report, should_stop, kept),
@@ -219,7 +244,7 @@ def train_boosted_segmentation(
             return ScoredPictures(learner, candidates, (), own, places, is_compared=loss is None)
 
         chosen = [pictures[k] for k in order.permutation(len(pictures))[: 2 * EDGE_PICTURES]]
-        learned = LabelLearning(how, score, clock).learn(pictures, chosen, read.left_out)
+        learned = LabelLearning(how, score, clock).learn(pictures, chosen, left_out)
         model = make_segmentation_model(
             learned.weights.result.theta,
             unaries=learned.unaries,
@@ -227,6 +252,7 @@ def train_boosted_segmentation(
             ridge=learned.strength,
             rho=rho,
             detail=Detail(max_side),
+            network=net,
         )
         result = learned.result(clock)
         _show(clock, held_out, learned.unaries, rho, result, should_stop)
@@ -283,12 +309,16 @@ def _held_out(
     n_maps: int,
     side: int,
     clock: Clock,
+    network: Network | None,
 ) -> list[ReadPicture]:
     """Read the held-out pictures, as long as there is time."""
     read = []
     draw = WindowDraw(np.random.default_rng(0))
-    for picture in labelled_pictures(images, masks, side, maps, n_maps=n_maps):
-        read += cut_windows(picture, 1, draw)
+    n_given = n_maps - (0 if network is None else network.n_planes)
+    for picture in labelled_pictures(images, masks, side, maps, n_maps=n_given):
+        for one in cut_windows(picture, 1, draw):
+            own = [] if network is None else [network.log_odds(one.colours)]
+            read.append(one._replace(maps=np.concatenate([one.maps, *own], axis=2)))
         if clock.is_reading_over():
             break
     return read

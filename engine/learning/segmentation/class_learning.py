@@ -49,6 +49,14 @@ from engine.learning.segmentation.model import (
     label_code,
     make_segmentation_model,
 )
+from engine.learning.segmentation.network.inference import Network
+from engine.learning.segmentation.network.learning import (
+    NetworkLearning,
+    NetworkOptions,
+    after_network,
+    in_words,
+    resolved_options,
+)
 from engine.learning.segmentation.part_store import PartStore
 from engine.learning.segmentation.training_pictures import FOLDS, TrainingPicture, deal_pictures
 from engine.learning.segmentation.tree_features import class_features
@@ -117,6 +125,7 @@ def train_class_segmentation(
     values: Sequence[int] | None = None,
     unknown: Sequence[int] = (),
     max_seconds: float | None = None,
+    network: NetworkOptions | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
     checkpoint: Checkpoint | None = None,
@@ -147,8 +156,9 @@ def train_class_segmentation(
         Limit of the whole run, reading included. If it is short, reading stops after half of it,
         there are fewer trees, some candidates are not compared, and learning stops at the limit
         with the best weights so far.
+    network : NetworkOptions, optional; see `engine.train_boosted_segmentation`.
     on_progress, should_stop, checkpoint : see `engine.core`
-        A killed run resumes after the last finished forest or weights.
+        A killed run resumes after the last finished forest or weights, and within a network.
     rng : numpy.random.Generator, optional
         Folds and sampled pixels; a fixed seed by default.
 
@@ -160,7 +170,8 @@ def train_class_segmentation(
     ------
     InvalidProblemError
         If there are no images, they or their labels or maps do not fit each other, fewer than two
-        classes are known anywhere, or an option is out of range.
+        classes are known anywhere, an option is out of range, or a network is requested and JAX is
+        not installed.
     StoppedError
         If ``should_stop`` returned True.
 
@@ -185,6 +196,7 @@ def train_class_segmentation(
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
     size = detail or Detail()
+    options = resolved_options(network)
     pairs = read_class_pictures(images, labels, len(names), maps=maps, detail=size)
     read, unread = _read(pairs, len(names), clock)
     counts = check_known(read, names)
@@ -194,8 +206,18 @@ def train_class_segmentation(
         "classes": ", ".join(names),
         "detail": f"{size.max_side} {size.scale}",
         "position": str(position),
+        "network": in_words(options),
     }
     work = PartStore(own_checkpoint(checkpoint, pictures, settings))
+    net: Network | None = None
+    if options is not None:
+        seed = int(order.integers(2**31))
+        nets = NetworkLearning(
+            *(options, len(names), weights, position, clock, should_stop, work, seed)
+        )
+        net, pictures = nets.learn(pictures)
+        unread = (*unread, *nets.left_out)
+        after_network(clock)
     n_pixels = sum(picture.labels.size for picture in pictures)
     clock.begin(n_pixels, later=_work_on_weights(pictures, len(names), loss))
     with one_blas_thread():
@@ -230,6 +252,7 @@ def train_class_segmentation(
         loss=found.candidate.loss,
         ridge=learned.strength,
         detail=size,
+        network=net,
     )
     return TrainedClasses(
         model,

@@ -4,6 +4,13 @@ RIDGE_PER_PIXEL = 1e-3
 """Lambda divided by the number of known training pixels, the published setting (Domke 2013, 8.4).
 With trees, a tenth of it takes a third longer and makes no fewer mistakes on held-out pictures."""
 
+UNARIES = ("linear", "boosted", "network")
+"""Kinds of unaries of masks: linear weights of published features, boosted trees, and boosted trees
+beside a network."""
+
+CLASS_UNARIES = ("boosted", "network")
+"""Kinds of unaries of label maps."""
+
 RHO = 0.5
 """Edge appearance probability of a grid."""
 

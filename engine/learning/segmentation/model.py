@@ -33,6 +33,8 @@ from engine.learning.segmentation.model_parts import (
     whole_number,
     whole_numbers,
 )
+from engine.learning.segmentation.network.inference import PARTS as NETWORK_PARTS
+from engine.learning.segmentation.network.inference import Network, network_from_arrays
 from engine.learning.segmentation.tree_features import n_parameters, tree_features
 from engine.learning.segmentation.tree_unaries import PARTS as TREE_PARTS
 from engine.learning.segmentation.tree_unaries import TreeUnaries, unaries_from_arrays
@@ -61,6 +63,7 @@ _PARTS = (
     *_SETTINGS,
     *_CODE,
     *TREE_PARTS,
+    *NETWORK_PARTS,
 )
 _FORMER_PARTS: Mapping[str, Mapping[str, NDArray[Any]]] = {
     "bethe-hall segmentation model 1": {
@@ -132,6 +135,7 @@ class SegmentationModel:
     detail : Detail
     n_maps : int, C, number of planes of given maps that every picture needs.
     view : PictureView, how the deep pictures are shown that it learned from; None without any.
+    network : Network whose maps follow the given ones; None without any.
     """
 
     theta: FloatArray
@@ -143,6 +147,7 @@ class SegmentationModel:
     detail: Detail
     n_maps: int
     view: PictureView | None = None
+    network: Network | None = None
 
     @property
     def is_mask(self) -> bool:
@@ -199,7 +204,16 @@ class SegmentationModel:
             maps = np.zeros((*colours.shape[:2], 0), dtype=np.float32)
         if self.unaries is None:
             return compute_image_features(colours, maps)
+        maps = self.with_network(colours, maps)
         return tree_features(colours, self.unaries.scores(colours, maps, frame=frame), maps)
+
+    def with_network(
+        self, colours: NDArray[np.uint8], maps: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return the given maps of a picture, and those of the network behind them."""
+        if self.network is None:
+            return maps
+        return np.concatenate([maps, self.network.log_odds(colours)], axis=2)
 
     def save(self, path: Path | str) -> None:
         """Write the model atomically, as an ``.npz`` of numbers and text without code."""
@@ -216,6 +230,7 @@ class SegmentationModel:
             **({"n_maps": np.array(self.n_maps)} if self.n_maps else {}),
             **({} if self.code is None else _code_parts(self.code)),
             **({} if self.unaries is None else self.unaries.arrays()),
+            **({} if self.network is None else self.network.arrays()),
             **view_parts(self.view),
         }
         write_npz(path, arrays)
@@ -232,10 +247,11 @@ def make_segmentation_model(
     detail: Detail,
     n_maps: int = 0,
     view: PictureView | None = None,
+    network: Network | None = None,
 ) -> SegmentationModel:
     """Build a model that owns a checked, read-only copy of theta.
 
-    ``n_maps`` counts the maps of linear unaries; trees know theirs.
+    ``n_maps`` counts the maps of linear unaries; trees know theirs, those of the network included.
 
     Raises
     ------
@@ -243,14 +259,24 @@ def make_segmentation_model(
         If the parts do not fit each other or a number is out of range.
     """
     n_planes = n_maps if unaries is None else unaries.n_maps
-    if not 0 <= n_planes <= MOST_CLASSES:
+    n_given = n_planes - (0 if network is None else _n_planes(network, unaries, code))
+    if not 0 <= n_given <= MOST_CLASSES:
         raise InvalidProblemError(f"maps: expected at most {MOST_CLASSES} planes.")
     size = _n_weights(unaries, code, n_planes)
     values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(size,))
     check_choice("loss", loss, LOSSES if code is None else CLASS_LOSSES)
     strength, probability = check_positive("ridge", ridge), check_rho(rho)
     return SegmentationModel(
-        read_only(values), unaries, code, loss, strength, probability, detail, n_planes, view
+        read_only(values),
+        unaries,
+        code,
+        loss,
+        strength,
+        probability,
+        detail,
+        n_given,
+        view,
+        network,
     )
 
 
@@ -317,6 +343,14 @@ def _n_weights(unaries: TreeUnaries | None, code: LabelCode | None, n_maps: int)
     return n_parameters(n_maps) if code is None else ClassLayout(len(code.names), n_maps).size
 
 
+def _n_planes(network: Network, unaries: TreeUnaries | None, code: LabelCode | None) -> int:
+    """Return the number of maps of a network, after checking that it fits trees and labels."""
+    n_labels = 2 if code is None else len(code.names)
+    if unaries is None or network.shape.n_labels != n_labels:
+        raise InvalidProblemError("network: it is of other labels, or without trees.")
+    return network.n_planes
+
+
 def _code_parts(code: LabelCode) -> dict[str, NDArray[Any]]:
     return {
         "classes": np.array(code.names),
@@ -346,6 +380,7 @@ def _assemble(parts: Mapping[str, NDArray[Any]], name: str) -> SegmentationModel
             detail=Detail(int(parts["max_side"]), float(parts["scale"])),
             n_maps=n_maps,
             view=view_from_parts(parts),
+            network=network_from_arrays(parts),
         )
     except InvalidProblemError as error:
         if str(error).startswith(name):

@@ -1,4 +1,4 @@
-"""Store of finished forests and weights, in the checkpoint of one learning run."""
+"""Store of finished forests, networks and weights, in the checkpoint of one learning run."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -16,6 +16,9 @@ from engine.crf.forest import Forest, forest_from_arrays
 from engine.crf.grid_features import DenseNodeFeatures, GridExample
 from engine.solvers.result import LearningResult, result_from_state, result_state
 
+KINDS = ("forest_", "weights_", "network_")
+"""Beginnings of the names of parts."""
+
 
 class PartStore:
     """Finished parts of one learning run, by name; in memory only if there is no checkpoint.
@@ -27,7 +30,7 @@ class PartStore:
         self._checkpoint = checkpoint
         saved = None if checkpoint is None else checkpoint.load()
         state: State = {} if saved is None else {name: saved[name] for name in saved}
-        self._state = {k: v for k, v in state.items() if k.startswith(("forest_", "weights_"))}
+        self._state = {k: v for k, v in state.items() if k.startswith(KINDS)}
 
     def forest(self, name: str) -> Forest | None:
         """Return a forest that an earlier run stored, or None."""
@@ -37,6 +40,16 @@ class PartStore:
     def keep_forest(self, name: str, forest: Forest) -> None:
         """Store a forest for a later run; not safe to call from several threads."""
         self._put(f"forest_{name}_", forest.arrays())
+
+    def arrays(self, name: str) -> State:
+        """Return the arrays of a network that an earlier run stored, if there are any."""
+        return self._get(f"network_{name}_")
+
+    def keep_arrays(self, name: str, arrays: State) -> None:
+        """Store the arrays of a network in place of those that it had."""
+        prefix = f"network_{name}_"
+        self._state = {k: v for k, v in self._state.items() if not k.startswith(prefix)}
+        self._put(prefix, arrays)
 
     def weights(
         self,

@@ -215,7 +215,8 @@ class TiledPrediction:
         self, unaries: TreeUnaries, picture: ShrunkPicture, tile: Tile
     ) -> tuple[ByteImage, Scores, Scores]:
         """Return the colours and maps of a tile's window, and the features of the first trees."""
-        colours, maps = picture.window(*tile.window), self._maps_in(tile.window)
+        colours = picture.window(*tile.window)
+        maps = self.model.with_network(colours, self._maps_in(tile.window))
         frame = _frame(tile, picture)
         return colours, maps, plain_planes(unaries.bank, colours, maps, frame, is_shared=True)
 

@@ -1,0 +1,1 @@
+"""Convolutional network whose probabilities become features beside those of the trees."""
