@@ -15,6 +15,7 @@ from webapp.accounts.models import NamesFor, User
 from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.naming import forget_directories
 from webapp.housing.models import PlacedPair, Placement, PlacementEvent
 
 GIVEN, FAMILY = "Zoë<b>", "O’Hára"  # a name is never markup
@@ -233,3 +234,61 @@ def test_a_search_on_a_proposal_finds_nobody_without_the_right(
     bob.organisation.names_for = NamesFor.NOBODY
     bob.organisation.save()
     assert not client.get(address, {"tab": "all", "q": "zoe<b>1001"}).context["rows"]
+
+
+def test_rules_and_swaps_take_names_numbers_and_emails(
+    bob: User, client_of: Callable, named: Placement
+) -> None:
+    client = client_of(bob)
+    first, second = two_of(named)
+    student, partner = first.first_number, second.first_number
+    address = reverse("housing:pairs-swap", args=[named.pk])
+    page = client.get(
+        address, {"student": f"zoe{student}@north.example", "partner": f"O’Hára {GIVEN}{partner}"}
+    )
+    assert {student, partner} <= {n for pair in page.context["offer"].new for n in pair_of(pair)}
+    assert f'name="student" value="S-{student}"' in page.content.decode()
+    rule = reverse("housing:pairs-rule", args=[named.pk])
+    client.post(rule, {"action": "single", "first": f"{GIVEN}{student} O’Hára"})
+    named.refresh_from_db()
+    assert named.singles == [student]
+    sent = {"action": "single", "first": f"S-{partner}, S-{student}"}
+    page = client.post(rule, sent, follow=True).content.decode()
+    assert "Name one student in each field." in page
+    named.refresh_from_db()
+    assert named.singles == [student]
+
+
+def pair_of(pair: object) -> tuple[int, int]:
+    return pair.first, pair.second
+
+
+def test_namesakes_in_rules_and_swaps_are_a_choice(
+    bob: User, client_of: Callable, named: Placement
+) -> None:
+    client = client_of(bob)
+    first, second = two_of(named)
+    twins = (first.first_number, second.first_number)
+    named.cohort.students.filter(number__in=twins).update(name="Anna Ash")
+    forget_directories()
+    rule = reverse("housing:pairs-rule", args=[named.pk])
+    other = f"S-{first.second_number}"
+    sent = {"action": "never", "first": other, "second": "anna ash", "back": "tab=open"}
+    page = client.post(rule, sent).content.decode()
+    assert "Who is meant?" in page
+    for number in twins:
+        assert f'name="second" value="S-{number}"' in page
+    assert f'name="first" value="{other}"' in page
+    assert not acts_of(named).exists(), "nothing is guessed"
+    client.post(rule, {**sent, "second": f"S-{twins[1]}"})
+    assert acts_of(named).count() == 1
+    swap = reverse("housing:pairs-swap", args=[named.pk])
+    page = client.get(swap, {"student": other, "partner": "Anna Ash"}).content.decode()
+    assert "Who is meant?" in page
+    assert page.count(f'type="hidden" name="student" value="{other}"') == 2
+    assert f'name="partner" value="S-{twins[0]}"' in page
+    bob.organisation.names_for = NamesFor.NOBODY
+    bob.organisation.save()
+    page = client.post(rule, sent, follow=True).content.decode()
+    assert "is nobody in" in page
+    assert "Use an id on screen" in page

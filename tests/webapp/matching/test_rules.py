@@ -27,7 +27,7 @@ def test_an_id_of_another_kind_is_refused_not_read_as_a_student(
     """The digits of a housing id A-1042 used to lock, forbid or swap S-1042, somebody else."""
     first, second = two_of(placement)
     a, b = typed.format(first.first_number), f"S-{second.first_number}"
-    sentence = f"“{a}” is not an id on screen. Type one such as S-1042."
+    sentence = f"“{a}” is nobody in {placement.cohort.name}."
     client = client_of(bob)
     rule = reverse("housing:pairs-rule", args=[placement.pk])
     swap = reverse("housing:pairs-swap", args=[placement.pk])

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from webapp.accounts.models import User
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.naming import are_hidden, may_see_names
@@ -28,7 +29,9 @@ from webapp.housing.pairs.placing import pair_conflicts, pairs_compute
 from webapp.housing.pairs.rule_changes import rule_change
 from webapp.housing.pairs.swaps import pairs_swap, swap_offer
 from webapp.housing.pairs.table import with_questions
+from webapp.housing.typed_students import SeveralStudentsError, students_typed
 from webapp.housing.views.pairs import find_pairs
+from webapp.housing.views.questions import Question, ask, trail_of
 
 _ICONS = {
     ActKind.REVIEWED: "check",
@@ -36,6 +39,14 @@ _ICONS = {
     ActKind.LOCKED: "lock",
     ActKind.MOVED: "arrow-left-right",
 }
+
+
+class _SeveralInFieldError(SeveralStudentsError):
+    """Refusal of a field that several students match; ``field`` is its name."""
+
+    def __init__(self, field: str, several: SeveralStudentsError) -> None:
+        HousingError.__init__(self, str(several))
+        self.text, self.choices, self.field = several.text, several.choices, field
 
 
 def _back(request: SignedInRequest) -> dict[str, str]:
@@ -103,8 +114,8 @@ def rule(request: SignedInRequest, uuid: str) -> HttpResponse:
             user=request.user,
             placement=placement,
             action=data.get("action", ""),
-            first=_number(data, "first"),
-            second=_number(data, "second"),
+            first=_number(request.user, placement, data, "first"),
+            second=_number(request.user, placement, data, "second"),
             column=data.get("column", ""),
         )
         placement.refresh_from_db()
@@ -113,9 +124,32 @@ def rule(request: SignedInRequest, uuid: str) -> HttpResponse:
             attempt(request, lambda: pairs_compute(user=request.user, placement=placement))
             return _whole_page(request, placement)
         _toast_event(request, placement, event)
+    except _SeveralInFieldError as several:
+        return ask(request, _whom_question(request, placement, several), placement)
     except Refusal as problem:
         toast(request, str(problem), error=True)
     return answer_with_pairs(request, placement)
+
+
+def _whom_question(
+    request: SignedInRequest, placement: Placement, several: _SeveralInFieldError
+) -> Question:
+    """Return the question whom a name means; the answer repeats the rule with one student."""
+    names = ("action", "first", "second", "column", "back")
+    sent = {name: request.POST[name] for name in names if name in request.POST}
+    sent.pop(several.field)
+    back = urlencode(_back(request))
+    return Question(
+        title="Who is meant?",
+        sentences=[f"Several students match “{several.text[:40]}”. Nothing is changed yet."],
+        button="",
+        address=reverse("housing:pairs-rule", args=[placement.pk]),
+        fields=sent,
+        choices=several.choices,
+        choice_field=several.field,
+        back=f"{reverse('housing:placement', args=[placement.pk])}?{back}",
+        trail=trail_of(placement),
+    )
 
 
 def _whole_page(request: SignedInRequest, placement: Placement) -> HttpResponse:
@@ -127,16 +161,28 @@ def _whole_page(request: SignedInRequest, placement: Placement) -> HttpResponse:
     return response
 
 
-def _number(data: QueryDict, name: str) -> int:
-    """Return the number of the student in a field, 0 if it is empty.
+def _number(user: User, placement: Placement, data: QueryDict, name: str) -> int:
+    """Return the number of the student whom a field names, 0 if it is empty.
 
-    Raises HousingError for text that is not an id on screen.
+    Raises
+    ------
+    _SeveralInFieldError
+        If several students match.
+    HousingError
+        If nobody matches, or the field names several students one by one.
     """
     text = data.get(name, "").strip()
-    number = whole_number(digits_of(text))
-    if text and number is None:
-        raise HousingError(f"“{text[:20]}” is not an id on screen. Type one such as S-1042.")
-    return number or 0
+    if not text:
+        return 0
+    if text[0] in "sS" and digits_of(text):
+        text = f"S-{digits_of(text)}"
+    try:
+        found = students_typed(user, placement.cohort, [text])
+    except SeveralStudentsError as several:
+        raise _SeveralInFieldError(name, several) from several
+    if len(found) > 1:
+        raise HousingError("Name one student in each field. Nothing was changed.")
+    return found[0]
 
 
 def _find_pair(request: SignedInRequest, uuid: str, pair_id: int) -> tuple[Placement, PlacedPair]:
@@ -182,8 +228,8 @@ def swap(request: SignedInRequest, uuid: str) -> HttpResponse:
             event = pairs_swap(
                 user=request.user,
                 placement=placement,
-                student=_number(request.POST, "student"),
-                partner=_number(request.POST, "partner"),
+                student=_number(request.user, placement, request.POST, "student"),
+                partner=_number(request.user, placement, request.POST, "partner"),
                 versions=_versions(request),
             )
             _toast_event(request, placement, event)
@@ -192,13 +238,22 @@ def swap(request: SignedInRequest, uuid: str) -> HttpResponse:
         return answer_with_pairs(request, placement)
     context: dict[str, Any] = {"placement": placement}
     for name in ("student", "partner"):
-        context[name] = request.GET.get(name, "").strip()
+        context[name] = request.GET.get(name, "").strip()[:200]
     try:
-        student, partner = _number(request.GET, "student"), _number(request.GET, "partner")
+        student, partner = (
+            _number(request.user, placement, request.GET, name) for name in ("student", "partner")
+        )
+        context |= {
+            name: f"S-{number}"
+            for name, number in (("student", student), ("partner", partner))
+            if number
+        }
         if student and partner:
             context["offer"] = swap_offer(placement, student, partner)
         elif student:
             context["next_best"] = swap_partners(placement, student)
+    except _SeveralInFieldError as several:
+        context["several"] = several
     except HousingError as problem:
         context["error"] = str(problem)
     template = "housing/pairs/_swap_dialog.html" if request.htmx else "housing/pairs/swap.html"

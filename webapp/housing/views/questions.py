@@ -28,6 +28,7 @@ class Question:
     lines : sequence of ChangeLine, the students concerned, with their rooms.
     people : sequence of int, numbers of students concerned whose rooms stay.
     choices : sequence of (number, value), students to choose one from, in place of the button.
+    choice_field : str, form field of the chosen student.
     is_danger : bool, whether somebody loses a bed.
     back : str, address of the page that asked.
     trail : sequence of (words, address), breadcrumbs of the question as a page.
@@ -41,6 +42,7 @@ class Question:
     lines: Sequence[ChangeLine] = ()
     people: Sequence[int] = ()
     choices: Sequence[tuple[int, str]] = ()
+    choice_field: str = "student"
     is_danger: bool = False
     back: str = ""
     trail: Sequence[tuple[str, str]] = ()
