@@ -151,7 +151,10 @@ class RoomRules:
     alike : tuple of (survey column, weight in nats)
         Each pair of roommates who agree adds the weight times 1 / (people in the room - 1):
         positive weights keep equal students together, negative weights spread them.
-    must_fill : bool, whether a room in use has no free bed.
+    order : tuple of (room column, value), the order in which rooms fill
+        Rooms with the first value fill first; rooms with none of the values come last. The sum of
+        the positions of all people is the least one that gives everybody a bed, before any score.
+    must_fill : bool, whether a room in use has no free bed. Extra beds are not used then.
 
     Examples
     --------
@@ -172,6 +175,7 @@ class RoomRules:
     closed: tuple[int, ...] = ()
     kept: tuple[int, ...] = ()
     alike: tuple[tuple[str, float], ...] = ()
+    order: tuple[tuple[str, str], ...] = ()
     must_fill: bool = False
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Building list: rooms, their numbers of beds, and their other attributes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,11 +25,14 @@ class Rooms:
     capacities : ndarray, shape (r,), int64, beds of each, 1 to 8. Kept as a read-only copy.
     attributes : mapping of str to tuple of str, each of length r
         Columns that rules may name (hall, floor, accessible, ...).
+    max_capacities : ndarray, shape (r,), int64, at least the capacities and at most 8
+        Beds with the extra beds, which are used last. By default there are no extra beds.
 
     Raises
     ------
     InvalidProblemError
-        If an id repeats, a capacity is out of range, or the lengths disagree.
+        If an id repeats, a capacity is out of range or above the largest one of its room, or the
+        lengths disagree.
 
     Examples
     --------
@@ -41,6 +44,7 @@ class Rooms:
     ids: tuple[str, ...]
     capacities: IntArray
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    max_capacities: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         given = np.asarray(self.capacities)
@@ -68,6 +72,25 @@ class Rooms:
                     f"{name}: expected {len(self.ids)} values, received {len(column)}."
                 )
         object.__setattr__(self, "capacities", read_only(capacities))
+        object.__setattr__(self, "max_capacities", read_only(self._checked_maxima()))
+
+    def _checked_maxima(self) -> IntArray:
+        given = np.asarray(self.max_capacities)
+        if not given.size:
+            return self.capacities.copy()
+        largest = np.array(given, dtype=np.int64, copy=True)
+        if largest.shape != self.capacities.shape:
+            raise InvalidProblemError(
+                f"max_capacities: expected {len(self.ids)} numbers, received {given.shape}."
+            )
+        bad = (largest < self.capacities) | (largest > LARGEST_CAPACITY) | (largest != given)
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise InvalidProblemError(
+                f"Room {self.ids[k]}: expected at most {self.capacities[k]} to {LARGEST_CAPACITY} "
+                f"beds with extra beds, received {given[k]}."
+            )
+        return largest
 
     @property
     def n_rooms(self) -> int:
@@ -76,8 +99,20 @@ class Rooms:
 
     @property
     def n_beds(self) -> int:
-        """Number of beds in all rooms together."""
+        """Number of beds in all rooms together, without extra beds."""
         return int(self.capacities.sum())
+
+    @property
+    def n_extra_beds(self) -> int:
+        """Number of extra beds in all rooms together."""
+        return int((self.max_capacities - self.capacities).sum())
+
+    def with_beds_in_use(self, room: IntArray) -> "Rooms":
+        """Return the rooms whose only extra beds are those that a placement (n,) uses."""
+        place = np.asarray(room)
+        used = np.bincount(place[place >= 0], minlength=self.n_rooms)
+        most = np.maximum(self.capacities, np.minimum(used, self.max_capacities))
+        return replace(self, max_capacities=most)
 
     def column(self, name: str) -> tuple[str, ...]:
         """Return the values of a column: an attribute, ``capacity`` or ``room``.

@@ -35,8 +35,9 @@ def _uniform(state: IntArray) -> float:
 
 
 @step
-def _worth(scored: float, liked: float, people: int) -> float:
-    return liked + (scored / (people - 1) if people > 1 else 0.0)
+def _worth(scored: float, liked: float, people: int, normal: int, extra_price: float) -> float:
+    worth = liked + (scored / (people - 1) if people > 1 else 0.0)
+    return worth - extra_price * (people - normal) if people > normal else worth
 
 
 @step
@@ -82,6 +83,8 @@ def anneal_rooms(
     sizes: IntArray,
     likes: FloatArray,
     capacity: IntArray,
+    normal: IntArray,
+    extra_price: float,
     outside: int,
     must_fill: bool,
     room_of: IntArray,
@@ -94,8 +97,8 @@ def anneal_rooms(
     Parameters
     ----------
     near : (n, k) good roommates of every atom; seed : (1,) state of the generator, not 0; updated.
-    scores, bonus (n, n) or (0, 0), own_score, sizes (n,), likes (rooms, n), capacity (rooms,) :
-        as in ``room_exchange``.
+    scores, bonus (n, n) or (0, 0), own_score, sizes (n,), likes (rooms, n), capacity, normal
+        (rooms,), extra_price : as in ``room_exchange``.
     room_of (n,), scored, liked, people (rooms,) : the placement; updated.
 
     Returns
@@ -134,6 +137,10 @@ def anneal_rooms(
                 gain += likes[h, members[g, j]] - likes[g, members[g, j]]
             for j in range(count[h]):
                 gain += likes[g, members[h, j]] - likes[h, members[h, j]]
+            if extra_price > 0.0:
+                extra = max(people[g] - normal[h], 0) + max(people[h] - normal[g], 0)
+                extra -= max(people[g] - normal[g], 0) + max(people[h] - normal[h], 0)
+                gain -= extra_price * extra
             if gain < toll:
                 continue
             changed += gain
@@ -174,8 +181,10 @@ def anneal_rooms(
             if has_bonus:
                 like_g += _score_with(c, a, g, bonus, members, count)
                 like_h -= _score_with(c, c, h, bonus, members, count)
-        gain = _worth(score_g, like_g, people_g) + _worth(score_h, like_h, people_h)
-        gain -= _worth(scored[g], liked[g], people[g]) + _worth(scored[h], liked[h], people[h])
+        gain = _worth(score_g, like_g, people_g, normal[g], extra_price)
+        gain += _worth(score_h, like_h, people_h, normal[h], extra_price)
+        gain -= _worth(scored[g], liked[g], people[g], normal[g], extra_price)
+        gain -= _worth(scored[h], liked[h], people[h], normal[h], extra_price)
         if gain < toll:
             continue
         changed += gain

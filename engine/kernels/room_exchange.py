@@ -8,9 +8,10 @@ from engine.kernels.compiling import inner
 
 
 @inner
-def _worth(scored: float, liked: float, people: int) -> float:
-    """Return the value of a room; nobody is scored alone."""
-    return liked + (scored / (people - 1) if people > 1 else 0.0)
+def _worth(scored: float, liked: float, people: int, normal: int, extra_price: float) -> float:
+    """Return the value of a room; nobody is scored alone, and beds above normal have a price."""
+    worth = liked + (scored / (people - 1) if people > 1 else 0.0)
+    return worth - extra_price * (people - normal) if people > normal else worth
 
 
 @njit(cache=True, nogil=True)
@@ -61,6 +62,8 @@ def swap_while_better(
     sizes: IntArray,
     likes: FloatArray,
     capacity: IntArray,
+    normal: IntArray,
+    extra_price: float,
     order: IntArray,
     outside: int,
     must_fill: bool,
@@ -75,7 +78,8 @@ def swap_while_better(
     """Make the best exchange of each atom of ``order`` if it gains more than ``least``.
 
     ``likes`` (rooms, n) is an atom's own contribution to a room, very low if it may not live there;
-    the tables are those of ``fill_tables``, kept up to date. Returns the total gain.
+    ``normal`` (rooms,) the beds that cost nothing, of the ``capacity``; the tables are those of
+    ``fill_tables``, kept up to date. Returns the total gain.
     """
     n, rooms, gained = len(sizes), len(capacity), 0.0
     has_bonus = len(bonus) > 0
@@ -85,7 +89,7 @@ def swap_while_better(
         _look_home(b, own_score, likes, room_of, outside, sums, wishes, score_at_home, like_at_home)
     score_there, like_there, worth = np.empty(rooms), np.empty(rooms), np.empty(rooms)
     for h in range(rooms):
-        worth[h] = _worth(scored[h], liked[h], people[h])
+        worth[h] = _worth(scored[h], liked[h], people[h], normal[h], extra_price)
     for a in order:
         g = room_of[a]
         best, partner, target = least, -1, -1
@@ -96,13 +100,15 @@ def swap_while_better(
                 like_there[h] += wishes[h, a]
         scored_g, liked_g = scored[g] - score_at_home[a], liked[g] - like_at_home[a]
         if not must_fill:
-            away = _worth(scored_g, liked_g, people[g] - sizes[a]) - worth[g]
+            fewer = people[g] - sizes[a]
+            away = _worth(scored_g, liked_g, fewer, normal[g], extra_price) - worth[g]
             for h in range(rooms):
                 if h == g or people[h] + sizes[a] > capacity[h]:
                     continue
                 moved = _worth(
-                    scored[h] + score_there[h], liked[h] + like_there[h], people[h] + sizes[a]
-                )
+                    scored[h] + score_there[h], liked[h] + like_there[h], people[h] + sizes[a],
+                    normal[h], extra_price,
+                )  # fmt: skip
                 gain = away + moved - worth[h]
                 if gain > best:
                     best, partner, target = gain, -1, h
@@ -125,7 +131,8 @@ def swap_while_better(
                 score_g = scored_g + sums[g, b] + own_score[b] - scores[a, b]
             if h != outside:
                 score_h = scored[h] - score_at_home[b] + score_there[h] - scores[a, b]
-            gain += _worth(score_g, like_g, people_g) + _worth(score_h, like_h, people_h)
+            gain += _worth(score_g, like_g, people_g, normal[g], extra_price)
+            gain += _worth(score_h, like_h, people_h, normal[h], extra_price)
             if gain > best:
                 best, partner, target = gain, b, h
         if target < 0:
@@ -141,7 +148,7 @@ def swap_while_better(
                 room_of, sums, wishes, scored, liked, people,
             )  # fmt: skip
         for h in (g, target):
-            worth[h] = _worth(scored[h], liked[h], people[h])
+            worth[h] = _worth(scored[h], liked[h], people[h], normal[h], extra_price)
         for b in range(n):
             if room_of[b] == g or room_of[b] == target:
                 _look_home(

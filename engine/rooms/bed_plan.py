@@ -35,6 +35,8 @@ class BedDemand:
     choices : ndarray, shape (T, n), whether an atom fits in rooms of a kind and may live there.
     capacity, count : ndarray, shape (T,), of the kinds.
     must_fill : bool, whether a room in use has no free bed.
+    normal : ndarray, shape (T,), optional, beds without extra beds, which are used last.
+    rank : ndarray, shape (T,), optional, positions of the kinds in the order in which rooms fill.
     """
 
     sizes: IntArray
@@ -45,6 +47,8 @@ class BedDemand:
     capacity: IntArray
     count: IntArray
     must_fill: bool
+    normal: IntArray | None = None
+    rank: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,10 @@ class BedPlan:
     class_of : ndarray, shape (T,), class of each kind of room, -1 for kinds without rooms.
     seats : ndarray, shape (types, classes), atoms of a type in rooms of a class.
     berths : tuple of Berth
+    least_levels : tuple of int
+        Fewest people in extra beds, and then the least sum of the positions of all people in the
+        order of the rooms, of any placement of as many people.
+    limits : tuple of (coefficients of the columns, least sum), what an equally good plan keeps.
     """
 
     most_with_needs: int
@@ -85,6 +93,8 @@ class BedPlan:
     class_of: IntArray
     seats: IntArray
     berths: tuple[Berth, ...]
+    least_levels: tuple[int, int] = (0, 0)
+    limits: tuple[AtLeast, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +138,27 @@ class BedPlanner:
             people = model.solve(model.people, ((model.needs, needs.reached),), self._clock)
             best = people if len(people.values) else replace(needs, most=people.most)
             most_with_needs = needs.most
-        return model.plan(best.values, most_with_needs, best.most)
+        plan = model.plan(best.values, most_with_needs, best.most)
+        return self._with_levels(plan, best) if model.levels and len(best.values) else plan
+
+    def _with_levels(self, plan: BedPlan, best: "_Solved") -> BedPlan:
+        """Return the plan of as many people with the fewest extra beds, then the earliest rooms.
+
+        A limit is what the plan before reached, so that every plan found is as good as it.
+        """
+        model = self._model
+        reached = [
+            (worth, round(float(worth @ best.values))) for worth in (model.needs, model.people)
+        ]
+        values, least = best.values, [0, 0]
+        for place, cost in model.levels.items():
+            found = model.solve(-cost, reached, self._clock)
+            if len(found.values):
+                values = found.values
+            least[place] = max(-found.most, 0)
+            reached.append((-cost, -round(float(cost @ values))))
+        again = model.plan(values, plan.most_with_needs, plan.most_people)
+        return replace(again, least_levels=(least[0], least[1]), limits=tuple(reached))
 
     def nearest(self, plan: BedPlan, held: Held) -> BedPlan:
         """Return the equally large plan that changes least, or the given plan if none is found."""
@@ -136,7 +166,8 @@ class BedPlanner:
         values = near.solve(self._clock)
         if not len(values):
             return plan
-        return self._model.plan(values, plan.most_with_needs, plan.most_people)
+        again = self._model.plan(values, plan.most_with_needs, plan.most_people)
+        return replace(again, least_levels=plan.least_levels, limits=plan.limits)
 
     def shortage(self) -> Shortage:
         """Return the types that compete for too few beds: one more of them would find none.
@@ -207,7 +238,9 @@ class _Model:
         self.type_of = type_of.ravel().astype(np.int64)
         self.size, self.with_needs = types[:, 0], types[:, 3]
         self._key, self._is_alone = types[:, 1], types[:, 2] == 1
-        self.class_of, self._beds, self._count = self._classes(types[:, 4:].T)
+        self.class_of, self._beds, self._normal, self._rank, self._count = self._classes(
+            types[:, 4:].T
+        )
         may = np.zeros((len(types), len(self._beds)), dtype=bool)
         is_open = self.class_of >= 0
         may[:, self.class_of[is_open]] = types[:, 4:][:, is_open]
@@ -218,17 +251,42 @@ class _Model:
         none = np.zeros(len(self._ways))
         self.people: FloatArray = np.concatenate((self.size[self._type_at], none))
         self.needs: FloatArray = np.concatenate((self.with_needs[self._type_at], none))
+        self.levels = self._list_levels()
 
-    def _classes(self, choices: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Join kinds of rooms that take the same atoms; return class of each, beds, room counts."""
+    def _list_levels(self) -> dict[int, FloatArray]:
+        """Return the costs of the columns by level: people in extra beds, and positions."""
+        levels: dict[int, FloatArray] = {}
+        sizes, none = self.size[self._type_at], np.zeros(len(self._ways))
+        if self._demand.normal is not None:
+            above = np.maximum(sizes - self._normal[self._class_at], 0)
+            lone = np.where(self._is_alone[self._type_at], above, 0)
+            ways = [max(sum(way) - int(self._normal[c]), 0) for c, _, way in self._ways]
+            levels[0] = np.concatenate((lone, np.array(ways, dtype=np.float64)))
+        if self._demand.rank is not None:
+            levels[1] = np.concatenate((self._rank[self._class_at] * sizes, none))
+        return levels
+
+    def _classes(
+        self, choices: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+        """Join kinds of rooms that take the same atoms.
+
+        Return the class of each kind, and beds, beds without extra beds, position and number of
+        rooms of each class.
+        """
         demand = self._demand
         class_of = np.full(len(demand.count), -1, dtype=np.int64)
         open_ = np.flatnonzero(demand.count > 0)
-        alike = np.column_stack((demand.capacity[open_], choices[open_]))
+        normal = demand.capacity if demand.normal is None else demand.normal
+        rank = np.zeros_like(demand.capacity) if demand.rank is None else demand.rank
+        alike = np.column_stack(
+            (demand.capacity[open_], normal[open_], rank[open_], choices[open_])
+        )
         found, inverse = np.unique(alike, axis=0, return_inverse=True)
         class_of[open_] = inverse.ravel()
         count = np.bincount(class_of[open_], weights=demand.count[open_], minlength=len(found))
-        return class_of, found[:, 0].astype(np.int64), count.astype(np.int64)
+        beds, normal, rank = found[:, :3].astype(np.int64).T
+        return class_of, beds, normal, rank, count.astype(np.int64)
 
     def _list_ways(self, may: BoolArray) -> list[tuple[int, int, Way]]:
         """List (class, key, pattern) for every pattern of atoms of one key in a room of a class."""
@@ -237,7 +295,11 @@ class _Model:
             shared = may[:, c] & ~self._is_alone
             for key in np.unique(self._key[shared]).tolist():
                 sizes = np.unique(self.size[shared & (self._key == key)]).tolist()
-                ways = fillings(beds, sizes, must_fill=self._demand.must_fill)
+                ways = dict.fromkeys(
+                    way
+                    for used in range(int(self._normal[c]), beds + 1)
+                    for way in fillings(used, sizes, must_fill=self._demand.must_fill)
+                )
                 found += [(c, int(key), way) for way in ways]
         return found
 
@@ -279,7 +341,7 @@ class _Model:
         columns = np.zeros(len(worth)), self.most_of_columns()
         matrix, whole = rows.matrix(len(worth)), np.ones(len(worth), dtype=bool)
         found = maximise(worth, matrix, rows.limits(), columns, whole, clock, WORK)
-        most = float(worth[: len(self._type_at)] @ columns[1][: len(self._type_at)])
+        most = float(np.maximum(worth, 0.0) @ columns[1])
         bound = int(np.floor(min(found.bound, most) + ROUNDING))
         if found.values is None:
             return _Solved(bound, 0, none)
@@ -293,7 +355,8 @@ class _Model:
         with_needs = round(float(self.needs[:n_seats] @ now))
         people = round(float(self.people[:n_seats] @ now))
         rows = self.rows()
-        _demand_at_least(rows, ((self.needs, with_needs), (self.people, people)))
+        limits = plan.limits or ((self.needs, with_needs), (self.people, people))
+        _demand_at_least(rows, limits)
         near = _Near(self, rows, self.most_of_columns())
         for k, (t, c) in enumerate(np.column_stack((self._type_at, self._class_at)).tolist()):
             near.keep([k], int(held.seats[t, c]), float(self.size[t]))

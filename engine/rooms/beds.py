@@ -31,13 +31,16 @@ def demand_of(problem: RoomProblem) -> BedDemand:
         problem.capacity,
         problem.count,
         problem.must_fill,
+        problem.normal if problem.extra_price > 0.0 else None,
+        problem.rank[problem.view] if problem.rank_price > 0.0 else None,
     )
 
 
 class Beds:
     """Beds for as many people as can have one, in one exchange.
 
-    The limits ``most_with_needs`` and ``most_people`` are proved.
+    The limits ``most_with_needs`` and ``most_people`` are proved, and no placement of as many
+    people has lower levels (:class:`engine.rooms.best.Best`) than ``least_levels``.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -47,6 +50,7 @@ class Beds:
         self._plan = self._planner.most()
         self.most_with_needs = self._plan.most_with_needs
         self.most_people = self._plan.most_people
+        self.least_levels = self._plan.least_levels
 
     def holds(self, n_outside: tuple[int, int]) -> bool:
         """Return True if as many have a bed as can; ``n_outside`` counts people without a bed."""
@@ -56,6 +60,10 @@ class Beds:
             problem.sizes.sum() - self.most_people,
         )
         return bool(n_outside <= most_outside)
+
+    def holds_levels(self, levels: tuple[int, int]) -> bool:
+        """Return True if no placement of as many people uses fewer extra beds, or rooms earlier."""
+        return levels <= self.least_levels
 
     def begin(self, rng: np.random.Generator) -> None:
         """Seat everybody by the plan, in the rooms where the total rises most."""

@@ -14,13 +14,17 @@ class Best:
     """Best complete placement so far, and the bound: values of the problem, penalties included.
 
     A placement that leaves out fewer people is always better: people with needs are compared first,
-    then all. Gaps are reported without penalties: ``outside`` is the cost of people without a room
-    (at most 0); ``offset`` is added to the value of every placement, less the price of all moves.
+    then all. Then one with fewer ``levels`` is better: people in extra beds first, then the sum of
+    the positions of all people in the order of the rooms. Gaps are reported without penalties:
+    ``outside`` is the cost of people without a room (at most 0), ``tolls`` the price of the levels
+    (at least 0); ``offset`` is added to the value of every placement, less the price of all moves.
     """
 
     room_of: IntArray
     value: float
     n_outside: tuple[int, int]
+    levels: tuple[int, int] = (0, 0)
+    tolls: float = 0.0
     bound: float = np.inf
     outside: float = 0.0
     offset: float = 0.0
@@ -32,6 +36,8 @@ class Best:
             exchange.room_of.copy(),
             exchange.value,
             exchange.n_outside,
+            exchange.levels,
+            exchange.tolls,
             outside=exchange.value_outside,
             offset=offset,
         )
@@ -48,14 +54,17 @@ class Best:
             return False
         self.room_of, self.value = exchange.room_of.copy(), exchange.value
         self.n_outside, self.outside = exchange.n_outside, exchange.value_outside
+        self.levels, self.tolls = exchange.levels, exchange.tolls
         return True
 
     def _is_better(self, exchange: Exchange) -> bool:
-        return (exchange.n_outside, -exchange.value) < (self.n_outside, -self.value)
+        theirs = exchange.n_outside, exchange.levels, -exchange.value
+        return theirs < (self.n_outside, self.levels, -self.value)
 
     def is_better_than(self, other: "Best") -> bool:
-        """Return True if fewer people are left out than in another, or the value is higher."""
-        return (self.n_outside, -self.value) < (other.n_outside, -other.value)
+        """Return True if this placement comes before another, as documented above."""
+        mine = self.n_outside, self.levels, -self.value
+        return mine < (other.n_outside, other.levels, -other.value)
 
     @property
     def gap(self) -> float:
@@ -67,5 +76,5 @@ class Best:
         return relative_gap(self.as_told(self.bound), self.as_told(value))
 
     def as_told(self, value: float) -> float:
-        """Return a value without the cost of people left out, and with the price of moves."""
-        return value - self.outside + self.offset
+        """Return a value without the cost of people left out and of levels, with moves' price."""
+        return value - self.outside + self.tolls + self.offset

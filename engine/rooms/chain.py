@@ -118,8 +118,9 @@ def share_probabilities(
     Notes
     -----
     Chains start from the placement and from draws under scores close to zero. Locked people keep
-    their room, and people without a room stay without. Errors come from the means of batches in
-    each chain (Geyer 1992). Without pairs nothing is drawn.
+    their room, and people without a room stay without. Extra beds stay as the placement has them.
+    Errors come from the means of batches in each chain (Geyer 1992). Without pairs nothing is
+    drawn.
 
     Examples
     --------
@@ -139,7 +140,8 @@ def share_probabilities(
         raise InvalidProblemError(f"pairs: expected shape (any, 2), received {pairs.shape}.")
     if not len(pairs):
         return SharedRooms(pairs, np.empty(0), np.empty(0), 0, has_mixed=True)
-    formulation = formulate(scores, attributes or {}, rooms, rules)
+    in_use = rooms.with_beds_in_use(room)
+    formulation = formulate(scores, attributes or {}, in_use, rules, with_levels=False)
     exchange = Exchange(formulation.problem)
     start = seat_atoms(exchange, formulation, np.asarray(room, dtype=np.int64))
     chains = [RoomChain(exchange, start, child) for child in rng.spawn(CHAINS)]

@@ -244,7 +244,7 @@ class _Case:
         text = f"No room fits {names}: {self._describe(needed)}."
         closed = {entry for field, entry in needed if field == "closed"}
         is_open = ~np.isin(np.arange(self.rooms.n_rooms), list(closed))
-        largest = int(self.rooms.capacities[is_open].max(initial=0))
+        largest = int(self.rooms.max_capacities[is_open].max(initial=0))
         if len(students) > largest > 0:
             text = (
                 f"{len(students)} are to share a room, and the largest takes {largest}: "

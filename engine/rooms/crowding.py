@@ -22,7 +22,7 @@ def leaves_somebody_out(
     least number of people left out. Returns False also if the budget was not enough.
     """
     musts = tuple(request for request in rules.requests if request.is_must)
-    hard = replace(rules, requests=musts, preferences=(), alike=())
+    hard = replace(rules, requests=musts, preferences=(), alike=(), order=())
     problem = formulate(np.zeros((n, n)), attributes, rooms, hard).problem
     found = search_beds(problem, None, np.random.default_rng(0), clock.child(SECONDS))
     return found.best.bound < -CLOSE

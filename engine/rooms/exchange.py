@@ -41,6 +41,8 @@ class Exchange:
             self.row_of_room[first[kind] + taken[kind]] = row
             taken[kind] += 1
         self.capacity = np.append(problem.capacity[self.kind_of_room], problem.sizes.sum() + 1)
+        self._normal = np.append(problem.normal[self.kind_of_room], problem.sizes.sum() + 1)
+        self._rank = np.append(problem.rank[problem.view[self.kind_of_room]], 0)
         self.never = -max(
             NEVER,
             PENALTIES_IN_NEVER * float(problem.penalty.max(initial=0.0)),
@@ -73,7 +75,7 @@ class Exchange:
     @property
     def value(self) -> float:
         """Total value, including the penalties of unplaced atoms."""
-        return float(self._worth(self._scored, self._liked, self._people).sum())
+        return float(self._worth(self._scored, self._liked, self._people, self._normal).sum())
 
     @property
     def value_outside(self) -> float:
@@ -85,6 +87,25 @@ class Exchange:
         """Number of people with needs without a room, and of all people without a room."""
         out = self.room_of == self.outside
         return int(self.problem.with_needs[out].sum()), int(self.problem.sizes[out].sum())
+
+    @property
+    def levels(self) -> tuple[int, int]:
+        """Number of people in extra beds, and sum of the positions of all people in the order."""
+        if not self.problem.has_levels:
+            return 0, 0
+        extra = np.maximum(self._people - self._normal, 0)[:-1].sum() if self._has_extra else 0
+        later = self._people @ self._rank if self.problem.rank_price > 0.0 else 0
+        return int(extra), int(later)
+
+    @property
+    def _has_extra(self) -> bool:
+        return self.problem.extra_price > 0.0
+
+    @property
+    def tolls(self) -> float:
+        """Price of the levels."""
+        extra, later = self.levels
+        return self.problem.extra_price * extra + self.problem.rank_price * later
 
     def tables(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return scores (n, n), bonuses and likes (rooms, n), with finite numbers for -inf."""
@@ -101,12 +122,14 @@ class Exchange:
         """Return the last arguments of ``anneal_rooms``, in order; `start` must follow it."""
         problem = self.problem
         given = (self._scores, problem.bonus, problem.own_score, problem.sizes, self._likes)
-        rest = (self.capacity, self.outside, problem.must_fill, self.room_of)
+        rest = (self.capacity, self._normal, problem.extra_price)
+        rest = (*rest, self.outside, problem.must_fill, self.room_of)
         return (*given, *rest, self._scored, self._liked, self._people)
 
     def values_of(self, rooms: IntArray) -> FloatArray:
         """Return the current values of rooms."""
-        return self._worth(self._scored[rooms], self._liked[rooms], self._people[rooms])
+        tables = (self._scored, self._liked, self._people, self._normal)
+        return self._worth(*(table[rooms] for table in tables))
 
     def start(self, room_of: IntArray) -> None:
         """Start from a given placement."""
@@ -162,8 +185,9 @@ class Exchange:
         wish = self._wishes[:, atom] if len(self._wishes) else 0.0
         size = self.problem.sizes[atom]
         scored = self._scored + self._sums[:, atom] + own
-        after = self._worth(scored, self._liked + self._likes[:, atom] + wish, self._people + size)
-        gain = after - self._worth(self._scored, self._liked, self._people)
+        liked = self._liked + self._likes[:, atom] + wish
+        after = self._worth(scored, liked, self._people + size, self._normal)
+        gain = after - self._worth(self._scored, self._liked, self._people, self._normal)
         gain[self._people + size > self.capacity] = -np.inf
         gain[-1] = -np.inf
         return gain
@@ -179,6 +203,8 @@ class Exchange:
             problem.sizes,
             self._likes,
             self.capacity,
+            self._normal,
+            problem.extra_price,
             rng.permutation(n),
             self.outside,
             problem.must_fill,
@@ -219,6 +245,7 @@ class Exchange:
         if problem.must_fill:
             fits = self.capacity[: self.outside] == people[:, np.newaxis]
         likes = np.add.reduceat(self._likes[:-1, order], start, axis=1).T
+        likes -= problem.extra_price * np.maximum(people[:, np.newaxis] - self._normal[:-1], 0)
         likes = np.where(fits, np.maximum(likes, self.never), 2.0 * self.never)
         self.clock.charge(SECONDS_AN_ASSIGNMENT * likes.size)
         chosen = linear_sum_assignment(likes, maximize=True)[1]
@@ -254,10 +281,12 @@ class Exchange:
             liked[present] -= wishes[diagonal]
             wishes[present] -= problem.bonus[np.ix_(taken, taken)]
             likes += wishes
-        left = self._worth(scored, liked, people)
+        normal = self._normal[rooms]
+        left = self._worth(scored, liked, people, normal)
         scale = np.where(people > 0, 1.0 / np.maximum(people, 1), 0.0)
         gain = (scored[:, np.newaxis] + sums + own) * scale[:, np.newaxis] + likes
         gain += (liked - left)[:, np.newaxis]
+        gain -= (problem.extra_price * np.maximum(people + 1 - normal, 0))[:, np.newaxis]
         chosen = linear_sum_assignment(np.maximum(gain.T, self.never), maximize=True)[1]
         change = float(gain[chosen, np.arange(len(taken))].sum() - gain[diagonal].sum())
         if change <= LEAST_GAIN:
@@ -339,9 +368,13 @@ class Exchange:
             self._people,
         )
 
-    def _worth(self, scored: FloatArray, liked: FloatArray, people: IntArray) -> FloatArray:
+    def _worth(
+        self, scored: FloatArray, liked: FloatArray, people: IntArray, normal: IntArray
+    ) -> FloatArray:
         """Return the values of rooms; the last one, outside, has no scores in its sums."""
         worth: FloatArray = liked + np.where(people > 1, scored / np.maximum(people - 1, 1), 0.0)
+        if self._has_extra:
+            worth -= self.problem.extra_price * np.maximum(people - normal, 0)
         return worth
 
 

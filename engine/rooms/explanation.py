@@ -138,7 +138,8 @@ class PlacementMoves:
         self._room = np.asarray(room, dtype=np.int64)
         before = None if previous is None else np.asarray(previous, dtype=np.int64)
         self._formulation: Formulation = formulate(
-            scores, attributes or {}, rooms, rules or RoomRules(), before, move_cost
+            *(scores, attributes or {}, rooms, rules or RoomRules(), before, move_cost),
+            with_levels=False,
         )
         free = np.zeros(self._formulation.problem.n_atoms)  # leaving somebody out costs nothing
         self._exchange = Exchange(replace(self._formulation.problem, penalty=free))

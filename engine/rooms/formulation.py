@@ -18,6 +18,7 @@ Attributes = Mapping[str, tuple[str, ...]]
 FEW = 64  # people: up to this number, a person with a need outweighs all people; above it,
 PEOPLE_FOR_NEED = 8  # this many people in the sums of a search
 PEOPLE_FOR_HOUSED = 10.0
+EXACT_LEVELS = 12  # people up to whose number the prices of levels exceed all scores together
 LARGEST = 1e5  # nats, of a score or weight: far from the value of -inf in the exchanges
 
 
@@ -26,18 +27,20 @@ class RoomLayout:
     """Groups who must share a room and rooms where they may live; scores are not used.
 
     ``atom_of`` (n,); ``sizes`` (atoms,); ``kind_of`` (r,) kind of each room, -1 for rooms that take
-    nobody; ``capacity``, ``count``, ``view`` (T,) of each kind; ``allowed``, ``preference`` (V,
-    atoms).
+    nobody; ``capacity``, ``normal``, ``count``, ``view`` (T,) of each kind; ``allowed``,
+    ``preference`` (V, atoms); ``rank`` (V,) position in the order in which rooms fill.
     """
 
     atom_of: IntArray
     sizes: IntArray
     kind_of: IntArray
     capacity: IntArray
+    normal: IntArray
     count: IntArray
     view: IntArray
     allowed: BoolArray
     preference: FloatArray
+    rank: IntArray
     must_fill: bool
 
     @property
@@ -64,10 +67,15 @@ def lay_out(
     together = _students_by_room(rules.assigned) if joins_assigned else []
     atom_of = join_students(n, (*rules.locks, *musts, *together))
     sizes = np.bincount(atom_of, minlength=int(atom_of.max(initial=-1)) + 1).astype(np.int64)
-    kind_of, capacity, count, view, views = _kinds(rooms, rules)
+    rank_of = _ranks(rooms, rules)
+    kind_of, table, views = _kinds(rooms, rules, rank_of)
+    count = np.bincount(kind_of[kind_of >= 0], minlength=len(table)).astype(np.int64)
     allowed, preference = _views(attributes, rooms, rules, views, atom_of, sizes)
+    capacity, normal, view = (table[:, k].copy() for k in range(3))
+    rank = rank_of[np.array(views, dtype=np.int64)]
     return RoomLayout(
-        atom_of, sizes, kind_of, capacity, count, view, allowed, preference, rules.must_fill
+        *(atom_of, sizes, kind_of, capacity, normal, count, view),
+        *(allowed, preference, rank, rules.must_fill),
     )
 
 
@@ -100,6 +108,7 @@ def formulate(
     move_cost: float = 0.0,
     *,
     joins_assigned: bool = True,
+    with_levels: bool = True,
 ) -> Formulation:
     """Convert a placement problem to arrays.
 
@@ -110,6 +119,8 @@ def formulate(
     previous : ndarray, shape (n,), previous room of each student, -1 for none.
     move_cost : float, nats for each student who leaves a room.
     joins_assigned : bool, see `lay_out`.
+    with_levels : bool
+        Whether extra beds and later rooms have a price, above what any score can gain.
 
     Raises
     ------
@@ -134,10 +145,14 @@ def formulate(
         own_score=own_score,
         own_bonus=own_bonus,
         capacity=layout.capacity,
+        normal=layout.normal,
         count=layout.count,
         view=layout.view,
         allowed=layout.allowed,
         preference=layout.preference,
+        rank=layout.rank,
+        extra_price=0.0,
+        rank_price=0.0,
         stay_atom=atom,
         stay_row=row,
         stay_refund=refund,
@@ -147,6 +162,8 @@ def formulate(
     housed = [student for student, _ in rules.assigned]
     if previous is not None:
         housed += np.flatnonzero(np.asarray(previous) >= 0).tolist()
+    if with_levels:
+        problem = _with_levels(problem)
     problem = replace(problem, penalty=_penalties(problem, _people(atom_of, housed)))
     return Formulation(problem, atom_of, layout.kind_of, room_of_row, offset)
 
@@ -163,16 +180,49 @@ def _penalties(problem: RoomProblem, housed: IntArray) -> FloatArray:
     People with needs come first, then as many people as possible, preferring those who already
     had a bed or whom staff have assigned one.
     """
+    largest = int((problem.capacity - problem.normal).max(initial=0))
+    most = _most_of_one(problem) + problem.extra_price * largest
+    step, people = 2.0 * most + 1.0, int(problem.sizes.sum())
+    by_person = (PEOPLE_FOR_HOUSED if housed.any() else 1.0) * step
+    by_need = (people if people <= FEW else PEOPLE_FOR_NEED) * by_person
+    penalty: FloatArray = problem.sizes * by_person + problem.with_needs * by_need + housed * step
+    return penalty
+
+
+def _most_of_one(problem: RoomProblem) -> float:
+    """Return an upper limit on what one atom adds to the value of a placement."""
     finite = problem.scores[np.isfinite(problem.scores)]
     most = 4.0 * np.abs(finite).max(initial=0.0) + np.abs(problem.preference).max(initial=0.0)
     most += np.abs(problem.bonus).sum(axis=1).max(initial=0.0) if len(problem.bonus) else 0.0
     most += np.abs(problem.stay_refund).max(initial=0.0)
     most += np.abs(problem.own_score).max(initial=0.0) + np.abs(problem.own_bonus).max(initial=0.0)
-    step, people = 2.0 * float(most) + 1.0, int(problem.sizes.sum())
-    by_person = (PEOPLE_FOR_HOUSED if housed.any() else 1.0) * step
-    by_need = (people if people <= FEW else PEOPLE_FOR_NEED) * by_person
-    penalty: FloatArray = problem.sizes * by_person + problem.with_needs * by_need + housed * step
-    return penalty
+    return float(most)
+
+
+def _with_levels(problem: RoomProblem) -> RoomProblem:
+    """Return the problem with prices of extra beds and of later rooms.
+
+    A bound minus the prices that a placement pays holds at any price. For few people the prices
+    exceed what all scores can gain; above, what one person gains, because large prices slow the
+    search, and :class:`engine.rooms.best.Best` compares the levels first anyway.
+    """
+    people = int(problem.sizes.sum())
+    has_extra = bool(((problem.capacity > problem.normal) & (problem.count > 0)).any())
+    ranks = problem.rank[problem.view[problem.count > 0]]
+    has_order = len(np.unique(ranks)) > 1
+    if not (has_extra or has_order):
+        return problem
+    unit = (_most_of_one(problem) + 1.0) * (min(people, EXACT_LEVELS) if people <= FEW else 0.5)
+    rank_price = unit if has_order else 0.0
+    later = rank_price * float(np.ptp(ranks)) if has_order else 0.0
+    extra_price = later * (min(people, EXACT_LEVELS) if people <= FEW else 1.0) + unit
+    preference = problem.preference - rank_price * problem.rank[:, np.newaxis] * problem.sizes
+    return replace(
+        problem,
+        preference=preference,
+        extra_price=extra_price if has_extra else 0.0,
+        rank_price=rank_price,
+    )
 
 
 def _check_size(scores: FloatArray, rules: RoomRules, move_cost: float) -> None:
@@ -244,14 +294,25 @@ def _wishes(rules: RoomRules, atom_of: IntArray, n_atoms: int) -> tuple[FloatArr
     return bonus, own
 
 
+def _ranks(rooms: Rooms, rules: RoomRules) -> IntArray:
+    """Return the position of each room in the order in which rooms fill, shape (r,)."""
+    rank = np.full(rooms.n_rooms, len(rules.order), dtype=np.int64)
+    for k in range(len(rules.order) - 1, -1, -1):
+        name, value = rules.order[k]
+        column = rooms.column(name)
+        read = reader_of(column)
+        rank[[read(cell) == read(value) for cell in column]] = k
+    return rank
+
+
 def _kinds(
-    rooms: Rooms, rules: RoomRules
-) -> tuple[IntArray, IntArray, IntArray, IntArray, list[int]]:
-    """Sort rooms into kinds: kind of each room; capacity, count, view by kind; a room per view.
+    rooms: Rooms, rules: RoomRules, rank_of: IntArray
+) -> tuple[IntArray, IntArray, list[int]]:
+    """Sort rooms into kinds: kind of each room; (capacity, normal, view) by kind; a room per view.
 
     Rooms have one view if rules can distinguish them only by their capacity.
     """
-    columns = []
+    columns: list[list[object]] = [rank_of.tolist()]
     for designation in rules.designations:  # compared as text: "F" is not the "no" of a need
         column = rooms.column(designation.room_column)
         columns.append([cell.strip().lower() for cell in column])
@@ -262,7 +323,8 @@ def _kinds(
         columns.append([read(cell) for cell in rooms.column(liked)])
     special = {room for _, room in rules.assigned} | set(rules.kept)
     view_of: dict[tuple[object, ...], int] = {}
-    kinds: dict[tuple[int, int], int] = {}
+    kinds: dict[tuple[int, int, int], int] = {}
+    largest = rooms.capacities if rules.must_fill else rooms.max_capacities
     examples: list[int] = []
     kind_of = np.full(rooms.n_rooms, -1, dtype=np.int64)
     closed = set(rules.closed)
@@ -274,11 +336,9 @@ def _kinds(
         if signature not in view_of:
             view_of[signature] = len(view_of)
             examples.append(room)
-        key = (int(rooms.capacities[room]), view_of[signature])
+        key = (int(largest[room]), int(rooms.capacities[room]), view_of[signature])
         kind_of[room] = kinds.setdefault(key, len(kinds))
-    table = np.array(list(kinds), dtype=np.int64).reshape(-1, 2)
-    count = np.bincount(kind_of[kind_of >= 0], minlength=len(kinds)).astype(np.int64)
-    return kind_of, table[:, 0].copy(), count, table[:, 1].copy(), examples
+    return kind_of, np.array(list(kinds), dtype=np.int64).reshape(-1, 3), examples
 
 
 def _views(

@@ -37,7 +37,8 @@ class GreedyPricer:
         """Add groups of ``people``, of each number of ``members``, in views with these kinds."""
         problem, prices, near = self._problem, run.prices, self._near
         cost = np.stack([node_prices(problem, prices.atoms, view, people) for view, _ in views])
-        cheapest = np.array([kinds[np.argmin(prices.kinds[kinds])] for _, kinds in views])
+        asked = prices.kinds + problem.extra_costs(people)
+        cheapest = np.array([kinds[np.argmin(asked[kinds])] for _, kinds in views])
         scale = 1.0 / max(people - 1, 1)
         if members[-1] > 1:
             best_candidates(problem.scores, problem.bonus, cost.min(axis=0), scale, near)
@@ -45,12 +46,12 @@ class GreedyPricer:
         row_view = np.full(len(problem.row_kind), -1, dtype=np.int64)
         for place, (_, kinds) in enumerate(views):
             row_view[np.isin(problem.row_kind, kinds)] = place
-        row_base = prices.kinds[problem.row_kind] + prices.rows
+        row_base = asked[problem.row_kind] + prices.rows
         for m in members:
             groups = np.empty((problem.n_atoms, KEPT, m + 2), dtype=np.int64)
             values = np.empty((problem.n_atoms, KEPT))
             find_greedily(
-                problem.scores, problem.bonus, problem.sizes, cost, prices.kinds[cheapest],
+                problem.scores, problem.bonus, problem.sizes, cost, asked[cheapest],
                 near, scale, m, people, run.least(m), VIEWS,
                 *self._stays, row_view, row_base, groups, values,
             )  # fmt: skip

@@ -1,5 +1,7 @@
 """Part of a placement problem: some atoms, and the rooms that are left for them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.core.arguments import IntArray
@@ -17,7 +19,8 @@ def restrict(problem: RoomProblem, atoms: IntArray, count: IntArray, rows: IntAr
     stays = (number[problem.stay_atom] >= 0) & np.isin(problem.stay_row, rows)
     square = np.ix_(atoms, atoms)
     bonus = np.ascontiguousarray(problem.bonus[square]) if len(problem.bonus) else problem.bonus
-    return RoomProblem(
+    return replace(
+        problem,
         scores=np.ascontiguousarray(problem.scores[square]),
         bonus=bonus,
         sizes=problem.sizes[atoms],
@@ -25,14 +28,10 @@ def restrict(problem: RoomProblem, atoms: IntArray, count: IntArray, rows: IntAr
         penalty=problem.penalty[atoms],
         own_score=problem.own_score[atoms],
         own_bonus=problem.own_bonus[atoms],
-        capacity=problem.capacity,
         count=count,
-        view=problem.view,
         allowed=np.ascontiguousarray(problem.allowed[:, atoms]),
         preference=np.ascontiguousarray(problem.preference[:, atoms]),
         stay_atom=number[problem.stay_atom[stays]],
         stay_row=problem.stay_row[stays],
         stay_refund=problem.stay_refund[stays],
-        row_kind=problem.row_kind,
-        must_fill=problem.must_fill,
     )

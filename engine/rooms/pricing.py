@@ -119,7 +119,12 @@ class Pricer:
                 (people < problem.capacity[t]) & (not problem.must_fill)
             )
             fits &= (problem.view[kind] == problem.view[t]) & (kind != t) & (row < 0)
-            fits &= reduced - prices.kinds[t] + prices.kinds[kind] >= -shortfall
+            costs = prices.kinds[t] - prices.kinds[kind]
+            costs += problem.extra_price * (
+                np.maximum(people - problem.normal[t], 0)
+                - np.maximum(people - problem.normal[kind], 0)
+            )
+            fits &= reduced - costs >= -shortfall
             other = np.full(int(fits.sum()), t, dtype=np.int64)
             rows.append((members[fits], other, row[fits]))
         joined = [np.concatenate(column) for column in zip(*rows, strict=True)]
@@ -160,8 +165,9 @@ class Pricer:
                 here = atoms[problem.allowed[view, atoms]]
                 value = problem.own_score[here] / max(s - 1, 1) + problem.own_bonus[here]
                 value = value + problem.preference[view, here] - prices.atoms[here]
-                cheapest = kinds[np.argmin(prices.kinds[kinds])]
-                self._put_lone(run, here, value - prices.kinds[cheapest], cheapest, -1, least)
+                asked = prices.kinds + problem.extra_costs(int(s))
+                cheapest = kinds[np.argmin(asked[kinds])]
+                self._put_lone(run, here, value - asked[cheapest], cheapest, -1, least)
                 kind = problem.row_kind[problem.stay_row]
                 e = np.flatnonzero(np.isin(problem.stay_atom, here) & np.isin(kind, kinds))
                 place, row, kind = (
@@ -170,7 +176,7 @@ class Pricer:
                     kind[e],
                 )
                 gain = value[place] + problem.stay_refund[e]
-                gain -= prices.kinds[kind] + prices.rows[row]
+                gain -= asked[kind] + prices.rows[row]
                 self._put_lone(run, here[place], gain, kind, row, least)
 
     def _put_lone(
@@ -192,21 +198,22 @@ class Pricer:
         if not views:
             return
         costs = [node_prices(self._problem, run.prices.atoms, view, s) for view, _ in views]
-        bases = [float(run.prices.kinds[kinds].min()) for _, kinds in views]
+        asked = run.prices.kinds + self._problem.extra_costs(s)
+        bases = [float(asked[kinds].min()) for _, kinds in views]
         pairs = self._positive_pairs(run, np.min(costs, axis=0), min(bases), m, s)
         worth = self._pair_values(pairs[:, 0], pairs[:, 1], 1.0 / (s - 1))
         for (view, kinds), cost, base in zip(views, costs, bases, strict=True):
             if run.is_over:
                 run.is_whole = False
                 return
-            stays = Stays.of(self._problem, view, kinds, run.prices, base)
+            stays = Stays.of(self._problem, view, kinds, asked, run.prices.rows, base)
             roots, values = self._roots(run, cost, base, m, s, pairs, worth, stays)
             if m == 2:
                 fits = self._problem.sizes[roots[:, :2]].sum(axis=1) == s
                 groups, values = roots[fits], values[fits]
             else:
                 groups, values = self._extend(run, cost, base, m, s, roots, stays)
-            self._put(run, groups, values, kinds, stays)
+            self._put(run, groups, values, kinds[np.argmin(asked[kinds])], stays)
 
     def _positive_pairs(
         self, run: PricingRun, price: FloatArray, base: float, m: int, s: int
@@ -333,10 +340,9 @@ class Pricer:
         return value + problem.bonus[first, second] if len(problem.bonus) else value
 
     def _put(
-        self, run: PricingRun, groups: IntArray, values: FloatArray, kinds: IntArray, stays: Stays
+        self, run: PricingRun, groups: IntArray, values: FloatArray, cheapest: int, stays: Stays
     ) -> None:
         """Store groups whose last column is the room in which they stay, -1 for none."""
-        cheapest = int(kinds[np.argmin(run.prices.kinds[kinds])])
         fixed = groups[:, -1] >= 0
         row = np.where(fixed, np.append(stays.rows, -1)[groups[:, -1]], -1)
         kind = np.where(fixed, np.append(self._problem.row_kind, -1)[row], cheapest)
@@ -365,11 +371,12 @@ class Pricer:
             if m == 1:
                 continue
             nodes = []
+            asked = prices.kinds + problem.extra_costs(s)
             for view, kinds in self._views(s):
                 price = node_prices(problem, prices.atoms, view, s)
-                stays = Stays.of(problem, view, kinds, prices, 0.0)
+                stays = Stays.of(problem, view, kinds, asked, prices.rows, 0.0)
                 np.subtract.at(price, stays.atom, stays.refund)
-                base = float(prices.kinds[kinds].min())
+                base = float(asked[kinds].min())
                 nodes.append(price / (m - 1) + base / (m * (m - 1)))
             if len(nodes) * problem.n_atoms**2 > MOST_PAIRS_READ:  # weaker, but only one pass
                 nodes = [np.min(nodes, axis=0)]

@@ -20,6 +20,7 @@ class RoomProblem:
 
         sum over pairs (scores / (s - 1) + bonus) + sum over atoms (own_score / (s - 1) + own_bonus
         + preference of the view of t) + refunds of those who stay in the room
+        - extra_price times the people above the normal number of beds
 
     with scores counted as 0 where s = 1.
 
@@ -32,8 +33,13 @@ class RoomProblem:
     with_needs : ndarray, shape (n,), people with needs in each atom.
     penalty : ndarray, shape (n,), cost of leaving an atom out.
     own_score, own_bonus : ndarray, shape (n,), sums over the pairs inside each atom.
-    capacity, count, view : ndarray, shape (T,), of each kind of room.
-    allowed, preference : ndarray, shape (V, n), whether an atom may live in a view, and its liking.
+    capacity, normal, count, view : ndarray, shape (T,)
+        Of each kind of room: beds with extra beds, beds without them, rooms, and the view.
+    allowed, preference : ndarray, shape (V, n)
+        Whether an atom may live in a view, and its liking less the price of the view's rank.
+    rank : ndarray, shape (V,), int64, position of the view in the order in which rooms fill.
+    extra_price, rank_price : float
+        Price of one person in an extra bed, and of one person one position later in the order.
     stay_atom, stay_row, stay_refund : ndarray, shape (e,)
         Atoms that may stay in a room, the room's row, and the gain.
     row_kind : ndarray, shape (R,), the kind of each room that somebody may stay in.
@@ -48,10 +54,14 @@ class RoomProblem:
     own_score: FloatArray
     own_bonus: FloatArray
     capacity: IntArray
+    normal: IntArray
     count: IntArray
     view: IntArray
     allowed: BoolArray
     preference: FloatArray
+    rank: IntArray
+    extra_price: float
+    rank_price: float
     stay_atom: IntArray
     stay_row: IntArray
     stay_refund: FloatArray
@@ -80,7 +90,17 @@ class RoomProblem:
         """Largest possible value of one pair and its two atoms, in absolute value."""
         finite = np.abs(self.scores[np.isfinite(self.scores)]).max(initial=0.0)
         others = (self.bonus, self.own_score, self.own_bonus, self.preference)
-        return float(finite + sum(np.abs(x).max(initial=0.0) for x in others))
+        extra = self.extra_price * float((self.capacity - self.normal).max(initial=0))
+        return float(finite + extra + sum(np.abs(x).max(initial=0.0) for x in others))
+
+    @property
+    def has_levels(self) -> bool:
+        """Return True if extra beds or the order of the rooms count before the score."""
+        return self.extra_price > 0.0 or self.rank_price > 0.0
+
+    def extra_costs(self, people: int) -> FloatArray:
+        """Return the price of the extra beds of so many people in each kind of room, (T,)."""
+        return np.asarray(self.extra_price * np.maximum(people - self.normal, 0))
 
     def group_shapes(self) -> list[tuple[int, int]]:
         """Return (atoms, people) of the groups that the sizes of atoms and rooms allow."""
@@ -117,6 +137,8 @@ class RoomProblem:
                 if len(self.bonus):
                     liked[both] += self.bonus[safe[both, a], safe[both, b]]
         total: FloatArray = scored * scale + liked
+        if self.extra_price > 0.0:
+            total -= self.extra_price * np.maximum(people - self.normal[kind], 0)
         return total + self._refunds(members, row)
 
     def _refunds(self, members: IntArray, row: IntArray) -> FloatArray:

@@ -81,7 +81,7 @@ def keep_only(rules: RoomRules, kept: Sequence[RuleEntry]) -> RoomRules:
     changes: dict[str, Any] = {name: tuple(lists.get(name, ())) for name in hard}
     changes["requests"] = tuple(lists.get("requests", ()))
     changes["must_fill"] = "must_fill" in lists
-    changes["preferences"] = ()
+    changes["preferences"] = changes["order"] = ()
     return replace(rules, **changes)
 
 

@@ -131,8 +131,9 @@ class Search:
     @property
     def is_done(self) -> bool:
         """Return True if as many people as possible have a bed, and the gap is small enough."""
-        is_full = self.beds.holds(self.best.n_outside) or not self._scores_count
-        return is_full and self.best.gap <= self._wanted
+        best, beds = self.best, self.beds
+        is_full = beds.holds(best.n_outside) and beds.holds_levels(best.levels)
+        return (is_full or not self._scores_count) and best.gap <= self._wanted
 
     @cached_property
     def _annealing(self) -> Annealing:
@@ -253,6 +254,9 @@ class Search:
                 self.beds.begin(self._rng)
             else:
                 self.beds.complete(self._rng)
+            self.best.take(self.exchange)
+            if not self.beds.holds_levels(self.best.levels):
+                self.beds.begin(self._rng)
         self.best.take(self.exchange)
         self._tell("Finding a bed for everybody")
         if not self.beds.holds(self.best.n_outside) and self._scores_count:
@@ -560,6 +564,8 @@ def search_beds(
         own_bonus=np.zeros(n),
         preference=np.zeros_like(problem.preference),
         penalty=problem.sizes + (people + 1.0) * problem.with_needs,
+        extra_price=0.0,
+        rank_price=0.0,
         stay_atom=none,
         stay_row=none,
         stay_refund=np.empty(0),

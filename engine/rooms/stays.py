@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.rooms.prices import Prices
 from engine.rooms.problem import RoomProblem
 
 
@@ -25,7 +24,12 @@ class Stays:
 
     @staticmethod
     def of(
-        problem: RoomProblem, view: int, kinds: IntArray, prices: Prices, base: float
+        problem: RoomProblem,
+        view: int,
+        kinds: IntArray,
+        kind_prices: FloatArray,
+        row_prices: FloatArray,
+        base: float,
     ) -> "Stays":
         """Collect the stays in the kinds of a view; ``base`` is the price of its cheapest kind."""
         rows = np.flatnonzero(np.isin(problem.row_kind, kinds))
@@ -39,7 +43,7 @@ class Stays:
         by_room = np.argsort(room, kind="stable")
         n_start = np.searchsorted(atom[by_atom], np.arange(problem.n_atoms + 1))
         r_start = np.searchsorted(room[by_room], np.arange(len(rows) + 1))
-        extra = prices.kinds[problem.row_kind[rows]] + prices.rows[rows] - base
+        extra = kind_prices[problem.row_kind[rows]] + row_prices[rows] - base
         return Stays(
             atom[by_atom],
             n_start.astype(np.int64),
