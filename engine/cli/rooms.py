@@ -44,8 +44,8 @@ def add_rooms_arguments(parser: argparse.ArgumentParser) -> None:
         (
             "--rooms",
             "ROOMS.csv",
-            "building list: a line for each room or bed, with columns such as Room, Beds, Hall, "
-            "Gender, Features and Status",
+            "building list: a line for each room or bed, with columns such as Room, Beds, Max "
+            "Capacity, Hall, Gender, Features and Status",
         ),
         ("--out", "PLACEMENT.csv", "file to write: student,room,score,probability"),
     ):
@@ -55,7 +55,7 @@ def add_rooms_arguments(parser: argparse.ArgumentParser) -> None:
             "--constraints",
             "RULES.csv",
             "CSV rule,student_a,student_b; rule is lock, forbid, single, room, offline, kept, "
-            "same:COLUMN, need:COLUMN, designate:COLUMN or alike:COLUMN",
+            "same:COLUMN, need:COLUMN, designate:COLUMN, alike:COLUMN or order:COLUMN",
         ),
         ("--requests", "REQUESTS.csv", "CSV student,wants and, optionally, kind: wish or must"),
         ("--preferences", "PREFERENCES.csv", "CSV student,rank and one column of the rooms"),
@@ -174,6 +174,8 @@ def _figures(
         "n_placed": len(placement.room) - n_unplaced,
         "n_unplaced": n_unplaced,
         "n_moved": placement.n_moved + len(homeless),
+        "n_extra_beds": placement.n_extra_beds,
+        "least_extra_beds": placement.least_extra_beds,
         "weight": placement.weight,
         "upper_bound": placement.upper_bound,
         "relative_gap": placement.relative_gap,

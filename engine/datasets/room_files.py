@@ -1,6 +1,6 @@
 """Building lists, rosters, requests, preferences and placements as CSV files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from engine.crf.survey import Survey
 from engine.datasets.csv_table import CsvTable, naming, read_csv_table
 from engine.datasets.roommate_files import write_rows
 from engine.datasets.survey_csv import pairs_of, read_shared_rooms
+from engine.tabular.designations import join_designations, read_designations
 from engine.tabular.rooms import Column, RoomRow, guess_roles, read_rooms
 from engine.tabular.unattended import Fixes
 
@@ -30,6 +31,8 @@ def read_rooms_csv(path: Path | str) -> Rooms:
     r"""Read a building list as the page reads it: one line for each room, or for each bed.
 
     Columns are recognised by name and content ("Room Number", "Bed Count", "Gender Designation").
+    "Max Capacity" counts extra beds too, which are used last. A designation may name its columns:
+    "Gender=F; Class year=1|2".
     All but the rooms, beds and capacities become attributes. A room is named as in its column, with
     its hall before it if rooms of several halls share a name.
 
@@ -68,16 +71,38 @@ def read_rooms_csv(path: Path | str) -> Rooms:
     attributes = {
         title: tuple(_cell(table, column, role, room) for room in found.rooms)
         for column, (title, role) in enumerate(zip(table.header, roles, strict=True))
-        if role not in (Column.ROOM, Column.CAPACITY, Column.BED)
+        if role not in (Column.ROOM, Column.CAPACITY, Column.MAX_CAPACITY, Column.BED)
     }
     capacities = np.array([room.capacity for room in found.rooms], dtype=np.int64)
-    return Rooms(tuple(names), capacities, attributes)
+    largest = np.array([room.max_capacity for room in found.rooms], dtype=np.int64)
+    return Rooms(tuple(names), capacities, _split(attributes, table, roles), largest)
+
+
+def _split(
+    attributes: dict[str, tuple[str, ...]], table: CsvTable, roles: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the columns with one more for each that a designation names: "Theme=Quiet".
+
+    Values without a column stay in the column of designations.
+    """
+    for title, role in zip(table.header, roles, strict=True):
+        cells = attributes.get(title, ())
+        if role != Column.DESIGNATION or not any("=" in cell for cell in cells):
+            continue
+        read = [read_designations(cell) for cell in cells]
+        titles = {name for found in read for name in found} - {""}
+        known = {name.casefold(): name for name in attributes}
+        for name in sorted(titles):
+            own = tuple("|".join(found.get(name, ())) for found in read)
+            attributes.setdefault(known.get(name, name), own)
+        attributes[title] = tuple("|".join(found.get("", ())) for found in read)
+    return attributes
 
 
 def _cell(table: CsvTable, column: int, role: str, room: RoomRow) -> str:
     """Return what a column says of a room; different cells of its beds are all kept."""
     if role == Column.DESIGNATION:
-        return room.designation
+        return join_designations({table.header[column]: table.rows[room.lines[0]][column]})
     if role == Column.STATE:
         return room.state
     if role == Column.NEED:

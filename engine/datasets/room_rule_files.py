@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from engine.core.errors import InvalidProblemError
 from engine.crf.room_rules import ANYBODY, Designation, Need, RoomRules
-from engine.crf.rooms import Rooms, plain_value
+from engine.crf.rooms import Rooms, plain_value, reader_of
 from engine.crf.survey import Survey
 from engine.datasets.csv_table import read_csv_table
 from engine.datasets.room_files import index_of, rooms_of, students_of
@@ -21,7 +22,7 @@ from engine.tabular.rule_columns import NEED, rule_of
 _GENDER = re.compile(r"gender|sex", re.I)
 _PAIR_RULES = ("lock", "forbid")
 _RULES = (*_PAIR_RULES, "single", "room", "offline", "kept")
-_RULES_WITH_COLUMN = ("same", "designate", "need", "alike")
+_RULES_WITH_COLUMN = ("same", "designate", "need", "alike", "order")
 
 
 def read_room_rules_csv(path: Path | str, survey: Survey, rooms: Rooms) -> RoomRules:
@@ -29,7 +30,8 @@ def read_room_rules_csv(path: Path | str, survey: Survey, rooms: Rooms) -> RoomR
 
     lock A B; forbid A B; single A; room A ROOM; need:COLUMN A VALUE (yes if blank); same:COLUMN;
     designate:COLUMN (of the survey; the second cell names the rooms' column if it differs);
-    alike:COLUMN WEIGHT; offline ROOM; kept ROOM.
+    alike:COLUMN WEIGHT; order:COLUMN VALUE (of the rooms, first to fill first); offline ROOM; kept
+    ROOM.
 
     Parameters
     ----------
@@ -106,10 +108,11 @@ class _RuleReader:
     def _read_column_rule(
         self, rule: str, column: str, first: str, second: str, where: str
     ) -> None:
-        known = self._rooms.attributes if rule == "need" else self._survey.attributes
-        own = {"capacity", "room"} if rule == "need" else set()
+        of_rooms = rule in {"need", "order"}
+        known = self._rooms.attributes if of_rooms else self._survey.attributes
+        own = {"capacity", "room"} if of_rooms else set()
         if column not in known and column not in own:
-            of = "the rooms" if rule == "need" else "the survey"
+            of = "the rooms" if of_rooms else "the survey"
             there = ", ".join(known) or "none"
             raise InvalidProblemError(
                 f"{where}: {rule}:{column} names no column of {of}; there are: {there}."
@@ -124,6 +127,11 @@ class _RuleReader:
             if theirs not in self._rooms.attributes:
                 raise InvalidProblemError(f"{where}: {theirs} names no column of the rooms.")
             self._add("designations", Designation(theirs, column))
+        elif rule == "order":
+            read = reader_of(self._rooms.column(column))
+            if read(first) not in {read(cell) for cell in self._rooms.column(column)}:
+                raise InvalidProblemError(f"{where}: no room has {column} = {first!r}.")
+            self._add("order", (column, first))
         else:
             self._add("alike", (column, _weight(first, where)))
 
@@ -155,7 +163,7 @@ def rooms_that_offer(survey: Survey, rooms: Rooms) -> Rooms:
         for key, word in words.items()
         if key not in known
     }
-    return Rooms(rooms.ids, rooms.capacities, {**rooms.attributes, **added}) if added else rooms
+    return replace(rooms, attributes={**rooms.attributes, **added}) if added else rooms
 
 
 def _offers(rooms: Rooms, room: int) -> set[str]:

@@ -122,14 +122,15 @@ class Exchange:
         """Return the last arguments of ``anneal_rooms``, in order; `start` must follow it."""
         problem = self.problem
         given = (self._scores, problem.bonus, problem.own_score, problem.sizes, self._likes)
-        rest = (self.capacity, self._normal, problem.extra_price)
-        rest = (*rest, self.outside, problem.must_fill, self.room_of)
+        beds = (self.capacity, self._normal, problem.extra_price)
+        rest = (*beds, self.outside, problem.must_fill, self.room_of)
         return (*given, *rest, self._scored, self._liked, self._people)
 
     def values_of(self, rooms: IntArray) -> FloatArray:
         """Return the current values of rooms."""
-        tables = (self._scored, self._liked, self._people, self._normal)
-        return self._worth(*(table[rooms] for table in tables))
+        return self._worth(
+            self._scored[rooms], self._liked[rooms], self._people[rooms], self._normal[rooms]
+        )
 
     def start(self, room_of: IntArray) -> None:
         """Start from a given placement."""

@@ -69,8 +69,8 @@ class Placement:
     extras : float, nats
         Sum of wishes, preferences and ``alike``, minus the price of all moves.
     upper_bound : float, nats
-        Upper bound on score and extras together, over placements of as many people and as many
-        with needs.
+        Upper bound on score and extras together, over placements of as many people, as many with
+        needs, as many people in extra beds and the same sum of positions in the order of rooms.
     status : Status, CONVERGED when the requested gap was reached.
     n_moved : int, students who had a room before and are not in it now.
     student_scores : ndarray, shape (n,), nats
@@ -83,6 +83,9 @@ class Placement:
     most_placed : int
         Largest number of people who can have a room if as many as possible with needs have one.
     most_with_needs : int, largest number of people with needs who can have a room.
+    n_extra_beds : int, people in extra beds.
+    least_extra_beds : int
+        Proved lower limit of people in extra beds, if as many people as possible have a room.
     is_repeatable : bool
         Whether the same input, seed and limits give this placement again: neither the limit in
         processor seconds nor a cancellation ended the search.
@@ -103,6 +106,8 @@ class Placement:
     dropped: tuple[DroppedRule, ...] = ()
     most_placed: int = 0
     most_with_needs: int = 0
+    n_extra_beds: int = 0
+    least_extra_beds: int = 0
     is_repeatable: bool = True
     work: float = 0.0
 
@@ -156,7 +161,8 @@ def place_in_rooms(
     """Place students in rooms so that the total score is as large as possible.
 
     The value of a room of c people is the sum of its pair scores divided by (c - 1), or 0 alone.
-    Rules add the weights of wishes and preferences. Rooms need not be full.
+    Rules add the weights of wishes and preferences. Rooms need not be full. Before the value count,
+    in this order: beds for everybody, fewest people in extra beds, and the order of the rooms.
 
     Parameters
     ----------
@@ -421,6 +427,8 @@ def _finish(
         dropped=dropped,
         most_placed=search.beds.most_people,
         most_with_needs=search.beds.most_with_needs,
+        n_extra_beds=search.best.levels[0],
+        least_extra_beds=min(search.beds.least_levels[0], search.best.levels[0]),
         is_repeatable=not (search.clock.is_cut or search.clock.is_cancelled),
         seconds=search.clock.seconds,
         work=search.clock.work,

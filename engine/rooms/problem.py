@@ -99,7 +99,7 @@ class RoomProblem:
         return self.extra_price > 0.0 or self.rank_price > 0.0
 
     def extra_costs(self, people: int) -> FloatArray:
-        """Return the price of the extra beds of so many people in each kind of room, (T,)."""
+        """Return the price of the extra beds of a number of people in each kind of room, (T,)."""
         return np.asarray(self.extra_price * np.maximum(people - self.normal, 0))
 
     def group_shapes(self) -> list[tuple[int, int]]:

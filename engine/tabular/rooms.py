@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from engine.crf.rooms import LARGEST_CAPACITY
+from engine.tabular.designations import join_designations
 from engine.tabular.words import counted
 
 
@@ -29,6 +30,7 @@ class Column(StrEnum):
     ROOM = "room"
     BED = "bed"
     CAPACITY = "capacity"
+    MAX_CAPACITY = "max capacity"
     DESIGNATION = "designation"
     NEED = "need"
     NEEDS = "needs"
@@ -43,6 +45,7 @@ LABELS = {
     Column.ROOM: "Room",
     Column.BED: "Bed",
     Column.CAPACITY: "Beds in the room",
+    Column.MAX_CAPACITY: "Beds with extra beds",
     Column.DESIGNATION: "Who may live there",
     Column.NEED: "A need it meets (yes or no)",
     Column.NEEDS: "Needs it meets (a list)",
@@ -57,8 +60,14 @@ _NAMES = (
         r"bett|bettplatz|cama|lit",
     ),
     (
+        Column.MAX_CAPACITY,
+        r"max(imum)? (capacity|occupancy|beds)|(beds|capacity) with extra beds|overflow capacity|"
+        r"(expanded|emergency) (capacity|occupancy)",
+    ),
+    (
         Column.CAPACITY,
-        r"(room |max(imum)? |design )?(capacity|occupancy)|beds|size|room size|places|sleeps|"
+        r"(room |max(imum)? |design |normal |standard )?(capacity|occupancy)|"
+        r"beds|size|room size|places|sleeps|"
         r"(number|no\.?|#) ?(of )?(beds|places)|beds in (the )?room|bed count|"
         r"betten|bettenzahl|anzahl betten|plätze|belegung|"
         r"camas|plazas|capacidad|n[úu]mero de camas|lits|capacité|nombre de lits",
@@ -81,7 +90,9 @@ _NAMES = (
     (
         Column.DESIGNATION,
         r"(room |hall |floor )?(gender|sex)( \w+)?|(\w+ )?designation|restricted to|reserved for|"
-        r"who( may live (here|there))?|for|geschlecht|g[ée]nero|sexo|genre|sexe",
+        r"who( may live (here|there))?|for|geschlecht|g[ée]nero|sexo|genre|sexe|"
+        r"(room |hall |floor )?(theme|living learning( community)?|class year|class standing)|"
+        r"(academic )?program(me)?",
     ),
     (Column.NEEDS, r"needs( met| it meets)?|features|amenities|attributes|meets|accommodations?"),
     (
@@ -91,6 +102,7 @@ _NAMES = (
     ),
     (Column.NOTE, r"notes?|comments?|remarks?|reason|bemerkung(en)?|notas?|remarques?"),
 )
+_THEME = r"theme|living|class|academic|program"
 _KIND = r"(room ?)?(type|kind|category)"
 _BED_LETTER = re.compile(r"(?<=\d)[-_ ]?[A-Ha-h]$")
 _BEDS_OF_KIND = {"single": 1, "double": 2, "triple": 3, "quad": 4, "quadruple": 4}
@@ -119,14 +131,13 @@ _STATES = {
         "maintenance", "repair",
     },
 }  # fmt: skip
-_ANYBODY = {"", "any", "anyone", "anybody", "all", "all genders", "mixed", "co-ed", "coed", "open"}
-
+MANY_COLUMNS = (Column.NEED, Column.DESIGNATION, Column.IGNORE)  # roles of several columns
 
 MOST_LETTERS = {
     Column.HALL: 80,
     Column.FLOOR: 20,
     Column.ROOM: 40,
-    Column.DESIGNATION: 80,
+    Column.DESIGNATION: 200,
     Column.NOTE: 120,
     Column.NEEDS: 80,  # of one need
 }
@@ -136,7 +147,8 @@ MOST_LETTERS = {
 class RoomRow:
     """One room of a file; ``bed`` names the bed if each line is a bed.
 
-    ``lines`` are the positions of its rows in the table.
+    ``lines`` are the positions of its rows in the table. ``max_capacity`` counts extra beds too;
+    ``designation`` is in the form of :func:`engine.tabular.designations.read_designations`.
     """
 
     hall: str
@@ -147,6 +159,7 @@ class RoomRow:
     meets: tuple[str, ...]
     state: str
     note: str
+    max_capacity: int = 0
     bed: str = ""
     lines: tuple[int, ...] = ()
 
@@ -169,8 +182,13 @@ class RoomFile:
 
     @property
     def n_beds(self) -> int:
-        """Total number of beds."""
+        """Total number of beds without extra beds."""
         return sum(room.capacity for room in self.rooms)
+
+    @property
+    def n_extra_beds(self) -> int:
+        """Total number of extra beds."""
+        return sum(room.max_capacity - room.capacity for room in self.rooms)
 
     @property
     def halls(self) -> list[tuple[str, int, int]]:
@@ -200,6 +218,9 @@ def guess_roles(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
     for index, words in enumerate(names):
         cells = {row[index].strip().casefold() for row in rows}
         roles.append(_guess(words, cells, roles, better))
+    if Column.MAX_CAPACITY in roles and (Column.CAPACITY not in roles or Column.BED in roles):
+        is_only = Column.CAPACITY not in roles
+        roles[roles.index(Column.MAX_CAPACITY)] = Column.CAPACITY if is_only else Column.IGNORE
     if Column.ROOM in roles and not {Column.CAPACITY, Column.BED} & {*roles}:
         kind = _column_of_kinds(names, rows, roles)
         if kind is not None:
@@ -231,10 +252,13 @@ def _guess(words: str, cells: set[str], taken: Sequence[str], better: set[Column
     """Return the role of a column; ``better`` holds the roles that have a name of first choice."""
     if re.search(_NEED_WORDS, words) and cells <= _YES | _NO:
         return Column.NEED
+    is_theme = re.match(_THEME, words) is not None
     for role, pattern in _NAMES:
+        if role == Column.DESIGNATION and is_theme and cells & _YES and cells <= _YES | _NO:
+            continue  # a need: "Programme" with yes and no
         if role in better and _is_second_choice(role, words):
             continue
-        if re.fullmatch(pattern, words) and role not in taken:
+        if re.fullmatch(pattern, words) and (role not in taken or role == Column.DESIGNATION):
             return role
     # A yes/no column with no other role is a need that rooms meet: "Visual alarm".
     return Column.NEED if cells & _YES and cells <= _YES | _NO else Column.IGNORE
@@ -252,14 +276,17 @@ def read_rooms(
     its beds.
     """
     found = RoomFile()
-    places = {role: index for index, role in enumerate(roles) if role != Column.NEED}
+    places = {role: index for index, role in enumerate(roles) if role not in MANY_COLUMNS}
+    designated = [
+        (index, header[index]) for index, role in enumerate(roles) if role == Column.DESIGNATION
+    ]
     needs = [(index, header[index].strip()) for index, role in enumerate(roles) if role == "need"]
     if Column.ROOM not in places:
         found.problems.append(RoomProblem("No column names the rooms. Choose it, or call it Room."))
         return found
     found.one_line_a_bed = Column.BED in places or Column.CAPACITY not in places
     read = [
-        _read_row(found, row, line, number, places, needs)
+        _read_row(found, row, line, number, places, designated, needs)
         for line, (row, number) in enumerate(zip(rows, row_numbers, strict=True))
     ]
     lines = [(number, room) for number, room in zip(row_numbers, read, strict=True) if room]
@@ -303,27 +330,30 @@ def _read_row(
     line: int,
     number: int,
     places: dict[str, int],
+    designated: Sequence[tuple[int, str]],
     needs: Sequence[tuple[int, str]],
 ) -> RoomRow | None:
     def cell(role: Column) -> str:
         return " ".join(row[places[role]].split()) if role in places else ""
 
     name, hall = cell(Column.ROOM), cell(Column.HALL) or "Main hall"
-    designation = cell(Column.DESIGNATION)
+    designation = join_designations({title: row[index] for index, title in designated})
     try:
-        _check_letters(hall, name, cell)
+        _check_letters(hall, name, designation, cell)
         where = f"{hall} {name}"
         capacity = 1 if found.one_line_a_bed else _capacity(cell(Column.CAPACITY), where)
+        most = _max_capacity(cell(Column.MAX_CAPACITY), capacity, where)
         state = _state(cell(Column.STATE), where)
         return RoomRow(
             hall,
             cell(Column.FLOOR),
             name,
             capacity,
-            "" if designation.casefold() in _ANYBODY else designation,
+            designation,
             _needs_met(row, cell(Column.NEEDS), needs),
             state,
             cell(Column.NOTE),
+            most,
             cell(Column.BED),
             (line,),
         )
@@ -332,10 +362,11 @@ def _read_row(
         return None
 
 
-def _check_letters(hall: str, name: str, cell: Callable[[Column], str]) -> None:
+def _check_letters(hall: str, name: str, designation: str, cell: Callable[[Column], str]) -> None:
     if not name:
         raise _RowError(" has no room. Fill it in, or remove the row.")
-    others = [(role, cell(role)) for role in (Column.FLOOR, Column.DESIGNATION, Column.NOTE)]
+    others = [(role, cell(role)) for role in (Column.FLOOR, Column.NOTE)]
+    others.append((Column.DESIGNATION, designation))
     for role, text in ((Column.HALL, hall), (Column.ROOM, name), *others):
         if len(text) > MOST_LETTERS[role]:
             raise _RowError(
@@ -353,6 +384,19 @@ def _capacity(text: str, where: str) -> int:
             f", {where}: “{text[:20]}” is no number of beds from 1 to {LARGEST_CAPACITY}."
         )
     return int(text)
+
+
+def _max_capacity(text: str, capacity: int, where: str) -> int:
+    """Return the beds with extra beds; no cell means that there are no extra beds."""
+    if text in ("", "-"):
+        return capacity
+    most = _capacity(text, where)
+    if most < capacity:
+        raise _RowError(
+            f", {where}: {counted(most, 'bed')} with extra beds cannot be fewer than its "
+            f"{counted(capacity, 'bed')}."
+        )
+    return most
 
 
 def _needs_met(
@@ -429,6 +473,7 @@ def _gather_beds(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
                 first.meets,
                 _worst_state(group),
                 first.note,
+                max(len(group), first.max_capacity),
                 lines=tuple(line for _, room in group for line in room.lines),
             )
         )

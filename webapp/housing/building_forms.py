@@ -5,12 +5,22 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from webapp.common.forms import TypedForm
+from webapp.common.forms import ManyField, TypedForm
 from webapp.housing.models import Room, RoomState
 from webapp.housing.services.buildings import MAX_BEDS
+from webapp.housing.services.many_rooms import WORDS
 
 MAX_NEEDS, MAX_NEED = 20, 80
 NAMED = "A room needs a hall and a name."
+
+
+def read_needs(text: str) -> list[str]:
+    """Return needs parted by commas; refuse a need that is too long, and too many needs."""
+    needs = [" ".join(need.split()) for need in text.split(",")]
+    found = list(dict.fromkeys(need for need in needs if need))
+    if len(found) > MAX_NEEDS or any(len(need) > MAX_NEED for need in found):
+        raise ValidationError(f"At most {MAX_NEEDS} needs, of up to {MAX_NEED} letters each.")
+    return found
 
 
 class RoomForm(TypedForm):
@@ -27,12 +37,23 @@ class RoomForm(TypedForm):
             ("required", "invalid", "min_value", "max_value"), f"A room has 1 to {MAX_BEDS} beds."
         ),
     )
+    max_capacity = forms.IntegerField(
+        label="Beds with extra beds",
+        required=False,
+        min_value=1,
+        max_value=MAX_BEDS,
+        help_text="Such as 3 for a double that can hold a third bed. A placement uses extra beds "
+        "last. Blank: no extra beds.",
+        error_messages=dict.fromkeys(
+            ("invalid", "min_value", "max_value"), f"A room has 1 to {MAX_BEDS} beds."
+        ),
+    )
     designation = forms.CharField(
         label="Who may live there",
         required=False,
-        max_length=80,
+        max_length=200,
         help_text="A value of the column that a placement’s rules choose, such as “F” of Gender. "
-        "Blank: anybody.",
+        "Several columns: “Gender=F; Class year=1|2; Theme=Quiet”. Blank: anybody.",
     )
     meets = forms.CharField(
         label="Needs it meets",
@@ -58,11 +79,7 @@ class RoomForm(TypedForm):
 
     def clean_meets(self) -> list[str]:
         """Return the needs; refuse a need that is too long, and too many needs."""
-        needs = [" ".join(need.split()) for need in self.cleaned_data["meets"].split(",")]
-        found = list(dict.fromkeys(need for need in needs if need))
-        if len(found) > MAX_NEEDS or any(len(need) > MAX_NEED for need in found):
-            raise ValidationError(f"At most {MAX_NEEDS} needs, of up to {MAX_NEED} letters each.")
-        return found
+        return read_needs(self.cleaned_data["meets"])
 
     def clean(self) -> dict[str, Any]:
         """Return the values without repeated spaces."""
@@ -78,4 +95,61 @@ class RoomForm(TypedForm):
         if room is None:
             return {"capacity": 2, "state": RoomState.OPEN}
         names = ("hall", "floor", "name", "capacity", "designation", "state", "note")
-        return {name: getattr(room, name) for name in names} | {"meets": ", ".join(room.meets)}
+        most = room.max_capacity if room.extra_beds else None
+        own = {"meets": ", ".join(room.meets), "max_capacity": most}
+        return {name: getattr(room, name) for name in names} | own
+
+
+class ManyRoomsForm(TypedForm):
+    """New values for many rooms; only the ticked values are set, and a ticked blank clears one."""
+
+    rooms = ManyField(required=False)
+    change = forms.MultipleChoiceField(
+        choices=list(WORDS.items()),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={
+            "required": "Tick what to change.",
+            "invalid_choice": "There is no such value of a room.",
+        },
+    )
+    state = forms.ChoiceField(label="State", required=False, choices=RoomState.choices)
+    capacity = forms.IntegerField(label="Beds", required=False, min_value=1, max_value=MAX_BEDS)
+    max_capacity = forms.IntegerField(
+        label="Beds with extra beds", required=False, min_value=1, max_value=MAX_BEDS
+    )
+    designation = forms.CharField(label="Who may live there", required=False, max_length=200)
+    meets = forms.CharField(
+        label="Needs they meet", required=False, max_length=MAX_NEEDS * (MAX_NEED + 2)
+    )
+    note = forms.CharField(label="Note", required=False, max_length=120)
+
+    def clean_meets(self) -> list[str]:
+        """Return the needs; refuse a need that is too long, and too many needs."""
+        return read_needs(self.cleaned_data["meets"])
+
+    def clean(self) -> dict[str, Any]:
+        """Return the values; refuse a ticked number that is blank."""
+        found = super().clean() or {}
+        chosen = found.get("change", [])
+        for name, sentence in (
+            ("capacity", f"A room has 1 to {MAX_BEDS} beds."),
+            ("state", "A room is open, held back or offline."),
+        ):
+            if name in chosen and not found.get(name) and name not in self.errors:
+                self.add_error(name, sentence)
+        return found
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The ticked values, as the service takes them."""
+        found = {name: self.cleaned_data[name] for name in self.cleaned_data["change"]}
+        return {
+            name: " ".join(value.split()) if isinstance(value, str) else value
+            for name, value in found.items()
+        }
+
+    @property
+    def value_fields(self) -> list[tuple[str, forms.BoundField, bool]]:
+        """Name, field and tick of every value."""
+        ticked = self["change"].value() or []
+        return [(name, self[name], name in ticked) for name in WORDS]

@@ -293,7 +293,7 @@ def rooms_export(
             people[place.room_id].append(place.student.original_id)
             if names is not None:
                 people[place.room_id].append(names.name(place.number))
-    widest = n_columns * max((room.capacity for room in rooms), default=0)
+    widest = n_columns * max((room.max_capacity for room in rooms), default=0)
     header = ["Building", "Floor", "Room", "Beds"]
     header += [f"Bed {k // n_columns + 1}{' Name' if k % n_columns else ''}" for k in range(widest)]
     rows = [
@@ -303,6 +303,27 @@ def rooms_export(
         for room in rooms
     ]
     return _file(user, placement, "Rooms", [header, *rows], file_format, exact)
+
+
+def floors_export(*, user: User, placement: Placement, file_format: str) -> tuple[bytes, str]:
+    """Return the floor lists, one line for each bed, free beds too, and write the audit line.
+
+    Names are in the file for a person who sees them now; others get ids on screen alone.
+    """
+    names = shown_names(user, placement.cohort)
+    beds: dict[int, dict[int, int]] = {}
+    for number, room, bed in placement.places.with_bed().values_list("number", "room_id", "bed"):
+        beds.setdefault(room, {})[bed] = number
+    rows: list[list[Any]] = []
+    for room in placement.buildings.rooms.all():
+        living = beds.get(room.pk, {})
+        shown = range(1, room.capacity + 1) if room.is_open else ()
+        for bed in sorted({*living, *shown}):
+            number = living.get(bed)
+            who = ["", ""] if number is None else [f"S-{number}", names.name(number)]
+            rows.append([room.hall, room.floor, room.name, bed, *who, room.note])
+    header = ["Building", "Floor", "Room", "Bed", "Student", "Name", "Note"]
+    return _file(user, placement, "Floor lists", [header, *rows], file_format, exact=False)
 
 
 def scenarios_export(

@@ -1,7 +1,7 @@
 """Forms of placements: rules, students and seeds."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingList
-from webapp.housing.rules import PlacementRules
+from webapp.housing.rules import LAST_IN_ORDER, PlacementRules
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_models
 
@@ -151,9 +151,52 @@ class NewPlacementForm(RulesForm):
 
 
 class ChangedRulesForm(RulesForm):
-    """Other rules of a placement, and the seed of the new version or copy."""
+    """Other rules of a placement, the order in which its halls fill, and a seed."""
 
     seed = SeedField()
+
+    def __init__(self, *args: Any, halls: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._orders: dict[str, str] = {}  # name of the field: hall, or hall and floor
+        numbers = dict(self.now.order)
+        for hall, floors in halls.items():
+            keys = [(hall, hall)]
+            if len(floors) > 1:
+                keys += [(f"{hall}|{floor}", f"{hall}, floor {floor}") for floor in floors]
+            for key, words in keys:
+                name = f"order-{len(self._orders)}"
+                self._orders[name] = key
+                self.fields[name] = OrderField(words, initial=numbers.get(key))
+
+    @property
+    def numbers_of_order(self) -> list[forms.BoundField]:
+        """The fields of the order, in the order of the building list."""
+        return [self[name] for name in self._orders]
+
+    @property
+    def rules(self) -> PlacementRules:
+        """The rules that the form sends, with the order."""
+        found = super().rules
+        if not self.is_bound or not any(name in self.data for name in self._orders):
+            return found
+        sent = {key: self.cleaned_data.get(name) for name, key in self._orders.items()}
+        return replace(found, order=tuple((key, n) for key, n in sent.items() if n is not None))
+
+
+class OrderField(forms.IntegerField):
+    """The number of a hall or a floor in the order in which rooms fill; None if it comes last."""
+
+    def __init__(self, words: str, **kwargs: Any) -> None:
+        sentence = f"{words}: a number from 1 to {LAST_IN_ORDER}, or blank."
+        super().__init__(
+            label=words,
+            required=False,
+            min_value=1,
+            max_value=LAST_IN_ORDER,
+            widget=forms.NumberInput(attrs={"class": "input input--row order-fields__number"}),
+            error_messages=dict.fromkeys(("invalid", "min_value", "max_value"), sentence),
+            **kwargs,
+        )
 
 
 def read_students(texts: Iterable[str], *, may_be_empty: bool = False) -> list[int]:

@@ -183,6 +183,7 @@ def _changed_problem(placement: Placement, context: JobContext) -> PlacementProb
         placement,
         context.parameters["pinned"],
         {int(number): room for number, room in chosen.items()},
+        keeps_beds=True,
     )
 
 
@@ -308,6 +309,8 @@ def _figures(
         "relative_gap": _known(found.relative_gap),
         "n_moved": found.n_moved,
         "n_unplaced": len(found.unplaced),
+        "n_extra_beds": found.n_extra_beds,
+        "least_extra_beds": found.least_extra_beds,
         "conflicts": [conflict.sentence for conflict in found.conflicts],
         "has_converged": found.status is Status.CONVERGED,
     }

@@ -1,8 +1,8 @@
 """A placement as input of the engine: survey, rooms, rules, and students with a fixed room."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from engine import Designation, Need, Preference, Request, RoomRules, Rooms, Sur
 from webapp.cohorts.models import Student
 from webapp.housing.models import Place, Placement, Room
 from webapp.housing.request_graph import RequestPairs
-from webapp.housing.rules import MUST, NO, PlacementRules, needs_of_student
+from webapp.housing.rules import MUST, NO, PlacementRules, needs_of_student, place_in_order
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.wishes import CohortWishes
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
@@ -19,6 +19,7 @@ from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewh
 # Names of the columns that rules refer to. Conflicts show some of these to staff in words; needs
 # use their own names, and "!" keeps other names distinct from these.
 DESIGNATED, HALL, KIND, NEED = "who may live there", "!hall", "!kind", ""
+ORDER = "!order"
 
 
 @dataclass(slots=True)
@@ -43,6 +44,8 @@ def placement_problem(
     pinned: Collection[int] = (),
     chosen: Mapping[int, int] | None = None,
     rules: PlacementRules | None = None,
+    *,
+    keeps_beds: bool = False,
 ) -> PlacementProblem:
     """Read a placement for the engine.
 
@@ -52,6 +55,8 @@ def placement_problem(
         Students who keep their room, in addition to locked students.
     chosen : mapping of numbers on screen to keys of rooms that staff chose.
     rules : those of the placement by default.
+    keeps_beds : bool
+        Whether nobody moves only to leave an extra bed or a later hall, as in late changes.
     """
     rules = rules or PlacementRules.from_json(placement.rules)
     places = {place.student_id: place for place in placement.places.all()}
@@ -66,17 +71,24 @@ def placement_problem(
     ]
     position = {room.pk: k for k, room in enumerate(open_rooms)}
     requests = CohortWishes(placement.cohort_id).requests
+    survey = scores.survey.take(np.array(kept, dtype=np.int64))
+    in_use = Counter(place.room_id for place in places.values()) if keeps_beds else Counter()
+    designations = _designations(open_rooms, rules, survey)
+    survey = _with_columns(survey, designations)
+    if keeps_beds:
+        rules = replace(rules, order=())
     return PlacementProblem(
         scores=scores,
-        survey=scores.survey.take(np.array(kept, dtype=np.int64)),
+        survey=survey,
         students=students,
-        rooms=_rooms(open_rooms, students, rules),
+        rooms=_rooms(open_rooms, students, rules, in_use, designations),
         room_keys=[room.pk for room in open_rooms],
         rules=_rules(
             placement,
             rules,
             students,
             requests,
+            designations,
             _assigned(students, places, position, set(pinned), chosen or {}),
         ),
         previous=np.array(
@@ -89,19 +101,58 @@ def _room_position(place: Place | None, position: Mapping[int, int]) -> int:
     return -1 if place is None or place.room_id is None else position.get(place.room_id, -1)
 
 
-def _rooms(rooms: list[Room], students: list[Student], rules: PlacementRules) -> Rooms:
+def _designations(
+    rooms: Sequence[Room], rules: PlacementRules, survey: Survey
+) -> dict[str, Designation]:
+    """Return the designations of the rooms by their column, without case; "" for the rules' own.
+
+    A column that the cohort does not have is added blank: nobody may live in such rooms.
+    """
+    known = {name.casefold(): name for name in survey.attributes}
+    named = dict.fromkeys(column for room in rooms for column in room.admits)
+    found = {}
+    for column in named:
+        own = known.get(column, column) if column else rules.designation
+        if own:
+            found[column] = Designation(f"{DESIGNATED}: {column}" if column else DESIGNATED, own)
+    return found
+
+
+def _with_columns(survey: Survey, designations: Mapping[str, Designation]) -> Survey:
+    """Return the survey with a blank column for each designation that no column answers."""
+    missing = {rule.student_column for rule in designations.values()} - set(survey.attributes)
+    if not missing:
+        return survey
+    blank = dict.fromkeys(sorted(missing), ("",) * survey.n_students)
+    return replace(survey, attributes={**survey.attributes, **blank})
+
+
+def _rooms(
+    rooms: list[Room],
+    students: list[Student],
+    rules: PlacementRules,
+    in_use: Mapping[int | None, int],
+    designations: Mapping[str, Designation],
+) -> Rooms:
+    """Return the rooms with their columns; beds ``in_use`` now are not extra beds."""
     needs = {need for s in students for need in needs_of_student(s, rules.needs)}
-    met = [room.met_needs for room in rooms]
+    met, order = [room.met_needs for room in rooms], dict(rules.order)
     attributes = {
-        DESIGNATED: tuple(room.designation for room in rooms),
+        **{
+            rule.room_column: tuple("|".join(room.admits.get(column, ())) for room in rooms)
+            for column, rule in designations.items()
+        },
+        ORDER: tuple(str(place_in_order(room, order) or "") for room in rooms),
         HALL: tuple(room.hall for room in rooms),
         KIND: tuple(room.kind for room in rooms),
     } | {
         NEED + need: tuple("yes" if need.casefold() in known else "no" for known in met)
         for need in needs
     }
-    capacities = np.array([room.capacity for room in rooms], dtype=np.int64)
-    return Rooms(tuple(str(room.pk) for room in rooms), capacities, attributes)
+    largest = np.array([room.max_capacity for room in rooms], dtype=np.int64)
+    normal = [min(max(r.capacity, in_use.get(r.pk, 0)), r.max_capacity) for r in rooms]
+    capacities = np.array(normal, dtype=np.int64)
+    return Rooms(tuple(str(room.pk) for room in rooms), capacities, attributes, largest)
 
 
 def _assigned(
@@ -128,6 +179,7 @@ def _rules(
     rules: PlacementRules,
     students: list[Student],
     requests: RequestPairs,
+    designations: Mapping[str, Designation],
     assigned: Sequence[tuple[int, int]],
 ) -> RoomRules:
     index = {student.number: k for k, student in enumerate(students)}
@@ -137,12 +189,12 @@ def _rules(
         for k, student in enumerate(students)
         for need in needs_of_student(student, rules.needs)
     ]
-    designations = (Designation(DESIGNATED, rules.designation),) if rules.designation else ()
     return RoomRules(
         forbids=tuple((index[a], index[b]) for a, b in forbids if a in index and b in index),
         same=rules.same,
         assigned=tuple(assigned),
-        designations=designations,
+        designations=tuple(designations.values()),
+        order=tuple((ORDER, str(k)) for k in sorted({number for _, number in rules.order})),
         needs=tuple(needs),
         requests=tuple(_requests(rules, requests, index)),
         preferences=tuple(_preferences(placement, rules, index)),

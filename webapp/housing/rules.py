@@ -17,6 +17,7 @@ WISH_STRENGTHS = ((0.2, "A little"), (1.0, "More"), (3.0, "Hard"), (10.0, "Very 
 # The same for the first choice of a hall or kind of room.
 CHOICE_STRENGTHS = ((0.0, "Do not count them"), (0.1, "A little"), (0.5, "More"), (2.0, "Hard"))
 DEFAULT_PRICE = 0.5
+LAST_IN_ORDER = 99
 PRICES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # prices of a move at which the curve is drawn
 
 
@@ -27,7 +28,10 @@ class PlacementRules:
     Parameters
     ----------
     designation : str
-        Column whose values are the designations of rooms; "" when rooms are for anybody.
+        Column whose values are the designations of rooms that name no column; "" when these do not
+        count.
+    order : tuple of (hall, or hall and floor joined by "|", number)
+        Order in which rooms fill: number 1 fills first, rooms without a number last.
     same : tuple of str, columns in which roommates agree.
     needs : tuple of str, columns that say what a student needs.
     mutual, one_sided : "must", "wish" or "no"
@@ -47,6 +51,7 @@ class PlacementRules:
     preference: float = 0.0
     price: float = DEFAULT_PRICE
     singles: tuple[int, ...] = ()
+    order: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "PlacementRules":
@@ -55,6 +60,7 @@ class PlacementRules:
         values = {key: value for key, value in data.items() if key in known}
         for name in ("same", "needs", "singles"):
             values[name] = tuple(values.get(name, ()))
+        values["order"] = tuple((key, number) for key, number in values.get("order", ()))
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
@@ -88,9 +94,18 @@ def unmet_needs(needs: Sequence[str], room: Room) -> list[str]:
     return [need for need in needs if need.casefold() not in met]
 
 
-def designated(room: Room) -> set[str]:
-    """Return the values, without case, that a room's designation admits; "|" parts several."""
-    return {part.strip() for part in room.designation.casefold().split("|")}
+def designations_of(room: Room, rules: PlacementRules) -> list[tuple[str, tuple[str, ...]]]:
+    """Return (column, values that it admits, without case) of every designation that counts."""
+    named = [(column or rules.designation, values) for column, values in room.admits.items()]
+    return [(column, values) for column, values in named if column]
+
+
+def answer_in(attributes: Mapping[str, str], column: str) -> str:
+    """Return a student's answer in a column, whatever the case of its name; "" if unknown."""
+    if column in attributes:
+        return attributes[column].strip()
+    wanted = column.casefold()
+    return next((v.strip() for name, v in attributes.items() if name.casefold() == wanted), "")
 
 
 def broken_rule(
@@ -114,8 +129,10 @@ def broken_rule(
             sentence = _apart(one, other, rules, forbidden)
             if sentence:
                 return sentence
-    if len(members) > room.capacity:
-        return f"{room} has {counted(room.capacity, 'bed')}, fewer than {len(members)} people."
+    if len(members) > room.max_capacity:
+        beds = counted(room.max_capacity, "bed")
+        extra = " with the extra beds" if room.extra_beds else ""
+        return f"{room} has {beds}{extra}, fewer than {len(members)} people."
     return ""
 
 
@@ -141,14 +158,12 @@ def misfits(
 
 
 def _unfit(student: Student, room: Room, rules: PlacementRules) -> str:
-    if rules.designation and room.designation:
-        own = student.attributes.get(rules.designation, "").strip()
-        if own.casefold() not in designated(room):
+    for column, values in designations_of(room, rules):
+        own = answer_in(student.attributes, column)
+        if own.casefold() not in values:
             said = f"“{own}”" if own else "blank"
-            return (
-                f"{room} is for {rules.designation} “{room.designation}”; "
-                f"{student.label} is {said} there."
-            )
+            wanted = room.designation if column == rules.designation else " or ".join(values)
+            return f"{room} is for {column} “{wanted}”; {student.label} is {said} there."
     unmet = unmet_needs(needs_of_student(student, rules.needs), room)
     if unmet:
         return f"{student.label} needs {unmet[0]}, which {room} does not offer."
@@ -179,4 +194,19 @@ def difference_in_words(rules: PlacementRules) -> dict[str, str]:
         "One-sided requests": words[rules.one_sided],
         "First choice of hall": choice.capitalize() if rules.preference else "Not counted",
         "Price of a move": f"{rules.price:.2f}",
+        "Rooms fill": order_in_words(rules.order) or "in any order",
     }
+
+
+def order_in_words(order: Sequence[tuple[str, int]]) -> str:
+    """Return the order in which rooms fill, such as "Alder, then Birch floor 2 and Cedar"."""
+    steps: dict[int, list[str]] = {}
+    for key, number in order:
+        hall, _, floor = key.partition("|")
+        steps.setdefault(number, []).append(f"{hall} floor {floor}" if floor else hall)
+    return ", then ".join(" and ".join(steps[number]) for number in sorted(steps))
+
+
+def place_in_order(room: Room, order: Mapping[str, int]) -> int | None:
+    """Return the number of a room's floor or hall in the order; None for a room that comes last."""
+    return order.get(f"{room.hall}|{room.floor}", order.get(room.hall))

@@ -31,7 +31,7 @@ def report_export(
             card.room.hall,
             card.room.floor,
             card.room.name,
-            card.room.capacity,
+            card.room.beds_in_words if card.room.extra_beds else card.room.capacity,
             card.room.get_state_display(),
             card.free,
             _rounded(card.score),

@@ -59,7 +59,12 @@ class Room(Answer):
     floor: str
     name: str
     beds: int = Field(validation_alias="capacity")
-    designation: str = Field(description="who may live there; blank: anybody")
+    max_beds: int = Field(
+        validation_alias="max_capacity", description="beds with extra beds, which are used last"
+    )
+    designation: str = Field(
+        description="who may live there, such as F or Gender=F; Class year=1|2; blank: anybody"
+    )
     meets: list[str] = Field(description="needs that it meets")
     state: State
     note: str
@@ -72,7 +77,8 @@ class NewRoom(Body):
     name: str = Field(max_length=40)
     beds: int = Field(description=f"1 to {MAX_BEDS}")
     floor: str = Field("", max_length=20)
-    designation: str = Field("", max_length=80)
+    max_beds: int | None = Field(None, description="beds with extra beds; none without it")
+    designation: str = Field("", max_length=200)
     meets: list[Annotated[str, Field(max_length=80)]] = Field(default=[], max_length=20)
     state: State = str(RoomState.OPEN)
     note: str = Field("", max_length=120)
@@ -84,6 +90,7 @@ class NewRoom(Body):
             "floor": " ".join(self.floor.split()),
             "name": " ".join(self.name.split()),
             "capacity": self.beds,
+            "max_capacity": self.max_beds,
             "designation": self.designation.strip(),
             "meets": [need.strip() for need in self.meets if need.strip()],
             "state": self.state,
@@ -157,19 +164,27 @@ class Rules(Body):
     wish: float = Field(DEFAULT_WISH, description="what an honoured wish is worth, score")
     preference: float = Field(0.0, description="what the first choice is worth, score")
     price: float = Field(DEFAULT_PRICE, description="what a move costs, score")
+    order: list[tuple[str, int]] = Field(
+        default=[],
+        max_length=500,
+        description="order in which rooms fill: a hall, or hall and floor joined by |, and its "
+        "number; 1 fills first, others last",
+    )
 
     @classmethod
     def of_rules(cls, rules: PlacementRules) -> "Rules":
         """Return the answer for the rules of a placement."""
         values = rules.to_json()
         del values["singles"]  # of pairs, which have rules of their own
-        return cls(**{**values, "same": list(rules.same), "needs": list(rules.needs)})
+        lists = {"same": rules.same, "needs": rules.needs, "order": rules.order}
+        return cls(**{**values, **{name: list(value) for name, value in lists.items()}})
 
     def to_rules(self, cohort: Cohort) -> PlacementRules:
         """Return the rules for the services, with the cohort's needs if none are given."""
         needs = cohort.needs if self.needs is None else self.needs
         values = self.model_dump()
-        return PlacementRules(**{**values, "same": tuple(self.same), "needs": tuple(needs)})
+        lists = {"same": self.same, "needs": needs, "order": self.order}
+        return PlacementRules(**{**values, **{k: tuple(value) for k, value in lists.items()}})
 
 
 class Clash(Answer):

@@ -37,7 +37,9 @@ class PlacedRoom(Answer):
     floor: str
     name: str
     beds: int
+    max_beds: int = Field(description="beds with extra beds, which are used last")
     free: int = Field(description="beds that nobody has, of a room that is open")
+    free_extra: int = Field(description="extra beds that nobody has, of a room that is open")
     state: State
     score: float | None
     doubt: float | None
@@ -64,7 +66,9 @@ class PlacedRoom(Answer):
             floor=room.floor,
             name=room.name,
             beds=room.capacity,
+            max_beds=room.max_capacity,
             free=card.free,
+            free_extra=card.free_extra,
             state=room.state,
             score=card.score,
             doubt=card.doubt,

@@ -14,6 +14,7 @@ from webapp.housing.models.history import (
     PlacementVersion,
     VersionOrigin,
 )
+from webapp.housing.models.many_rooms import RoomsChange
 from webapp.housing.models.need import NeedMeaning
 from webapp.housing.models.pair import APART, HELD_STATES, PairLock, PairState, PlacedPair
 from webapp.housing.models.placement import AcceptedRoom, Place, Placement
@@ -41,6 +42,7 @@ __all__ = [
     "Room",
     "RoomState",
     "RoommateRequest",
+    "RoomsChange",
     "Term",
     "VersionOrigin",
 ]

@@ -1,11 +1,13 @@
 """Building lists: halls, floors and rooms that cohorts are placed into, year after year."""
 
 import uuid
+from functools import cached_property
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
 
+from engine.tabular.designations import designations_in_words, read_designations
 from webapp.common.models import OrganisationOwned
 
 MAX_BEDS = 8  # beds in one room; the placement solver takes no more
@@ -59,8 +61,10 @@ class RoomState(models.TextChoices):
 class Room(models.Model):
     """One room. ``designation`` names who may live there, ``meets`` the needs that it meets.
 
-    A designation is a value of the column that a placement's rules choose (gender, class year);
-    blank means anybody. ``also_meets`` are needs in other words that it meets, as staff said
+    A designation is a value of the column that a placement's rules choose, or names its columns:
+    "Gender=F; Class year=1|2" (:mod:`engine.tabular.designations`); blank means anybody.
+    ``capacity`` is the normal number of beds; ``extra_beds`` are used last. ``also_meets`` are
+    needs in other words that it meets, as staff said
     (:mod:`webapp.housing.services.need_meanings`). ``position`` keeps the order of the file.
     """
 
@@ -71,7 +75,8 @@ class Room(models.Model):
     capacity = models.PositiveSmallIntegerField(
         validators=[MinValueValidator(1), MaxValueValidator(MAX_BEDS)]
     )
-    designation = models.CharField(max_length=80, blank=True)
+    extra_beds = models.PositiveSmallIntegerField(default=0, db_default=0)
+    designation = models.CharField(max_length=200, blank=True)
     meets = models.JSONField(default=list)
     also_meets = models.JSONField(default=list)
     state = models.CharField(max_length=8, choices=RoomState.choices, default=RoomState.OPEN)
@@ -84,6 +89,10 @@ class Room(models.Model):
             models.UniqueConstraint(fields=["buildings", "hall", "name"], name="room_name_once"),
             models.CheckConstraint(
                 condition=models.Q(capacity__gte=1, capacity__lte=MAX_BEDS), name="room_has_beds"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(extra_beds__lte=MAX_BEDS - models.F("capacity")),
+                name="room_has_few_extra_beds",
             ),
         ]
 
@@ -99,6 +108,32 @@ class Room(models.Model):
     def kind(self) -> str:
         """Kind of room: single, double, triple, quad or the number of beds."""
         return KINDS.get(self.capacity, f"{self.capacity} beds")
+
+    @property
+    def max_capacity(self) -> int:
+        """Number of beds with the extra beds."""
+        return self.capacity + self.extra_beds
+
+    @property
+    def beds_in_words(self) -> str:
+        """Number of beds, such as "2" or "2 (up to 3)"."""
+        most = f" (up to {self.max_capacity})" if self.extra_beds else ""
+        return f"{self.capacity}{most}"
+
+    @property
+    def kind_in_words(self) -> str:
+        """Kind of room, such as "Double" or "Double (up to 3)"."""
+        return f"{self.kind} (up to {self.max_capacity})" if self.extra_beds else self.kind
+
+    @cached_property
+    def admits(self) -> dict[str, tuple[str, ...]]:
+        """Values of students whom the designations admit, without case, by column without case."""
+        return read_designations(self.designation)
+
+    @property
+    def designation_in_words(self) -> str:
+        """Designations, such as "Gender: F; Class year: 1 or 2"; blank for anybody."""
+        return designations_in_words(self.designation)
 
     @property
     def met_needs(self) -> set[str]:

@@ -1,24 +1,26 @@
 """Building lists with their counts, and their rooms by hall."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
 from django.db.models import Count, Q, QuerySet, Sum
 
 from webapp.accounts.models import User
 from webapp.common.listing import Listing, Tally, list_page
+from webapp.common.parameters import whole_number
 from webapp.common.selectors import owned_by
 from webapp.housing.models import BuildingList, Place, Room, RoomState
 
 
 @dataclass(frozen=True, slots=True)
 class HallCounts:
-    """Counts of one hall of a list: rooms, open beds and beds that are not open."""
+    """Counts of one hall of a list: rooms, open beds, beds that are not open, open extra beds."""
 
     name: str
     rooms: int
     beds: int
     closed: int
+    extra: int
 
 
 def building_listing(user: User, parameters: Mapping[str, str]) -> Listing[BuildingList]:
@@ -37,11 +39,22 @@ def with_open_beds(lists: QuerySet[BuildingList]) -> QuerySet[BuildingList]:
 def halls_of(buildings: BuildingList) -> list[HallCounts]:
     """Return the halls of a list in the order of the file."""
     found: dict[str, list[int]] = {}
-    for hall, capacity, state in buildings.rooms.values_list("hall", "capacity", "state"):
-        entry = found.setdefault(hall, [0, 0, 0])
+    columns = ("hall", "capacity", "extra_beds", "state")
+    for hall, capacity, extra, state in buildings.rooms.values_list(*columns):
+        entry = found.setdefault(hall, [0, 0, 0, 0])
         entry[0] += 1
-        entry[1 if state == RoomState.OPEN else 2] += capacity
+        is_open = state == RoomState.OPEN
+        entry[1 if is_open else 2] += capacity
+        entry[3] += extra if is_open else 0
     return [HallCounts(name, *counts) for name, counts in found.items()]
+
+
+def floors_by_hall(buildings: BuildingList) -> dict[str, list[str]]:
+    """Return the floors of every hall, both in the order of the file."""
+    found: dict[str, dict[str, None]] = {}
+    for hall, floor in buildings.rooms.values_list("hall", "floor"):
+        found.setdefault(hall, {})[floor] = None
+    return {hall: [floor for floor in floors if floor] for hall, floors in found.items()}
 
 
 def floors_of(buildings: BuildingList, hall: str) -> list[str]:
@@ -61,6 +74,41 @@ def rooms_matching(
         rooms = rooms.filter(floor=floor)
     for word in query.split():
         rooms = rooms.filter(Q(name__icontains=word) | Q(hall__icontains=word))
+    return rooms
+
+
+@dataclass(frozen=True, slots=True)
+class RoomsWanted:
+    """Filters of rooms that change together, read from an address; blank admits every room."""
+
+    hall: str = ""
+    floor: str = ""
+    q: str = ""
+    kind: str = ""
+    state: str = ""
+    designation: str = ""
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str]) -> "RoomsWanted":
+        """Read the filters of an address."""
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: parameters.get(name, "").strip()[:200] for name in names})
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The filters that are set, as parameters of an address."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+
+def rooms_wanted(buildings: BuildingList, wanted: RoomsWanted) -> QuerySet[Room]:
+    """Return the rooms that pass the filters, in the order of the list."""
+    rooms = rooms_matching(buildings, wanted.hall, wanted.q, wanted.floor)
+    if wanted.kind:
+        rooms = rooms.filter(capacity=whole_number(wanted.kind) or 0)
+    if wanted.state:
+        rooms = rooms.filter(state=wanted.state)
+    if wanted.designation:
+        rooms = rooms.filter(designation=wanted.designation)
     return rooms
 
 

@@ -83,7 +83,7 @@ def _free_rooms(
         card
         for card in rooms.cards()
         if card is not own
-        and (card.free or words)
+        and (card.free or card.free_extra or words)
         and card.room.pk not in taken
         and all(word in card.room.label.casefold() for word in words)
     ]

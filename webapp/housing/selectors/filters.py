@@ -35,7 +35,7 @@ class RoomFilter:
     ----------
     hall, floor : str, as the building list says; ``floor`` only within a hall.
     q : str, part of an id on screen or of a room's name; or a name, number or e-mail, see people.
-    kind : str, number of beds.
+    kind : str, number of beds without extra beds.
     look : str, a key of ``LOOKS``.
     designation : str, as rooms say, or "anybody".
     people : students whom ``q`` means by name, number or e-mail, for those who see names.
@@ -107,7 +107,7 @@ def _looks(card: RoomCard, look: str) -> bool:
         case "pulled":
             return any(person.pulls_down for person in card.people)
         case "free":
-            return card.free > 0
+            return card.free > 0 or card.free_extra > 0
         case "empty":
             return card.room.is_open and not card.people
         case "shut":

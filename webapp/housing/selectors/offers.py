@@ -27,7 +27,7 @@ class BedOffer:
 
 def bed_offers(rooms: PlacementRooms, card: RoomCard, scores: Scores) -> list[BedOffer]:
     """Return the first students of the waiting list, in order, who break no rule in a room."""
-    if not card.free or not rooms.homeless:
+    if not (card.free or card.free_extra) or not rooms.homeless:
         return []
     if rooms_taken_elsewhere(rooms.placement, [card.room.pk]):
         return []
@@ -51,10 +51,15 @@ def bed_offers(rooms: PlacementRooms, card: RoomCard, scores: Scores) -> list[Be
 def beds_for(
     rooms: PlacementRooms, numbers: list[int], scores: Scores
 ) -> dict[int, list[BedOffer]]:
-    """Return up to three free beds for each waiting student, best first."""
+    """Return up to three free beds for each waiting student, best first; extra beds come last."""
     students = rooms.students(numbers)
     taken = rooms_taken_elsewhere(rooms.placement)
-    free = [card for card in rooms.cards() if card.free and card.room.pk not in taken]
+    free = [
+        card
+        for card in rooms.cards()
+        if (card.free or card.free_extra) and card.room.pk not in taken
+    ]
+    is_extra = {card.room.pk: not card.free for card in free}
     inside = rooms.students([p.number for card in free for p in card.people])
     forbidden = forbidden_numbers(rooms.placement)
     found: dict[int, list[BedOffer]] = {}
@@ -70,7 +75,8 @@ def beds_for(
                 forbidden,
             )
         ]
-        found[number] = sorted(fits, key=lambda offer: -offer.gain)[:OFFERED]
+        fits.sort(key=lambda offer: (is_extra[offer.room.pk], -offer.gain))
+        found[number] = fits[:OFFERED]
     return found
 
 

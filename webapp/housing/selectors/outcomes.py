@@ -81,6 +81,7 @@ def outcome(rooms: PlacementRooms, low: float | None = None) -> dict[str, Any]:
         "rooms_below": 0 if low is None else sum(score < low for score in known),
         "rooms_shared": len(known),
         "beds_free": sum(card.free for card in cards),
+        "extra_taken": sum(card.extra_taken for card in cards),
     }  # fmt: skip
 
 

@@ -195,6 +195,8 @@ def _facts(rooms: PlacementRooms) -> dict[str, Any]:
         "n_people": len(rooms.places),
         "n_placed": rooms.n_placed,
         "n_beds": rooms.n_beds,
+        "free_beds": rooms.free_in_words,
+        "n_extra_taken": sum(card.extra_taken for card in rooms.cards()),
         "n_rooms": len(lived_in),
         "n_all_rooms": len(rooms.rooms),
         "n_decided": sum(card.is_accepted or card.is_locked for card in lived_in),

@@ -11,6 +11,7 @@ from django.db.models import Count
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
+from webapp.common.formats import counted
 from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import owned_by
 from webapp.housing.models import Place, Placement, Room
@@ -59,8 +60,26 @@ class RoomCard:
 
     @property
     def free(self) -> int:
-        """Free beds of an open room."""
-        return self.room.capacity - len(self.people) if self.room.is_open else 0
+        """Free beds of an open room, without extra beds."""
+        return max(self.room.capacity - len(self.people), 0) if self.room.is_open else 0
+
+    @property
+    def free_extra(self) -> int:
+        """Free extra beds of an open room."""
+        taken = max(len(self.people), self.room.capacity)
+        return self.room.max_capacity - taken if self.room.is_open else 0
+
+    @property
+    def extra_taken(self) -> int:
+        """People in extra beds."""
+        return max(len(self.people) - self.room.capacity, 0)
+
+    @property
+    def free_in_words(self) -> str:
+        """Free beds in words, such as "1 bed and 1 extra bed free"; "" if there are none."""
+        counts = ((self.free, "bed"), (self.free_extra, "extra bed"))
+        words = " and ".join(counted(count, noun) for count, noun in counts if count)
+        return f"{words} free" if words else ""
 
     @property
     def is_locked(self) -> bool:
@@ -100,8 +119,15 @@ class FloorCards:
 
     @property
     def n_beds(self) -> int:
-        """Open beds."""
+        """Open beds without extra beds."""
         return sum(card.room.capacity for card in self.cards if card.room.is_open)
+
+    @property
+    def beds_in_words(self) -> str:
+        """Open beds, such as "8 beds and 4 extra beds"."""
+        extra = sum(card.room.extra_beds for card in self.cards if card.room.is_open)
+        words = counted(self.n_beds, "bed")
+        return f"{words} and {counted(extra, 'extra bed')}" if extra else words
 
     @property
     def n_taken(self) -> int:
@@ -208,6 +234,13 @@ class PlacementRooms:
     def n_beds(self) -> int:
         """Number of open beds in all halls."""
         return sum(room.capacity for room in self.rooms if room.is_open)
+
+    @property
+    def free_in_words(self) -> str:
+        """Free beds of all halls in words, such as "3 beds and 12 extra beds free"."""
+        words = counted(sum(card.free for card in self.cards()), "bed")
+        extra = sum(card.free_extra for card in self.cards())
+        return f"{words} and {counted(extra, 'extra bed')} free" if extra else f"{words} free"
 
     def students(self, numbers: Sequence[int]) -> dict[int, Student]:
         """Return some students of the cohort by their number, without their answers."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import F, Max
 
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.student_finder import Candidates, StudentFinder
@@ -89,7 +89,7 @@ def graph_of(cohort: Cohort) -> RequestGraph:
 def largest_room(cohort: Cohort) -> int:
     """Return the beds of the organisation's largest open room, or four."""
     rooms = Room.objects.filter(buildings__organisation=cohort.organisation_id, state="open")
-    return rooms.aggregate(most=Max("capacity"))["most"] or DEFAULT_BEDS
+    return rooms.aggregate(most=Max(F("capacity") + F("extra_beds")))["most"] or DEFAULT_BEDS
 
 
 def splits_of(cohort: Cohort, graph: RequestGraph | None = None) -> list[GroupSplit]:

@@ -13,7 +13,7 @@ from webapp.common.formats import counted
 from webapp.housing.models import Room
 from webapp.housing.models.building import MAX_BEDS
 from webapp.housing.request_graph import Pair
-from webapp.housing.rules import PlacementRules, broken_rule, needs_of_student
+from webapp.housing.rules import PlacementRules, answer_in, broken_rule, needs_of_student
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
@@ -134,7 +134,7 @@ class _Search:
             return
         room, living = self._room[there], self._members[there]
         old = self._members[here] if here is not None else []
-        if len(living) < room.capacity:
+        if len(living) < room.max_capacity:
             left = [n for n in old if n != mover]
             if self._may(here, left, room, [*living, mover], (mover,)):
                 change = self._change((old, left), (living, [*living, mover]))
@@ -199,14 +199,15 @@ def impossible_wishes(
 ) -> Iterator[tuple[Sequence[Student], str]]:
     """Yield the sets of students whom no open room takes, each with one sentence."""
     kinds = {
-        (room.capacity, room.designation, frozenset(room.met_needs)): room
+        (room.max_capacity, room.designation, frozenset(room.met_needs)): room
         for room in rooms
         if room.is_open
     }
-    columns = (rules.designation, *rules.same, *rules.needs)
+    named = {column for room in kinds.values() for column in room.admits if column}
+    columns = (rules.designation, *sorted(named), *rules.same, *rules.needs)
     fitting: set[tuple[tuple[str, ...], ...]] = set()  # answers of people who fit some room
     for students in members:
-        alike = tuple(sorted(tuple(s.attributes.get(c, "") for c in columns) for s in students))
+        alike = tuple(sorted(tuple(answer_in(s.attributes, c) for c in columns) for s in students))
         sentence = _refusal_of_people(rules, students, forbidden)
         if not sentence and alike not in fitting:
             sentence = _refusal_of_rooms(rules, list(kinds.values()), students)
@@ -228,7 +229,7 @@ def _refusal_of_rooms(
     rules: PlacementRules, rooms: Sequence[Room], students: Sequence[Student]
 ) -> str:
     """Return why no room takes these students, who may live together, or ""."""
-    large = [room for room in rooms if room.capacity >= len(students)]
+    large = [room for room in rooms if room.max_capacity >= len(students)]
     if not large:
         return f"No open room has {counted(len(students), 'bed')}."
     first = ""

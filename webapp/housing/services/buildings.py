@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engine.tabular.layout import find_layout
-from engine.tabular.rooms import Column, RoomFile, guess_roles, read_rooms
+from engine.tabular.rooms import MANY_COLUMNS, Column, RoomFile, guess_roles, read_rooms
 from engine.tabular.source import Line, Sheet, Source
 from engine.tabular.table import Table, build_table
 from webapp.accounts.models import User
@@ -18,6 +18,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.services.drafts import clean_filename
 from webapp.cohorts.wrong_slots import file_move
+from webapp.common.formats import counted
 from webapp.files.quota import check_quota, with_fresh_count
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import (
@@ -38,8 +39,6 @@ from webapp.housing.services.closing import (
 )
 from webapp.housing.services.need_meanings import meanings_apply
 from webapp.tabular.reading import read_table, refusals
-
-MANY_COLUMNS = (Column.NEED, Column.IGNORE)  # roles that more than one column may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +165,7 @@ def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> Bui
                         floor=row.floor,
                         name=row.name,
                         capacity=row.capacity,
+                        extra_beds=row.max_capacity - row.capacity,
                         designation=row.designation,
                         meets=list(row.meets),
                         state=row.state,
@@ -176,7 +176,7 @@ def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> Bui
                 ),
                 batch_size=500,
             )
-            meanings_apply(buildings.rooms.all(), _meanings(user))
+            meanings_apply(buildings.rooms.all(), need_meanings_of(user))
             audit(user, "imported", buildings, rooms=len(found.rooms), beds=found.n_beds)
     except IntegrityError as error:
         raise HousingError(f"There is already a building list called “{name}”.") from error
@@ -214,7 +214,8 @@ def room_save(
     Parameters
     ----------
     values : dict
-        hall, floor, name, capacity (a number or None), designation, meets (list), state, note.
+        hall, floor, name, capacity (a number or None), max_capacity (a number; none without it),
+        designation, meets (list), state, note.
 
     Raises
     ------
@@ -228,38 +229,47 @@ def room_save(
         raise HousingError("A room needs a hall and a name.", "name" if values["hall"] else "hall")
     if capacity is None or not 1 <= capacity <= MAX_BEDS:
         raise HousingError(f"A room has 1 to {MAX_BEDS} beds.", "capacity")
+    most = values.get("max_capacity") or capacity
+    if not capacity <= most <= MAX_BEDS:
+        raise HousingError(
+            f"With extra beds, the room has at least its {counted(capacity, 'bed')} and at most "
+            f"{MAX_BEDS}.",
+            "max_capacity",
+        )
     if state not in RoomState.values:
         raise HousingError("A room is open, held back or offline.", "state")
     room = room or Room(buildings=buildings, position=_next_position(buildings))
     for field in Room._meta.fields:
         if field.name in ("hall", "floor", "name", "designation", "note"):
             setattr(room, field.name, values[field.name][: field.max_length])
-    room.capacity, room.state, room.meets = capacity, state, values["meets"]
+    room.capacity, room.extra_beds = capacity, most - capacity
+    room.state, room.meets = state, values["meets"]
     same = buildings.rooms.exclude(pk=room.pk).filter(hall=room.hall, name=room.name)
     if same.exists():
         raise HousingError(f"{room.hall} already has a room {room.name}.", "name")
     is_new = room.pk is None
     leaving = {} if is_new else students_to_move_out([room])
     check_no_published_bed(leaving, [room])
-    _check_beds(room)
+    check_beds(room)
     room.save()
-    meanings_apply([room], _meanings(user))
+    meanings_apply([room], need_meanings_of(user))
     note = "" if is_new else drafts_leave(user=user, leaving=leaving, why=f"{room} was changed.")
-    _number_beds(room)
-    _touch(buildings)
+    number_beds(room)
+    buildings_touch(buildings)
     audit(user, "added a room" if is_new else "changed a room", buildings, room=room.label)
     return SavedRoom(room, note)
 
 
-def _meanings(user: User) -> QuerySet[NeedMeaning]:
+def need_meanings_of(user: User) -> QuerySet[NeedMeaning]:
+    """Return what the organisation said about needs in other words."""
     return NeedMeaning.objects.filter(organisation=user.own_organisation)
 
 
-def _check_beds(room: Room) -> None:
+def check_beds(room: Room) -> None:
     """Raise HousingError if a published bed has a number that the room will not have."""
     published = Place.objects.filter(room=room.pk, placement__published_at__isnull=False)
     last = published.select_related("placement").order_by("-bed").first()
-    if last is not None and (last.bed or 0) > room.capacity:
+    if last is not None and (last.bed or 0) > room.max_capacity:
         raise HousingError(
             f"Bed {last.bed} of {room} is taken by {last.label} in {last.placement}, which is "
             "published. Move that student by late changes first.",
@@ -267,12 +277,12 @@ def _check_beds(room: Room) -> None:
         )
 
 
-def _number_beds(room: Room) -> None:
+def number_beds(room: Room) -> None:
     """Give the first free bed to students of drafts whose bed number is too high."""
-    beyond = Place.objects.filter(room=room, bed__gt=room.capacity).select_related("placement")
+    beyond = Place.objects.filter(room=room, bed__gt=room.max_capacity).select_related("placement")
     for place in beyond:
         taken = set(place.placement.places.filter(room=room).values_list("bed", flat=True))
-        place.bed = next(k for k in range(1, room.capacity + 1) if k not in taken)
+        place.bed = next(k for k in range(1, room.max_capacity + 1) if k not in taken)
         place.save(update_fields=["bed"])
 
 
@@ -299,7 +309,7 @@ def rooms_set_state(
     Room.objects.filter(pk__in=[room.pk for room in chosen]).update(state=state)
     sentence = closed_words(chosen, state)
     note = drafts_leave(user=user, leaving=leaving, why=sentence)
-    _touch(buildings)
+    buildings_touch(buildings)
     audit(user, "changed rooms", buildings, rooms=len(chosen), what=sentence)
     return f"{sentence} {note}".strip()
 
@@ -309,7 +319,8 @@ def _next_position(buildings: BuildingList) -> int:
     return 0 if last is None else last + 1
 
 
-def _touch(buildings: BuildingList) -> None:
+def buildings_touch(buildings: BuildingList) -> None:
+    """Record that a list changed now."""
     BuildingList.objects.filter(pk=buildings.pk).update(updated_at=timezone.now())
 
 
@@ -325,7 +336,7 @@ def room_remove(*, user: User, room: Room) -> str:
     check_no_published_bed(leaving, [room])
     note = drafts_leave(user=user, leaving=leaving, why=f"{room} was removed.")
     audit(user, "removed a room", room.buildings, room=room.label)
-    _touch(room.buildings)
+    buildings_touch(room.buildings)
     room.delete()
     return note
 

@@ -17,7 +17,7 @@ from webapp.common.free_names import free_name
 from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingList, Placement, VersionOrigin
-from webapp.housing.rules import COUNTS, PlacementRules
+from webapp.housing.rules import COUNTS, LAST_IN_ORDER, PlacementRules
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.requests import requests_cut
 from webapp.jobs.services import job_enqueue
@@ -80,6 +80,8 @@ def check_rules(rules: PlacementRules, cohort: Cohort) -> None:
         raise HousingError(f"{unknown[0]} is not a rule column of {cohort.name}.")
     if rules.mutual not in COUNTS or rules.one_sided not in COUNTS:
         raise HousingError("A request counts as a must, as a wish, or not at all.")
+    if any(not 1 <= number <= LAST_IN_ORDER for _, number in rules.order):
+        raise HousingError(f"The numbers of the order are from 1 to {LAST_IN_ORDER}.")
     for words, value in (
         ("A wish", rules.wish),
         ("The first choice", rules.preference),

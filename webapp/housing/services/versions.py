@@ -319,7 +319,7 @@ class _Fitting:
                 wishes.append((number, key, row[2] if row and row[1] == key else None))
         for number, key, bed in sorted(wishes, key=lambda wish: (wish[2] is None, wish[0])):
             used = taken.setdefault(key, set())
-            if bed is None or bed in used or bed > self._rooms[key].capacity:
+            if bed is None or bed in used or bed > self._rooms[key].max_capacity:
                 bed = next(k for k in range(1, len(used) + 2) if k not in used)
             beds[number] = bed
             used.add(bed)

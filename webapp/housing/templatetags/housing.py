@@ -51,19 +51,15 @@ def badge_words(placement: Placement) -> str:
 
 
 @register.simple_tag
-def placement_free(n_beds: int, n_placed: int) -> str:
-    """Return the number of free beds in words."""
-    return f"{formats.counted(max(0, n_beds - n_placed), 'bed')} free"
-
-
-@register.simple_tag
 def room_words(card: RoomCard) -> str:
     """Return the kind of a room and the number of its beds taken, in words."""
     if not card.room.is_open:
-        return f"{card.room.kind}, {card.room.get_state_display().lower()}"
+        return f"{card.room.kind_in_words}, {card.room.get_state_display().lower()}"
     if not card.people:
-        return f"{card.room.kind}, empty"
-    return f"{card.room.kind}, {'full' if not card.free else f'{card.free} free'}"
+        return f"{card.room.kind_in_words}, empty"
+    if card.extra_taken:
+        return f"{card.room.kind_in_words}, {formats.counted(card.extra_taken, 'extra bed')} taken"
+    return f"{card.room.kind_in_words}, {f'{card.free} free' if card.free else 'full'}"
 
 
 @register.simple_tag

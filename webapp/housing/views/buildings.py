@@ -207,6 +207,7 @@ def buildings(request: SignedInRequest, uuid: str) -> HttpResponse:
         "n_rooms": sum(entry.rooms for entry in halls),
         "n_beds": sum(entry.beds for entry in halls),
         "n_closed": sum(entry.closed for entry in halls),
+        "n_extra": sum(entry.extra for entry in halls),
         "states": RoomState.choices,
         "needs": needs_of(found),
         "placements": found.placements.select_related("cohort"),

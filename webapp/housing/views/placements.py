@@ -45,7 +45,7 @@ from webapp.housing.forms import (
 from webapp.housing.models import BuildingList, Placement, Room
 from webapp.housing.pairs.placing import pairs_compute, pairs_create
 from webapp.housing.rules import PlacementRules
-from webapp.housing.selectors.buildings import with_open_beds
+from webapp.housing.selectors.buildings import floors_by_hall, with_open_beds
 from webapp.housing.selectors.need_meanings import open_needs
 from webapp.housing.selectors.pages import drawer_context, placement_context
 from webapp.housing.selectors.placements import placement_listing
@@ -210,7 +210,9 @@ def try_rules(request: SignedInRequest, uuid: str) -> HttpResponse:
 def _with_rules(
     request: SignedInRequest, found: Placement, act: Callable[..., Placement]
 ) -> HttpResponse:
-    form = ChangedRulesForm.typed(request, cohort=found.cohort, now=rules_tried(found))
+    form = ChangedRulesForm.typed(
+        request, cohort=found.cohort, now=rules_tried(found), halls=floors_by_hall(found.buildings)
+    )
     changed: list[Placement] = []
 
     def perform(*, seed: int | None, **_: Any) -> None:
