@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "webapp.segmentation",
     "webapp.surveys",
     "webapp.residents",
+    "webapp.waiting",
     "webapp.reports",
     "webapp.letters",
     "webapp.students",

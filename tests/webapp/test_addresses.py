@@ -74,12 +74,12 @@ ELSEWHERE = ("segmentation:", "api:None")
 LINKED = {
     "surveys:enter", "surveys:code", "surveys:answer", "surveys:mine", "surveys:stop",
     "residents:enter", "residents:sign-in", "residents:home", "residents:contact",
-    "residents:ask", "residents:take-back",
+    "residents:ask", "residents:take-back", "waiting:own-accept", "waiting:own-decline",
 }  # fmt: skip
 # No role opens these, but the cookie of a personal link, or a provider that takes students.
 COOKIED = {
     "surveys:mine", "residents:home", "residents:contact", "residents:ask", "residents:take-back",
-    "residents:sign-in",
+    "residents:sign-in", "waiting:own-accept", "waiting:own-decline",
 }  # fmt: skip
 # What browsers and providers call while nobody is signed in yet; a name in them finds a provider.
 VOUCHING = {
@@ -170,6 +170,8 @@ STAFF = {
     "reports:roster-remove", "demonstration:retry", "students:note", "students:note-new",
     "students:note-edit", "students:note-delete",
     "residents:asks", "residents:ask-decide", "residents:page-renew",
+    "waiting:list", "waiting:export", "waiting:order", "waiting:turn", "waiting:offer",
+    "waiting:offer-answer", "waiting:offer-withdraw", "waiting:offer-extend",
 }  # fmt: skip
 ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
@@ -222,6 +224,7 @@ FIELDS = (
     "asked", "roommate", "shares", "none", "offers", "starts_on", "ends_on", "dates", "term",
     "address", "addresses", "delivery", "event", "rate", "is_paused", "url", "consent_column",
     "all", "letter", "reply_to", "seen", "subject",
+    "hours", "is_automatic", "number", "skips_unreachable", "values", "why",
     "act", "action", "active", "against", "answer", "as", "back", "buildings", "by", "capacity",
     "clash", "change", "check_on", "cohort", "column", "decision", "department", "designation",
     "file",
@@ -330,6 +333,10 @@ def urls(
     change_ask = ChangeAsk.objects.create(
         student=resident.student, placement=placement, wish="room", text="Too loud"
     )
+    waiting = placement.places.create(student=resident.student, number=resident.student.number)
+    bed_offer = placement.waiting_offers.create(
+        student=resident.student, room=campus.rooms.first(), room_label="Elm 1", deadline=until
+    )
     results_load(bob.organisation, bob)
     token, _ = token_create(user=bob, name="sync", days=30, may_change=False)
     # The longest entry that an address begins with says what its parameters mean.
@@ -380,6 +387,10 @@ def urls(
         "residents": {
             "uuid": placement.pk, "ask_id": change_ask.pk, "code": bob.organisation.sign_in_code,
             "token": home_token(resident), "handle": home_handle(resident),
+        },
+        "waiting": {
+            "uuid": placement.pk, "number": waiting.number, "room_id": campus.rooms.first().pk,
+            "offer_id": bed_offer.pk, "handle": home_handle(resident), "file_format": "csv",
         },
         "residents:page": {"uuid": cohort.pk, "number": cohort.students.all()[0].number},
         "reports": {"uuid": placement.pk, "shape": shape.pk, "file_format": "csv"},

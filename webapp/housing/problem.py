@@ -1,7 +1,7 @@
 """A placement as input of the engine: survey, rooms, rules, and students with a fixed room."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from webapp.housing.models import Place, Placement, Room
 from webapp.housing.request_graph import RequestPairs
 from webapp.housing.rules import MUST, NO, PlacementRules, needs_of_student, place_in_order
 from webapp.housing.scores import Scores
+from webapp.housing.selectors.waiting import held_beds
 from webapp.housing.selectors.wishes import CohortWishes
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 
@@ -66,8 +67,11 @@ def placement_problem(
     kept = [k for k, student in enumerate(everybody) if student.pk not in gone]
     students = [everybody[k] for k in kept]
     taken = rooms_taken_elsewhere(placement)
+    held = held_beds(placement) if placement.is_published else {}
     open_rooms = [
-        room for room in placement.buildings.rooms.all() if room.is_open and room.pk not in taken
+        room
+        for room in placement.buildings.rooms.all()
+        if room.is_open and room.pk not in taken and room.capacity > len(held.get(room.pk, ()))
     ]
     position = {room.pk: k for k, room in enumerate(open_rooms)}
     requests = CohortWishes(placement.cohort_id).requests
@@ -81,7 +85,7 @@ def placement_problem(
         scores=scores,
         survey=survey,
         students=students,
-        rooms=_rooms(open_rooms, students, rules, in_use, designations),
+        rooms=_rooms(open_rooms, students, rules, in_use, designations, held),
         room_keys=[room.pk for room in open_rooms],
         rules=_rules(
             placement,
@@ -133,8 +137,12 @@ def _rooms(
     rules: PlacementRules,
     in_use: Mapping[int | None, int],
     designations: Mapping[str, Designation],
+    held: Mapping[int, Sized],
 ) -> Rooms:
-    """Return the rooms with their columns; beds ``in_use`` now are not extra beds."""
+    """Return the rooms with their columns; beds ``in_use`` now are not extra beds.
+
+    Beds that are ``held`` for an offer of a waiting list are left out.
+    """
     needs = {need for s in students for need in needs_of_student(s, rules.needs)}
     met, order = [room.met_needs for room in rooms], dict(rules.order)
     attributes = {
@@ -149,9 +157,10 @@ def _rooms(
         NEED + need: tuple("yes" if need.casefold() in known else "no" for known in met)
         for need in needs
     }
-    largest = np.array([room.max_capacity for room in rooms], dtype=np.int64)
+    n_held = np.array([len(held.get(room.pk, ())) for room in rooms], dtype=np.int64)
+    largest = np.array([room.max_capacity for room in rooms], dtype=np.int64) - n_held
     normal = [min(max(r.capacity, in_use.get(r.pk, 0)), r.max_capacity) for r in rooms]
-    capacities = np.array(normal, dtype=np.int64)
+    capacities = np.array(normal, dtype=np.int64) - n_held
     return Rooms(tuple(str(room.pk) for room in rooms), capacities, attributes, largest)
 
 

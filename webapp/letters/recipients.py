@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 
+from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
 from webapp.housing.models import Placement, Room
@@ -103,16 +102,6 @@ def _recipient(
     numbers = sorted(mate.number for mate in mates)
     told = [room.pk, bed, numbers]
     return Recipient(student, values, told, mates, address_of(student))
-
-
-def address_of(student: Student) -> str:
-    """Return the e-mail of a student, or "" if there is no valid one."""
-    text = student.email.strip()
-    try:
-        validate_email(text)
-    except ValidationError:
-        return ""
-    return text
 
 
 def _may_be_named(student: Student, template: LetterTemplate) -> bool:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from webapp.common.outgoing import OutgoingMail
 from webapp.encryption.fields import SealedTextField
 
 MARK = "home"  # begins the nonce of a link, and tells it from the links of questionnaires
@@ -116,3 +117,31 @@ class ChangeAsk(models.Model):
     def is_open(self) -> bool:
         """Return True if staff have not decided."""
         return self.state == AskState.OPEN
+
+
+class ResidentMail(OutgoingMail):
+    """A mail that leads a student to the personal page: about an offered bed, or a decision.
+
+    The mail of an offer is sent only while the offer is open, the mail of an ask only until staff
+    decide again. The text keeps the field of the personal link until the mail leaves.
+    """
+
+    STOPPED = "stopped"
+
+    student = models.ForeignKey(
+        "cohorts.Student", on_delete=models.CASCADE, related_name="resident_mails"
+    )
+    offer = models.ForeignKey(
+        "housing.WaitingOffer", null=True, on_delete=models.CASCADE, related_name="mails"
+    )
+    ask = models.ForeignKey(ChangeAsk, null=True, on_delete=models.CASCADE, related_name="mails")
+    address = SealedTextField(max_length=254)
+    subject = SealedTextField(max_length=200)
+    text = SealedTextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"mail {self.pk}"

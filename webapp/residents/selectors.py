@@ -9,13 +9,25 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Organisation
 from webapp.cohorts.models import Student
 from webapp.cohorts.naming import Identity
-from webapp.housing.models import Place, Placement, RoommateRequest, Term
+from webapp.housing.models import (
+    OrderRule,
+    Place,
+    Placement,
+    RoommateRequest,
+    Term,
+    WaitingOffer,
+)
+from webapp.housing.selectors.waiting import place_in_line, waiting_list_of
 from webapp.identity.students import SignedInStudent
+from webapp.residents.mails import moment_in_words
 from webapp.residents.models import AskState, ChangeAsk, ContactConsent, ResidentPage
+
+SHOWN_OFFERS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,27 @@ class OwnRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownOffer:
+    """An offered bed as the student sees it: the people who live there by name, and the deadline.
+
+    ``names`` has "" for a roommate whose name the office does not know.
+    """
+
+    offer: WaitingOffer
+    names: Sequence[str]
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A student's place on the waiting list, its length, and the rule of its order in words."""
+
+    place: int
+    length: int
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class Home:
     """The content of a personal page, once the rooms are published."""
 
@@ -60,6 +93,8 @@ class Home:
     roommates: Sequence[Roommate]
     requests: Sequence[OwnRequest]
     asks: Sequence[ChangeAsk]
+    line: Line | None
+    offers: Sequence[ShownOffer]
 
     @property
     def open_ask(self) -> ChangeAsk | None:
@@ -91,7 +126,48 @@ def home_of(page: ResidentPage) -> Home | None:
         roommates=mates,
         requests=_requests(page.student, {mate.number for mate in mates}),
         asks=list(page.student.change_asks.filter(placement=place.placement)),
+        line=_line(place),
+        offers=[_shown(offer) for offer in _offers(page.student, place.placement)[:SHOWN_OFFERS]],
     )
+
+
+def offer_shown(student: Student, offer_id: int) -> ShownOffer | None:
+    """Return an offer of a student in the published placement; None for any other."""
+    place = published_place(student)
+    if place is None:
+        return None
+    offer = _offers(student, place.placement).filter(pk=offer_id).first()
+    return _shown(offer) if offer is not None else None
+
+
+def _offers(student: Student, placement: Placement) -> QuerySet[WaitingOffer]:
+    rows = WaitingOffer.objects.filter(student=student, placement=placement)
+    return rows.select_related("room", "student", "placement__organisation")
+
+
+def _shown(offer: WaitingOffer) -> ShownOffer:
+    names: list[str] = []
+    if offer.is_open and offer.room_id is not None:
+        places = Place.objects.filter(placement=offer.placement_id, room=offer.room_id)
+        living = places.select_related("student").order_by("number")
+        names = [shown_name(one.student) for one in living]
+    until = moment_in_words(offer.deadline, offer.placement.organisation)
+    return ShownOffer(offer, names, until)
+
+
+def _line(place: Place) -> Line | None:
+    found = None if place.room_id else place_in_line(place.placement, place.number)
+    if found is None:
+        return None
+    listed = waiting_list_of(place.placement)
+    rule = {
+        OrderRule.ADDED: _("Students who were added first come first."),
+        OrderRule.NEEDS: _("Students with needs come first, then those who were added first."),
+        OrderRule.COLUMN: _("The list is ordered by “%(column)s”.") % {"column": listed.column},
+        OrderRule.LOTTERY: _("The order was drawn by lottery, with the seed “%(seed)s”.")
+        % {"seed": listed.seed},
+    }
+    return Line(*found, rule[OrderRule(listed.rule)])
 
 
 def mates_of(place: Place) -> QuerySet[Place]:

@@ -13,6 +13,7 @@ from webapp.cohorts.models import Student
 from webapp.common.errors import ConflictError, Refusal
 from webapp.common.limits import count_up
 from webapp.residents.links import page_of
+from webapp.residents.mails import mail_decision
 from webapp.residents.models import (
     MAX_ANSWER,
     MAX_ASK,
@@ -160,6 +161,7 @@ def ask_decide(*, user: User, ask: ChangeAsk, state: str, answer: str, version: 
         )
     verb = "agreed to a change of room" if state == AskState.ACCEPTED else "declined a change"
     audit(user, verb, ask.placement, student=ask.student.label)
+    mail_decision(ask)
 
 
 @transaction.atomic

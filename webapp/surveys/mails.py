@@ -19,6 +19,7 @@ from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from webapp.accounts.models import Organisation
 from webapp.surveys.bounce_mailbox import HEADER, ticket_of
 from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.links import token_of
@@ -96,9 +97,8 @@ def own_address(request: HttpRequest) -> str:
     return settings.PUBLIC_URL or request.build_absolute_uri("/")[:-1]
 
 
-def office_of(questionnaire: Questionnaire) -> str:
+def office_of(organisation: Organisation) -> str:
     """Return the name of the office that sends a mail."""
-    organisation = questionnaire.organisation
     return ", ".join(part for part in (organisation.department, organisation.name) if part)
 
 
@@ -145,7 +145,7 @@ def compose(mail: Mail) -> EmailMultiAlternatives:
         message = EmailMultiAlternatives(
             " ".join(subject.split())[:200],
             plain.replace(LINK, link).strip() + "\n",
-            from_email=_sender(questionnaire),
+            from_email=sender_of(questionnaire.organisation),
             to=[mail.address or person.email],
             headers=_headers(person, stop),
             reply_to=_reply_to(questionnaire),
@@ -164,13 +164,14 @@ def _values(questionnaire: Questionnaire, person: Participant, language: str) ->
         "[name]": " ".join(person.name.split()),
         "[title]": said(questionnaire.title),
         "[day]": day,
-        "[office]": office_of(questionnaire),
+        "[office]": office_of(questionnaire.organisation),
     }
 
 
-def _sender(questionnaire: Questionnaire) -> str:
+def sender_of(organisation: Organisation) -> str:
+    """Return the sender of a mail: the office, with the address of the installation."""
     _name, address = parseaddr(settings.DEFAULT_FROM_EMAIL)
-    return formataddr((" ".join(office_of(questionnaire).split()), address))
+    return formataddr((" ".join(office_of(organisation).split()), address))
 
 
 def _reply_to(questionnaire: Questionnaire) -> list[str]:

@@ -13,7 +13,7 @@ BLOCK = re.compile(r"{% blocktranslate[^%]*%}(.*?)({% plural %}.*?)?{% endblockt
 
 def words() -> set[str]:
     found = set()
-    apps = (ROOT / "webapp" / "surveys", ROOT / "webapp" / "residents")
+    apps = (ROOT / "webapp" / name for name in ("surveys", "residents", "waiting"))
     for path in (path for app in apps for path in app.rglob("*.py")):
         for call in CALL.findall(path.read_text(encoding="utf-8")):
             parts = re.findall(r'"((?:[^"\\]|\\.)*)"', call)

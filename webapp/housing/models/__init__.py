@@ -20,6 +20,7 @@ from webapp.housing.models.pair import APART, HELD_STATES, PairLock, PairState, 
 from webapp.housing.models.placement import AcceptedRoom, Place, Placement
 from webapp.housing.models.request import Preference, RoommateRequest
 from webapp.housing.models.term import Term
+from webapp.housing.models.waiting import OfferState, OrderRule, WaitingList, WaitingOffer
 
 __all__ = [
     "APART",
@@ -30,6 +31,8 @@ __all__ = [
     "BuildingDraft",
     "BuildingList",
     "NeedMeaning",
+    "OfferState",
+    "OrderRule",
     "PairLock",
     "PairState",
     "Place",
@@ -45,4 +48,6 @@ __all__ = [
     "RoomsChange",
     "Term",
     "VersionOrigin",
+    "WaitingList",
+    "WaitingOffer",
 ]

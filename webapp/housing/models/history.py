@@ -23,6 +23,7 @@ class ActKind(models.TextChoices):
     UNPUBLISHED = "unpublished", "Publication withdrawn"
     PARTED = "parted", "Pairs kept apart"
     RULES = "rules", "Rules of pairs changed"
+    OFFERED = "offered", "Offered bed accepted"
 
 
 # Acts that change nothing to put back, or that only a separate act can reverse.

@@ -147,7 +147,9 @@ class Place(models.Model):
     The database enforces one bed per student and one student per bed. ``has_left`` marks a student
     who withdrew after the students were placed. ``doubt`` is the uncertainty (0 to 1) by the pair
     model: about equally likely roommates over possible roommates; None alone. ``turn`` orders
-    students who wait for a bed, smallest first, then by number.
+    students who wait for a bed, smallest first; it is 0 for students whom staff did not move by
+    hand, whom the rule of the waiting list orders. ``added_at`` is when the student joined the
+    placement.
     """
 
     placement = models.ForeignKey(Placement, on_delete=models.CASCADE, related_name="places")
@@ -162,6 +164,7 @@ class Place(models.Model):
     score = models.FloatField(null=True)
     doubt = models.FloatField(null=True)
     turn = models.IntegerField(default=0)
+    added_at = models.DateTimeField(default=timezone.now)
 
     objects = PlaceQuerySet.as_manager()
 

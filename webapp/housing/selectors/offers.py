@@ -1,5 +1,6 @@
 """Beds for the waiting list: students who may live in a room, and the change of the score."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from webapp.housing.models import Room
@@ -9,6 +10,7 @@ from webapp.housing.selectors.placements import PlacementRooms, RoomCard
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 
 OFFERED = 3
+MOST_WAITING = 200  # students of a waiting list that are tried for a bed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +33,39 @@ def bed_offers(rooms: PlacementRooms, card: RoomCard, scores: Scores) -> list[Be
         return []
     if rooms_taken_elsewhere(rooms.placement, [card.room.pk]):
         return []
-    waiting = rooms.homeless[:200]
-    inside = [person.number for person in card.people]
-    students = rooms.students([*waiting, *inside])
-    forbidden = forbidden_numbers(rooms.placement)
-    living = [students[number] for number in inside]
     found = []
-    for number in waiting:
-        members = [students[number], *living]
-        if not rooms.parting(number, card.room.pk) and not broken_rule(
-            card.room, members, rooms.rules, forbidden
-        ):
+    for number, refusal in candidates(rooms, card, MOST_WAITING):
+        if not refusal:
             found.append(BedOffer(number, card.room, _gain(scores, card, number)))
         if len(found) == OFFERED:
             break
     return found
+
+
+def candidates(
+    rooms: PlacementRooms, card: RoomCard, most: int | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield the students of the waiting list in order, with the rule that a bed would break.
+
+    The rule is "" for a student who may live in the room with its people and those to whom its
+    other beds are offered.
+    """
+    offered = {offer.student.number for held in rooms.offers.values() for offer in held}
+    waiting = rooms.homeless[:most]
+    inside = [person.number for person in card.people]
+    students = rooms.students([*waiting, *inside])
+    forbidden = forbidden_numbers(rooms.placement)
+    living = [*(students[n] for n in inside), *(offer.student for offer in card.offers)]
+    for number in waiting:
+        if number in offered:
+            yield number, f"S-{number} has an offer already."
+            continue
+        members = [students[number], *living]
+        yield (
+            number,
+            rooms.parting(number, card.room.pk)
+            or broken_rule(card.room, members, rooms.rules, forbidden),
+        )
 
 
 def beds_for(
@@ -70,7 +90,11 @@ def beds_for(
             if not rooms.parting(number, card.room.pk)
             and not broken_rule(
                 card.room,
-                [students[number], *(inside[p.number] for p in card.people)],
+                [
+                    students[number],
+                    *(inside[p.number] for p in card.people),
+                    *(offer.student for offer in card.offers),
+                ],
                 rooms.rules,
                 forbidden,
             )

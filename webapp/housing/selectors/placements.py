@@ -8,15 +8,17 @@ from functools import cached_property
 from typing import Any, cast
 
 from django.db.models import Count
+from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
 from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import owned_by
-from webapp.housing.models import Place, Placement, Room
+from webapp.housing.models import Place, Placement, Room, WaitingOffer
 from webapp.housing.rules import MUST, PlacementRules, needs_of_student
 from webapp.housing.scores import room_score
+from webapp.housing.selectors.waiting import held_beds, in_order
 from webapp.housing.selectors.wishes import CohortWishes
 
 SHOWN_A_FLOOR = 9  # rooms, on the page of one hall
@@ -51,6 +53,7 @@ class RoomCard:
     n_asked: int
     n_honoured: int
     is_accepted: bool = False
+    offers: Sequence[WaitingOffer] = ()  # open ones: each holds a bed
 
     @property
     def doubt(self) -> float | None:
@@ -60,13 +63,18 @@ class RoomCard:
 
     @property
     def free(self) -> int:
-        """Free beds of an open room, without extra beds."""
-        return max(self.room.capacity - len(self.people), 0) if self.room.is_open else 0
+        """Free beds of an open room, without extra beds and those held for an offer."""
+        return max(self.room.capacity - self.n_taken, 0) if self.room.is_open else 0
+
+    @property
+    def n_taken(self) -> int:
+        """Beds with people and beds held for an offer."""
+        return len(self.people) + len(self.offers)
 
     @property
     def free_extra(self) -> int:
         """Free extra beds of an open room."""
-        taken = max(len(self.people), self.room.capacity)
+        taken = max(self.n_taken, self.room.capacity)
         return self.room.max_capacity - taken if self.room.is_open else 0
 
     @property
@@ -176,7 +184,7 @@ class PlacementRooms:
         self.rooms = list(placement.buildings.rooms.all()) if rooms is None else rooms
         self.wishes = wishes or CohortWishes(placement.cohort_id)
         rows = placement.places.present().values(
-            "number", "room_id", "bed", "is_locked", "score", "doubt", "turn"
+            "number", "room_id", "bed", "is_locked", "score", "doubt", "turn", "added_at"
         )
         self.places = cast("list[dict[str, Any]]", list(rows))
         self._accepted: dict[int, list[int]] = dict(
@@ -198,9 +206,15 @@ class PlacementRooms:
         Students in ``rooms`` who are not in the placement yet are added; beds are renumbered.
         """
         moved = copy(self)
-        moved.__dict__.pop("_cards", None)
+        for kept in ("_cards", "_homeless"):
+            moved.__dict__.pop(kept, None)
         known = {place["number"]: place for place in self.places}
-        blank: dict[str, Any] = {"is_locked": False, "doubt": None, "turn": 0}
+        blank: dict[str, Any] = {
+            "is_locked": False,
+            "doubt": None,
+            "turn": 0,
+            "added_at": timezone.now(),
+        }
         moved.places = [
             {
                 **known.get(number, blank),
@@ -222,13 +236,22 @@ class PlacementRooms:
     @property
     def homeless(self) -> list[int]:
         """Numbers of the people without a room, in the order of the waiting list."""
+        return self._homeless
+
+    @cached_property
+    def _homeless(self) -> list[int]:
         waiting = [place for place in self.places if place["room_id"] is None]
-        return [p["number"] for p in sorted(waiting, key=lambda p: (p["turn"], p["number"]))]
+        return in_order(self.placement, waiting)
+
+    @cached_property
+    def offers(self) -> dict[int, list[WaitingOffer]]:
+        """The open offers to students on the waiting list, by the key of their room."""
+        return held_beds(self.placement) if self.placement.is_published else {}
 
     @property
     def n_placed(self) -> int:
         """Number of people with a room."""
-        return len(self.places) - len(self.homeless)
+        return sum(place["room_id"] is not None for place in self.places)
 
     @property
     def n_beds(self) -> int:
@@ -343,7 +366,8 @@ class PlacementRooms:
                 )
             )
         is_accepted = bool(numbers) and self._accepted.get(room.pk) == sorted(numbers)
-        return RoomCard(room, persons, score, n_asked, n_honoured, is_accepted)
+        held = self.offers.get(room.pk, ())
+        return RoomCard(room, persons, score, n_asked, n_honoured, is_accepted, held)
 
 
 def floors_of(cards: Sequence[RoomCard], whole: str, *, is_whole: bool) -> list[FloorCards]:

@@ -8,28 +8,49 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
+from django.utils import timezone
 
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
-from webapp.housing.models import Place, Placement, Room, RoommateRequest
+from webapp.housing.models import Place, Placement, Room, RoommateRequest, WaitingOffer
 from webapp.housing.request_graph import Pair, request_pairs
 from webapp.housing.rules import MUST, PlacementRules, broken_rule
+from webapp.housing.selectors.waiting import held_beds
 from webapp.matching.models import ForbiddenPair
 
 
 def check_rooms(placement: Placement, members: Mapping[Room, Sequence[Student]]) -> None:
-    """Raise HousingError with one sentence if people cannot live in these rooms together."""
+    """Raise HousingError with one sentence if people cannot live in these rooms together.
+
+    A bed that is offered to a student on the waiting list counts as taken by that student.
+    """
     rules = PlacementRules.from_json(placement.rules)
     forbidden = forbidden_numbers(placement)
+    held = held_beds(placement) if placement.is_published else {}
     for room, students in members.items():
         sentence = broken_rule(room, students, rules, forbidden)
         if sentence:
             raise HousingError(sentence)
+        inside = {student.number for student in students}
+        offers = [one for one in held.get(room.pk, ()) if one.student.number not in inside]
+        expected = [*students, *(offer.student for offer in offers)]
+        sentence = broken_rule(room, expected, rules, forbidden) if offers else ""
+        if sentence:
+            raise HousingError(f"{offer_in_words(room, offers[0])} {sentence}")
     if placement.is_published:
         taken = rooms_taken_elsewhere(placement, [r.pk for r, who in members.items() if who])
         if taken:
             raise HousingError(_taken_sentence(taken))
+
+
+def offer_in_words(room: Room, offer: WaitingOffer) -> str:
+    """Return the sentence on a bed that is held for an offer, with what to do."""
+    until = timezone.localtime(offer.deadline)
+    return (
+        f"A bed in {room} is offered to {offer.student.label} until {until:%d %b %Y, %H:%M}. "
+        "Withdraw the offer first, or wait for the answer."
+    )
 
 
 def check_musts(placement: Placement, moved: Mapping[int, int | None]) -> None:

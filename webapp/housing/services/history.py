@@ -4,12 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.housing.models import ActKind, Placement, PlacementEvent
+from webapp.housing.models import (
+    ActKind,
+    OfferState,
+    Placement,
+    PlacementEvent,
+    WaitingOffer,
+)
 from webapp.housing.pairs.records import follow, note_counts
 from webapp.housing.services.seats import Row
 from webapp.housing.webhook_reports import report_moved
@@ -65,10 +72,27 @@ def event_record(
         undoes=undoes,
     )
     report_moved(placement, before, after)
+    offers_end(placement, after)
     if after:
         facts["students"] = [f"S-{row[0]}" for row in after][:NAMED]
     audit(user, verb, placement, organisation=placement.organisation, what=sentence[:300], **facts)
     return event
+
+
+def offers_end(placement: Placement, rows: Sequence[Row]) -> None:
+    """Withdraw the open offers to students who got a bed by an act, or withdrew."""
+    for numbers, why in (
+        ([row[0] for row in rows if row[1] is not None], "The student got a bed otherwise."),
+        ([row[0] for row in rows if row[4]], "The student withdrew."),
+    ):
+        offers_withdraw(placement.waiting_offers.filter(student__number__in=numbers), why)
+
+
+def offers_withdraw(offers: QuerySet[WaitingOffer], why: str) -> None:
+    """Withdraw the open ones of these offers; their beds are free."""
+    offers.filter(state=OfferState.OPEN).update(
+        state=OfferState.WITHDRAWN, answered_at=timezone.now(), why=why
+    )
 
 
 def _follow_with_pairs(

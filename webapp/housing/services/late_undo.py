@@ -66,6 +66,8 @@ def _in_placement(placement: Placement, late: Mapping[int, LateArrivals]) -> dic
         )
     )
     published = placement.published_at
+    offers = placement.waiting_offers.filter(student__number__in=late)
+    offered = set(offers.values_list("student__number", flat=True))
     found: dict[int, str] = {}
     for place in placement.places.filter(number__in=late).select_related("room"):
         came = late[place.number]
@@ -73,6 +75,8 @@ def _in_placement(placement: Placement, late: Mapping[int, LateArrivals]) -> dic
             found[place.number] = f"{place.label} has a bed in {place.room} by now ({placement})."
         elif place.has_left:
             found[place.number] = f"{place.label} was withdrawn in {placement} since."
+        elif place.number in offered:
+            found[place.number] = f"{place.label} was offered a bed in {placement} since."
         elif place.turn or place.is_locked:
             found[place.number] = f"{place.label} was moved on the waiting list of {placement}."
         elif came.pk not in known:

@@ -9,7 +9,7 @@ from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import APART, ActKind, Placement
 from webapp.housing.services.checks import check_free_elsewhere, forbidden_numbers
 from webapp.housing.services.conflicts import check_nobody_moved
-from webapp.housing.services.history import event_record
+from webapp.housing.services.history import event_record, offers_withdraw
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.webhook_reports import report_published
 
@@ -107,6 +107,7 @@ def published_people(placement: Placement) -> int:
 def _withdraw(user: User, placement: Placement, why: str) -> None:
     placement.published_at, placement.published_by = None, ""
     placement.save(update_fields=["published_at", "published_by"])
+    offers_withdraw(placement.waiting_offers.all(), "The publication was withdrawn.")
     placed = published_people(placement)
     beds = counted(placed, "bed was", "beds were")
     event_record(

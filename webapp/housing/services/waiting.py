@@ -39,10 +39,12 @@ def latecomers_wait(*, user: User | None, cohort: Cohort, arrivals: LateArrivals
 
 
 @transaction.atomic
-def turn_change(*, user: User, placement: Placement, number: int, is_first: bool) -> PlacementEvent:
+def turn_change(
+    *, user: User, placement: Placement, number: int, is_first: bool, reason: str = ""
+) -> PlacementEvent:
     """Move a student to the first or last position on the waiting list.
 
-    Raises HousingError for a student who is not waiting.
+    ``reason`` becomes part of the history. Raises HousingError for a student who is not waiting.
     """
     placement = lock_placement(placement)
     waiting = placement.places.without_bed()
@@ -58,7 +60,7 @@ def turn_change(*, user: User, placement: Placement, number: int, is_first: bool
         placement=placement,
         kind=ActKind.TURNED,
         verb="reordered",
-        sentence=f"{place.label} is {where} on the waiting list.",
+        sentence=f"{place.label} is {where} on the waiting list{f': {reason}' if reason else ''}.",
         details={"turns": [[number, place.turn, turn]]},
     )
 

@@ -55,11 +55,14 @@ def room_words(card: RoomCard) -> str:
     """Return the kind of a room and the number of its beds taken, in words."""
     if not card.room.is_open:
         return f"{card.room.kind_in_words}, {card.room.get_state_display().lower()}"
+    offered = f"{len(card.offers)} offered" if card.offers else ""
     if not card.people:
-        return f"{card.room.kind_in_words}, empty"
-    if card.extra_taken:
-        return f"{card.room.kind_in_words}, {formats.counted(card.extra_taken, 'extra bed')} taken"
-    return f"{card.room.kind_in_words}, {f'{card.free} free' if card.free else 'full'}"
+        words = "empty"
+    elif card.extra_taken:
+        words = f"{formats.counted(card.extra_taken, 'extra bed')} taken"
+    else:
+        words = f"{card.free} free" if card.free else ("" if offered else "full")
+    return ", ".join(filter(None, (card.room.kind_in_words, words, offered)))
 
 
 @register.simple_tag

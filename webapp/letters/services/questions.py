@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import counted
 from webapp.common.outgoing import RefusedError, mails_send_due
@@ -23,7 +24,6 @@ from webapp.housing.models import RoommateRequest
 from webapp.letters.errors import LetterError
 from webapp.letters.fields import fill, unknown_fields
 from webapp.letters.models import RequestQuestion
-from webapp.letters.recipients import address_of
 
 FIELDS = {
     "written": "what the student typed as the roommate",

@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.requests import SignedInRequest
+from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Cohort
 from webapp.common.acts import passed_on
 from webapp.common.decorators import staff_required
@@ -17,7 +18,6 @@ from webapp.common.toasts import toast
 from webapp.housing.models import RoommateRequest
 from webapp.housing.selectors.requests import unsure_requests
 from webapp.letters.forms import QuestionForm
-from webapp.letters.recipients import address_of
 from webapp.letters.services.questions import (
     FIELDS,
     FIRST_SUBJECT,

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
+from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.naming import names_on_page
 from webapp.common.decorators import staff_required
@@ -59,7 +60,9 @@ def decide(request: SignedInRequest, uuid: str, ask_id: int) -> HttpResponse:
     initial = {"version": ask.version, "state": decided, "answer": ask.answer}
     form = DecideForm.typed(request, initial=initial)
     if form.submit(request, partial(ask_decide, user=request.user, ask=ask)):
-        toast(request, f"{ask.student.label} reads the decision on the personal page.")
+        is_written = bool(address_of(ask.student))
+        how = "gets a mail and reads" if is_written else "has no e-mail, but reads"
+        toast(request, f"{ask.student.label} {how} the decision on the personal page.")
         return redirect("residents:asks", found.pk)
     form.show_value("version", str(ask.version))
     context = {"placement": found, "ask": ask, "form": form}

@@ -104,7 +104,7 @@ def sign_in(request: HttpRequest, code: str) -> HttpResponse:
     )
 
 
-def _visitor(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def visitor(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Pass the page that the browser's cookie opens, or answer that there is none."""
 
     @wraps(view)
@@ -134,7 +134,7 @@ def _done(page: ResidentPage, part: str) -> HttpResponse:
 
 @require_safe
 @for_students
-@_visitor
+@visitor
 def home(request: HttpRequest, page: ResidentPage) -> HttpResponse:
     """Show room, roommates, requests and changes."""
     return _show(request, page)
@@ -142,7 +142,7 @@ def home(request: HttpRequest, page: ResidentPage) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @for_students
-@_visitor
+@visitor
 def contact(request: HttpRequest, page: ResidentPage) -> HttpResponse:
     """Agree that a roommate sees one's contact, or take that back."""
     if request.method != "POST":
@@ -159,7 +159,7 @@ def contact(request: HttpRequest, page: ResidentPage) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @for_students
-@_visitor
+@visitor
 def ask(request: HttpRequest, page: ResidentPage) -> HttpResponse:
     """Ask for a change of the room."""
     if request.method != "POST":
@@ -176,7 +176,7 @@ def ask(request: HttpRequest, page: ResidentPage) -> HttpResponse:
 
 @require_POST
 @for_students
-@_visitor
+@visitor
 def take_back(request: HttpRequest, page: ResidentPage, ask_id: int) -> HttpResponse:
     """Take back a change that nobody decided yet."""
     form = TypedForm(request.POST)

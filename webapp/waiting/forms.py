@@ -1,0 +1,139 @@
+"""Forms of waiting lists: the order, a move by hand with its reason, and acts on offers."""
+
+from typing import Any
+
+from django import forms
+
+from webapp.common.forms import TypedForm, field_of
+from webapp.housing.models import OrderRule, Placement
+from webapp.housing.models.waiting import (
+    DEFAULT_HOURS,
+    MAX_HOURS,
+    MAX_SEED,
+    MAX_VALUES,
+    MAX_WHY,
+)
+
+MAX_REASON = 160
+
+
+class HoursField(forms.IntegerField):
+    """Hours from now until a deadline."""
+
+    def __init__(self, label: str) -> None:
+        sentence = f"A deadline is 1 to {MAX_HOURS} hours away."
+        super().__init__(
+            label=label,
+            min_value=1,
+            max_value=MAX_HOURS,
+            initial=DEFAULT_HOURS,
+            error_messages={
+                "required": sentence,
+                "invalid": sentence,
+                "min_value": sentence,
+                "max_value": sentence,
+            },
+        )
+
+
+class WaitingListForm(TypedForm):
+    """The order of a waiting list, and how its beds are offered."""
+
+    refused_field = "rule"
+    rule = forms.ChoiceField(
+        label="Order",
+        choices=OrderRule.choices,
+        widget=forms.RadioSelect,
+        help_text="Students whom staff moved by hand stay first or last.",
+    )
+    column = forms.ChoiceField(
+        label="Column of the survey", required=False, help_text="For the order by a column."
+    )
+    values = forms.CharField(
+        label="Values that come first",
+        required=False,
+        max_length=MAX_VALUES,
+        help_text="In order, separated by commas, such as Senior, Junior. Other values follow.",
+    )
+    seed = forms.CharField(
+        label="Seed of the lottery",
+        required=False,
+        max_length=MAX_SEED,
+        help_text="Students read it on their page. If it is empty, a random one is chosen.",
+    )
+    hours = HoursField("Hours to answer an offer")
+    is_automatic = forms.BooleanField(
+        label="Offer a bed to the next student if one declines or does not answer in time",
+        required=False,
+    )
+    skips_unreachable = forms.BooleanField(
+        label="Skip students without an e-mail",
+        required=False,
+        help_text="Otherwise staff are asked to phone them.",
+    )
+
+    def __init__(self, *args: Any, placement: Placement, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        columns = [("", "No column"), *((name, name) for name in placement.cohort.constraints)]
+        field_of(self, "column", forms.ChoiceField).choices = columns
+
+
+class TurnForm(TypedForm):
+    """A student's new place on the waiting list, with the reason."""
+
+    refused_field = "reason"
+    to = forms.ChoiceField(
+        label="New place",
+        choices=[("first", "First"), ("last", "Last")],
+        widget=forms.RadioSelect,
+        error_messages={"required": "Choose first or last."},
+    )
+    reason = forms.CharField(
+        max_length=MAX_REASON,
+        help_text="Everybody who sees the history reads it. Write no medical details.",
+        error_messages={"required": "Write a reason. The history keeps it."},
+    )
+
+
+class OfferForm(TypedForm):
+    """The offer of a bed to the student whom the page named."""
+
+    refused_field = "hours"
+    number = forms.IntegerField(
+        min_value=1,
+        max_value=2**31 - 1,
+        widget=forms.HiddenInput,
+        error_messages={"required": "Nobody may live there. Nothing was offered."},
+    )
+    hours = HoursField("Hours to answer")
+
+
+class AnswerForm(TypedForm):
+    """An answer that staff took by phone."""
+
+    refused_field = "answer"
+    answer = forms.ChoiceField(
+        label="The student said",
+        choices=[("accept", "Yes: the student takes the bed"), ("decline", "No")],
+        widget=forms.RadioSelect,
+        error_messages={"required": "Choose what the student said."},
+    )
+
+
+class WithdrawForm(TypedForm):
+    """The reason why an offer is withdrawn."""
+
+    refused_field = "why"
+    why = forms.CharField(
+        label="Reason",
+        max_length=MAX_WHY,
+        help_text="Staff read it in the list of offers. The student gets a mail without it.",
+        error_messages={"required": "Write why. Staff read it in the list of offers."},
+    )
+
+
+class ExtendForm(TypedForm):
+    """A new deadline."""
+
+    refused_field = "hours"
+    hours = HoursField("Hours from now")

@@ -1,0 +1,47 @@
+"""Additions of waiting lists to shared pages."""
+
+from collections.abc import Iterable
+
+from django.urls import reverse
+
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.common import hooks
+from webapp.common.formats import counted
+from webapp.common.selectors import owned_by
+from webapp.housing.models import OfferState, Placement, WaitingOffer
+from webapp.waiting.selectors import needs_a_call, offers_of
+
+
+def register() -> None:
+    """Register next steps, and what is removed with a cohort."""
+    hooks.register_next_steps(next_steps)
+    hooks.register_cohort_contents(cohort_contents)
+
+
+def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
+    """Return the offers of beds that are removed with a cohort."""
+    count = WaitingOffer.objects.filter(placement__cohort=cohort).count()
+    if count:
+        yield hooks.CohortContent(counted(count, "offer of a bed", "offers of beds"))
+
+
+def next_steps(user: User) -> Iterable[hooks.NextStep]:
+    """Return the placements with offers that reached nobody by mail."""
+    if not user.is_staff_member:
+        return
+    placements = owned_by(Placement, user).filter(
+        published_at__isnull=False, waiting_offers__state=OfferState.OPEN
+    )
+    for placement in placements.only("name", "organisation").distinct()[:3]:
+        calls = sum(map(needs_a_call, offers_of(placement).filter(state=OfferState.OPEN)))
+        if calls:
+            yield hooks.NextStep(
+                f"Phone {counted(calls, 'student')} about an offered bed",
+                f"{placement.name}: no mail reached them, and the deadline is running.",
+                reverse("waiting:list", args=[placement.pk]),
+                "Open the waiting list",
+                icon="clock",
+                tone="warning",
+                order=3,
+            )
