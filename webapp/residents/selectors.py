@@ -26,6 +26,7 @@ from webapp.housing.selectors.waiting import place_in_line, waiting_list_of
 from webapp.identity.students import SignedInStudent
 from webapp.residents.mails import moment_in_words
 from webapp.residents.models import AskState, ChangeAsk, ContactConsent, ResidentPage
+from webapp.residents.page_parts import students_with_page
 
 SHOWN_OFFERS = 5
 
@@ -238,7 +239,10 @@ def _request(one: RoommateRequest, mates: set[int], mutual: set[int]) -> OwnRequ
 
 
 def page_student(organisation: Organisation, signed_in: SignedInStudent) -> Student | None:
-    """Return the student whom a provider vouches for, in the latest published placement."""
+    """Return the student whom a provider vouches for, if the page of one shows something.
+
+    It is the student of the latest published placement, else of another part of the page.
+    """
     number = signed_in.number.strip()
     if signed_in.organisation_id != organisation.pk or not number:
         return None
@@ -249,7 +253,15 @@ def page_student(organisation: Organisation, signed_in: SignedInStudent) -> Stud
         placement__published_at__isnull=False,
     )
     place = places.present().order_by("-placement__published_at").first()
-    return place.student if place is not None else None
+    if place is not None:
+        return place.student
+    own = Student.objects.filter(
+        students_with_page(),
+        original_id=number,
+        cohort__organisation=organisation,
+        cohort__ids_made=False,
+    )
+    return own.order_by("-pk").first()
 
 
 def asks_of(placement: Placement) -> QuerySet[ChangeAsk]:

@@ -20,6 +20,7 @@ from webapp.identity.students import provider_for_students, signed_in_student
 from webapp.residents import links, services
 from webapp.residents.forms import AskForm, ContactForm
 from webapp.residents.models import MAX_CONTACT, ResidentPage
+from webapp.residents.page_parts import parts_of
 from webapp.residents.selectors import home_of, organisation_of, page_student
 from webapp.surveys import limits
 from webapp.surveys.views.student_pages import for_students, menu, message
@@ -28,7 +29,7 @@ from webapp.surveys.views.students import answer as answer_questionnaire
 SAVES_OF_ONE = 60  # acts on one page in ten minutes
 
 
-def _settle(request: HttpRequest, organisation: Organisation) -> None:
+def settle(request: HttpRequest, organisation: Organisation) -> None:
     """Set the time zone, and a language that the product is translated into."""
     timezone.activate(organisation.zone)
     language: str = request.student_language  # type: ignore[attr-defined]
@@ -46,12 +47,13 @@ def _show(
     contact: ContactForm | None = None,
 ) -> HttpResponse:
     """Return the page, with a refused form as it was typed."""
-    _settle(request, organisation_of(page))
+    settle(request, organisation_of(page))
     found = home_of(page)
     context = {
         "organisation": organisation_of(page),
         "handle": links.handle_of(page),
         "home": found,
+        "parts": parts_of(page),
         "page": page,
         "ask_form": ask or AskForm(),
         "contact_form": contact,
@@ -72,7 +74,7 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     page = links.page_of_token(token)
     if page is None:
         return answer_questionnaire(request, token)  # a wrong link, or one that looks like ours
-    _settle(request, organisation_of(page))
+    settle(request, organisation_of(page))
     response = links.enter(request, page) or message(
         request, _("This browser takes no cookies. Allow them, and open your link again.")
     )
@@ -91,7 +93,7 @@ def sign_in(request: HttpRequest, code: str) -> HttpResponse:
             return message(request, _("Too many tries. Wait ten minutes."), status=429)
         sentence = _("Signing in is not possible here. Open your personal link.")
         return message(request, sentence, status=404)
-    _settle(request, organisation)
+    settle(request, organisation)
     signed_in = signed_in_student(request)
     if signed_in is None or signed_in.organisation_id != organisation.pk:
         return redirect(login_address(provider, request.path))
@@ -104,7 +106,7 @@ def sign_in(request: HttpRequest, code: str) -> HttpResponse:
     )
 
 
-def visitor(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def visitor_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Pass the page that the browser's cookie opens, or answer that there is none."""
 
     @wraps(view)
@@ -113,7 +115,7 @@ def visitor(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         if page is None:
             sentence = _("This browser does not remember your link. Open your personal link again.")
             return message(request, sentence, status=404)
-        _settle(request, organisation_of(page))
+        settle(request, organisation_of(page))
         if request.method == "POST" and _is_over(request, page):
             return message(
                 request, _("Too many tries. Wait ten minutes."), status=429, can_retry=True
@@ -134,7 +136,7 @@ def _done(page: ResidentPage, part: str) -> HttpResponse:
 
 @require_safe
 @for_students
-@visitor
+@visitor_only
 def home(request: HttpRequest, page: ResidentPage) -> HttpResponse:
     """Show room, roommates, requests and changes."""
     return _show(request, page)
@@ -142,7 +144,7 @@ def home(request: HttpRequest, page: ResidentPage) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @for_students
-@visitor
+@visitor_only
 def contact(request: HttpRequest, page: ResidentPage) -> HttpResponse:
     """Agree that a roommate sees one's contact, or take that back."""
     if request.method != "POST":
@@ -159,7 +161,7 @@ def contact(request: HttpRequest, page: ResidentPage) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @for_students
-@visitor
+@visitor_only
 def ask(request: HttpRequest, page: ResidentPage) -> HttpResponse:
     """Ask for a change of the room."""
     if request.method != "POST":
@@ -176,7 +178,7 @@ def ask(request: HttpRequest, page: ResidentPage) -> HttpResponse:
 
 @require_POST
 @for_students
-@visitor
+@visitor_only
 def take_back(request: HttpRequest, page: ResidentPage, ask_id: int) -> HttpResponse:
     """Take back a change that nobody decided yet."""
     form = TypedForm(request.POST)

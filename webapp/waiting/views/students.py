@@ -10,14 +10,14 @@ from webapp.housing.errors import HousingError
 from webapp.residents import links
 from webapp.residents.models import ResidentPage
 from webapp.residents.selectors import offer_shown, organisation_of
-from webapp.residents.views.students import visitor
+from webapp.residents.views.students import visitor_only
 from webapp.surveys.views.student_pages import for_students, menu, message
 from webapp.waiting.services import BedLostError, offer_accept, offer_decline, offer_void
 
 
 @require_http_methods(["GET", "POST"])
 @for_students
-@visitor
+@visitor_only
 def accept(request: HttpRequest, page: ResidentPage, offer_id: int) -> HttpResponse:
     """Ask whether the student takes the bed, and give it."""
     return _answer(request, page, offer_id, is_yes=True)
@@ -25,7 +25,7 @@ def accept(request: HttpRequest, page: ResidentPage, offer_id: int) -> HttpRespo
 
 @require_http_methods(["GET", "POST"])
 @for_students
-@visitor
+@visitor_only
 def decline(request: HttpRequest, page: ResidentPage, offer_id: int) -> HttpResponse:
     """Ask whether the student declines the bed, and free it for the next."""
     return _answer(request, page, offer_id, is_yes=False)
