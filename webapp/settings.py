@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "webapp.surveys",
     "webapp.residents",
     "webapp.waiting",
+    "webapp.room_choice",
     "webapp.reports",
     "webapp.letters",
     "webapp.students",

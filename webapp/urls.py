@@ -18,6 +18,7 @@ urlpatterns = [
     path("", include("webapp.housing.urls")),
     path("", include("webapp.residents.urls")),  # before the links of questionnaires
     path("", include("webapp.waiting.urls")),
+    path("", include("webapp.room_choice.urls")),
     path("", include("webapp.surveys.urls")),
     path("", include("webapp.reports.urls")),
     path("", include("webapp.letters.urls")),

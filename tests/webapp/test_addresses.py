@@ -56,6 +56,7 @@ from webapp.residents.links import handle_of as home_handle
 from webapp.residents.links import page_of
 from webapp.residents.links import token_of as home_token
 from webapp.residents.models import ChangeAsk
+from webapp.room_choice.models import ChoiceRound
 from webapp.students.models import StudentNote
 from webapp.surveys.links import token_of
 from webapp.surveys.mails import stop_token
@@ -75,11 +76,13 @@ LINKED = {
     "surveys:enter", "surveys:code", "surveys:answer", "surveys:mine", "surveys:stop",
     "residents:enter", "residents:sign-in", "residents:home", "residents:contact",
     "residents:ask", "residents:take-back", "waiting:own-accept", "waiting:own-decline",
+    "room_choice:rooms", "room_choice:choose",
 }  # fmt: skip
 # No role opens these, but the cookie of a personal link, or a provider that takes students.
 COOKIED = {
     "surveys:mine", "residents:home", "residents:contact", "residents:ask", "residents:take-back",
     "residents:sign-in", "waiting:own-accept", "waiting:own-decline",
+    "room_choice:rooms", "room_choice:choose",
 }  # fmt: skip
 # What browsers and providers call while nobody is signed in yet; a name in them finds a provider.
 VOUCHING = {
@@ -172,6 +175,11 @@ STAFF = {
     "residents:asks", "residents:ask-decide", "residents:page-renew",
     "waiting:list", "waiting:export", "waiting:order", "waiting:turn", "waiting:offer",
     "waiting:offer-answer", "waiting:offer-withdraw", "waiting:offer-extend",
+    "room_choice:rounds", "room_choice:round", "room_choice:round-new", "room_choice:round-edit",
+    "room_choice:rounds-empty", "room_choice:round-publish", "room_choice:round-mail",
+    "room_choice:round-pause", "room_choice:round-resume", "room_choice:round-extend",
+    "room_choice:round-close", "room_choice:round-remove", "room_choice:round-undo",
+    "room_choice:round-file",
 }  # fmt: skip
 ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
@@ -215,6 +223,8 @@ FIELDS = (
     "heading-id", "ids", "id", "email", "student", "text", "subject",
     "need", "option", "written", "due_at", "high", "is_confirmed", "low", "required", "shown_if",
     "step", "text_en",
+    "closes_at", "day_from", "day_to", "minutes", "people", "rule", "rule_values", "send_mail",
+    "stays_open", "who",
     "only", "show", "wanted",
     "asks_sign_in", "duty", "language", "logout_token", "password", "place", "protocol",
     "time_zone", "without",
@@ -330,6 +340,10 @@ def urls(
     need_meaning_set(user=bob, need="Wheelchair", offers=[])
     meaning = NeedMeaning.objects.get()
     resident = page_of(cohort.students.all()[0])
+    choice_round = ChoiceRound.objects.create(
+        placement=placement, name="First", opens_at=timezone.now(), closes_at=until, minutes=30,
+        seed=1,
+    )  # fmt: skip
     change_ask = ChangeAsk.objects.create(
         student=resident.student, placement=placement, wish="room", text="Too loud"
     )
@@ -393,6 +407,11 @@ def urls(
             "offer_id": bed_offer.pk, "handle": home_handle(resident), "file_format": "csv",
         },
         "residents:page": {"uuid": cohort.pk, "number": cohort.students.all()[0].number},
+        "room_choice": {
+            "uuid": placement.pk, "round_id": choice_round.pk, "event_id": change.pk,
+            "file_format": "csv", "handle": home_handle(resident),
+            "room_id": campus.rooms.first().pk,
+        },
         "reports": {"uuid": placement.pk, "shape": shape.pk, "file_format": "csv"},
         "surveys": {
             "uuid": asked.pk, "code": asked.code, "token": token_of(answering),

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('cohorts', '0009_identity_of_students'),
-        ('housing', '0010_waiting_lists'),
+        ('housing', '0011_waiting_lists'),
         ('residents', '0001_personal_pages'),
     ]
 

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('cohorts', '0009_identity_of_students'),
-        ('housing', '0009_copy_proposals'),
+        ('housing', '0010_extra_beds_and_many_rooms'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
