@@ -1,7 +1,7 @@
 """Students and staff act in any order, also at once: nobody in two beds, no bed for two, no rule.
 
 On PostgreSQL the students of the second test choose in threads at the same time; SQLite lets one
-write after the other. `python -m benchmarks product room_choice` does it against the whole product.
+write after the other.
 """
 
 import os
