@@ -312,8 +312,10 @@ def floors_export(*, user: User, placement: Placement, file_format: str) -> tupl
     """
     names = shown_names(user, placement.cohort)
     beds: dict[int, dict[int, int]] = {}
-    for number, room, bed in placement.places.with_bed().values_list("number", "room_id", "bed"):
-        beds.setdefault(room, {})[bed] = number
+    places = placement.places.with_bed().values_list("room_id", "bed", "number")
+    for room_id, bed_number, living_there in places:
+        if room_id is not None and bed_number is not None:
+            beds.setdefault(room_id, {})[bed_number] = living_there
     rows: list[list[Any]] = []
     for room in placement.buildings.rooms.all():
         living = beds.get(room.pk, {})
