@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 
+from engine import network_available
 from engine.datasets.picture_view import BRIGHTEST, COLOURS
 from webapp.common import formats
 from webapp.common.forms import field_of
@@ -160,10 +161,17 @@ class LearnForm(forms.Form):
         label="Method",
         choices=[choice for choice in Segmenter.Solver.choices if choice[0] != "painted"],
         initial="auto",
+        help_text="A network takes most of the time that it is given: half an hour for 200 images "
+        "without a graphics card. Predicting needs neither.",
     )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        missing = network_available()
+        if missing is not None:
+            solver = field_of(self, "solver", forms.ChoiceField)
+            solver.choices = [one for one in solver.choices if one[0] != Segmenter.Solver.NETWORK]
+            solver.help_text = missing
         field = field_of(self, "image_sets", forms.ModelMultipleChoiceField)
         field.queryset = sets_with_masks(user)
         n_masked = image_counts(user, masked=True)

@@ -7,6 +7,7 @@ from django.db.models import Count, Q, QuerySet
 
 from engine import (
     InvalidProblemError,
+    NetworkOptions,
     Progress,
     load_segmentation_model,
     train_boosted_segmentation,
@@ -171,6 +172,8 @@ def _train(
         options["holdout"] = held_out.in_step()
         images, masks, maps = learned.in_step()
         options["checkpoint"] = context.checkpoint
+        if segmenter.solver == Segmenter.Solver.NETWORK:
+            options["network"] = NetworkOptions()
         return train_boosted_segmentation(images, masks, maps=maps, **options)
     return train_linear(context, segmenter, learned, held_out, options)
 

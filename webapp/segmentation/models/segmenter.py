@@ -23,6 +23,7 @@ class Segmenter(OrganisationOwned):
 
     class Solver(models.TextChoices):
         AUTO = "auto", "Smoothed trees: whatever makes the fewest errors"
+        NETWORK = "network", "Network, then smoothed trees: most accurate, slow without a card"
         CERTIFIED = "certified", "Smoothed trees, weights with a certificate"
         THETA = "theta", "Linear: weights first"
         BLOCK = "block-coordinate", "Linear: one image at a time"
@@ -68,7 +69,7 @@ class Segmenter(OrganisationOwned):
     @property
     def grows_trees(self) -> bool:
         """Return True if boosted trees classify the pixels, False for linear weights."""
-        return self.solver in {self.Solver.AUTO, self.Solver.CERTIFIED}
+        return self.solver in {self.Solver.AUTO, self.Solver.NETWORK, self.Solver.CERTIFIED}
 
     @property
     def is_ready(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from django.db import transaction
 
+from engine import network_available
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.files import store
@@ -34,6 +35,7 @@ from webapp.segmentation.services.removals import (
 FEWEST_FOR_HOLDING_OUT = 4
 FEWEST_SIDE = 16  # pixels of a model; 0 means the size that pays off
 MODEL_BYTES = 6_000_000  # upper bound of trees, weights and two small maps of held-out images
+NETWORK_BYTES = 64_000_000  # upper bound of what the networks of four folds add
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,12 @@ def segmenter_learn(
     Raises
     ------
     SegmentationError, QuotaError
-        If no image of the sets has a mask, or there is no space.
+        If no image of the sets has a mask, no network can be learned here, or there is no space.
     """
+    is_network = choices.solver == Segmenter.Solver.NETWORK
+    missing = network_available() if is_network else None
+    if missing is not None:
+        raise SegmentationError(missing)
     if choices.max_side != 0 and choices.max_side < FEWEST_SIDE:
         raise SegmentationError(f"Models have at least {FEWEST_SIDE} pixels a side.")
     masked = list(masked_images(list(image_sets)))
@@ -98,7 +104,7 @@ def segmenter_learn(
             },
             title=segmenter.name,
             seed=seed,
-            stores=MODEL_BYTES,
+            stores=MODEL_BYTES + (NETWORK_BYTES if is_network else 0),
         )
         learned, held_out = split_images(
             images, percent=choices.holdout_percent, seed=segmenter.job.seed

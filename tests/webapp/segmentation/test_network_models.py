@@ -1,0 +1,57 @@
+"""Models with a network below the trees: offered where it can be learned, learned, predicting."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine import NetworkOptions, load_segmentation_model
+from webapp.jobs.models import JobState
+from webapp.jobs.runner import run_job
+from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.forms import LearnForm
+from webapp.segmentation.models import Segmenter
+from webapp.segmentation.services.predictions import prediction_start
+from webapp.segmentation.services.segmenters import LearningChoices, segmenter_learn
+
+MISSING = "Learning a network needs JAX."
+CHOICES = LearningChoices(solver="network", max_side=48, max_seconds=300, holdout_percent=0)
+
+
+def test_without_jax_the_page_says_how_to_get_it_and_nothing_is_queued(
+    client_of, bob, image_set, monkeypatch
+) -> None:
+    page = client_of(bob).get("/image-models/new/").content.decode()
+    assert "Network, then smoothed trees" in page
+    for module in ("forms", "services.segmenters"):
+        monkeypatch.setattr(f"webapp.segmentation.{module}.network_available", lambda: MISSING)
+    page = client_of(bob).get("/image-models/new/").content.decode()
+    assert "Network, then smoothed trees" not in page
+    assert MISSING in page
+    sent = {"name": "N", "image_sets": [image_set.pk], "restraint": "1", "max_side": "100"}
+    sent |= {"max_seconds": "60", "holdout_percent": "20", "solver": "network"}
+    assert "solver" in LearnForm(sent, user=bob).errors
+    with pytest.raises(SegmentationError, match="needs JAX"):
+        segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=CHOICES)
+    assert not Segmenter.objects.exists()
+
+
+def test_a_network_is_learned_kept_and_predicts(bob, image_set, monkeypatch) -> None:
+    monkeypatch.setattr(
+        "webapp.segmentation.jobs.NetworkOptions", lambda: NetworkOptions(width=4, steps=4, batch=2)
+    )
+    segmenter = segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=CHOICES)
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    segmenter.job.refresh_from_db()
+    assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
+    assert load_segmentation_model(segmenter.path).network is not None
+    batch = prediction_start(user=bob, image_set=image_set, segmenter=segmenter)
+    run_job(batch.job_id, watched=False)
+    assert {row.state for row in batch.images.all()} == {"done"}
+
+
+def test_room_for_a_network_is_reserved(bob, image_set) -> None:
+    small = replace(CHOICES, solver="auto")
+    plain = segmenter_learn(user=bob, name="A", image_sets=[image_set], choices=small)
+    deep = segmenter_learn(user=bob, name="B", image_sets=[image_set], choices=CHOICES)
+    assert deep.job.stores_bytes - plain.job.stores_bytes == 64_000_000
