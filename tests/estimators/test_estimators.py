@@ -95,7 +95,8 @@ WRONG = {
     "rho": (2.0, -1.0, np.nan), "relative_gap": (-1.0, np.inf, None), "max_side": (0, 1.5, "auto"),
     "max_seconds": (-1.0, np.nan, "long"), "max_iterations": (-1, 1.5), "position": ("no", 2),
     "marginal_gap": (0.0, np.nan), "random_state": (-1, 0.5, None),
-    "class_weights": ((1.0, -1.0), (np.nan, 1.0)), "classes": (("one",), ()),
+    "unaries": ("magic", None, 3), "class_weights": ((1.0, -1.0), (np.nan, 1.0)),
+    "classes": (("one",), ()),
 }  # fmt: skip
 
 

@@ -305,6 +305,9 @@ def urls(
     wished = RoommateRequest.objects.create(
         cohort=cohort, student=cohort.students.all()[0], written="My cousin", source="r.csv"
     )
+    rooms_edit = campus.changes.create(
+        organisation=bob.organisation, created_by=bob, sentence="Two rooms", before=[], after=[]
+    )
     late = ProposedChange.objects.create(placement=placement, is_by_hand=True, owner=bob)
     pairs_decide(
         user=bob, placement=paired, decision=Decision.ACCEPT, versions={pair.pk: pair.version}
@@ -368,7 +371,9 @@ def urls(
         "cohorts:student-file": {"uuid": cohort.pk, "draft_uuid": a_file(bob, cohort).pk},
         "cohorts:draft": {"uuid": a_draft(bob).pk},
         "demonstration": {"number": 1, "key": "model"},
-        "housing": {"uuid": campus.pk, "room_id": campus.rooms.first().pk},
+        "housing": {
+            "uuid": campus.pk, "room_id": campus.rooms.first().pk, "change_id": rooms_edit.pk,
+        },
         "housing:building-draft": {"uuid": draft.pk},
         "housing:request": {
             "uuid": cohort.pk, "request_id": wished.pk, "kind": "requests"

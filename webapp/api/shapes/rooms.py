@@ -240,6 +240,7 @@ class Outcome(Answer):
     rooms_below: int
     rooms_shared: int
     beds_free: int
+    extra_taken: int = Field(description="people in extra beds, above a room's usual number")
 
     @classmethod
     def of_figures(cls, figures: dict[str, Any]) -> "Outcome":
