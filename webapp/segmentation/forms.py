@@ -36,6 +36,8 @@ DETAILS = [
     ("600", "Very fine: 600 pixels a side, for small things; many times as slow"),
 ]
 
+METHODS = [one for one in Segmenter.Solver.choices if one[0] != Segmenter.Solver.PAINTED]
+
 
 class ImageSetForm(forms.Form):
     """Form of the name of a set and of the object that its masks mark."""
@@ -159,7 +161,7 @@ class LearnForm(forms.Form):
     )
     solver = forms.ChoiceField(
         label="Method",
-        choices=[choice for choice in Segmenter.Solver.choices if choice[0] != "painted"],
+        choices=METHODS,
         initial="auto",
         help_text="A network takes most of the time that it is given: half an hour for 200 images "
         "without a graphics card. Predicting needs neither.",
@@ -170,7 +172,7 @@ class LearnForm(forms.Form):
         missing = network_available()
         if missing is not None:
             solver = field_of(self, "solver", forms.ChoiceField)
-            solver.choices = [one for one in solver.choices if one[0] != Segmenter.Solver.NETWORK]
+            solver.choices = [one for one in METHODS if one[0] != Segmenter.Solver.NETWORK]
             solver.help_text = missing
         field = field_of(self, "image_sets", forms.ModelMultipleChoiceField)
         field.queryset = sets_with_masks(user)
