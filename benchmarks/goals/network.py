@@ -25,7 +25,7 @@ from engine.metrics.segmentation import intersection_over_union, log_loss, pixel
 
 
 def network_alone(model: SegmentationModel, image: np.ndarray) -> np.ndarray:
-    """What the network alone says of a picture, at its size."""
+    """Probability that the network alone gives each pixel, at the size of the picture."""
     assert model.network is not None
     size = int(image.shape[0]), int(image.shape[1])
     odds = model.network.log_odds(shrink_image(image, model.grid_shape(*size)))[:, :, 0]

@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--without", nargs="+", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--out", type=Path, help="folder of results, to go on from")
+    parser.add_argument("--out", type=Path, help="folder of results; a stopped run resumes from it")
     args = parser.parse_args()
     small = triples(12)
     place_in_rooms(small.scores, small.rooms, max_seconds=None)  # compiles

@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--students", type=int, nargs="+", default=[60, 2500])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--gap", type=float, default=0.002)
-    parser.add_argument("--out", type=Path, help="folder of results, to go on from")
+    parser.add_argument("--out", type=Path, help="folder of results; a stopped run resumes from it")
     parser.add_argument("--peers", action="store_true", help="one table of all public peers")
     args = parser.parse_args()
     small = triples(12)

@@ -236,8 +236,8 @@ def test_hostile_choices_change_nothing(
     elsewhere = Room.objects.create(buildings=other_list, hall="X", name="1", capacity=2)
     assert one.choose(elsewhere.pk).status_code == 409
     assert where(free) == {}
-    stranger = chooser(1008)
-    assert stranger.client.get(one.address).status_code == 404  # the cookie of another page
+    other = chooser(1008)
+    assert other.client.get(one.address).status_code == 404  # the cookie of another page
 
 
 def test_all_pages_are_in_spanish_too(

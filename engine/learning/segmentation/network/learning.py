@@ -287,7 +287,7 @@ class _Folds:
         return arrays
 
     def _begin(self, name: str) -> tuple[State, int]:
-        """Return the state to go on from, and the number of steps that led to it."""
+        """Return the state from which training resumes, and the number of steps done."""
         import jax
 
         saved = self.how.kept.arrays(name)

@@ -144,7 +144,7 @@ def test_strokes_with_unknown_pixels_are_learned_from() -> None:
 
 
 def test_unknown_pixels_have_no_weight() -> None:
-    """What an unknown pixel's byte holds changes nothing."""
+    """The values of unknown pixels have no effect."""
     images, masks = grains(4)
     labels = [np.where(np.arange(32) % 3 == 0, 255, mask) for mask in masks]
     others = [np.where(np.arange(32) % 3 == 0, 77, mask) for mask in masks]
