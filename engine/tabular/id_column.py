@@ -102,7 +102,8 @@ def _is_better(plain: _Judged, best: _Judged) -> bool:
 
 def _judged(table: Table, index: int) -> _Judged | None:
     cells = table.answered(index)
-    filled = [cell for cell in cells if not is_no_id(cell)]
+    empty = {cell for cell in set(cells) if is_no_id(cell)}
+    filled = [cell for cell in cells if cell not in empty]
     different = {cell.casefold() for cell in filled}
     if len(filled) < _MIN_FILLED * len(cells) or len(different) < _MIN_DIFFERENT * len(filled):
         return None

@@ -391,7 +391,7 @@ def test_a_model_deleted_between_two_previews_stops_its_job(bob, monkeypatch) ->
 
 
 def test_every_solver_of_the_engine_can_be_chosen_and_no_other() -> None:
-    assert set(Segmenter.Solver.values) == {*SOLVERS, "certified", "painted"}
+    assert set(Segmenter.Solver.values) == {*SOLVERS, "certified", "painted", "network"}
 
 
 # -- Pages ---------------------------------------------------------------------------------------
