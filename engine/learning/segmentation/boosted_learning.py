@@ -51,7 +51,7 @@ from engine.learning.segmentation.network.learning import (
     NetworkLearning,
     NetworkOptions,
     after_network,
-    in_words,
+    checkpoint_setting,
     resolved_options,
 )
 from engine.learning.segmentation.part_store import PartStore
@@ -194,10 +194,11 @@ def train_boosted_segmentation(
     check_callables(on_progress=on_progress, should_stop=should_stop)
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
-    options = resolved_options(network)
+    options = None if network is None else resolved_options(network)
     read = _read(images, masks, maps, max_side, order, clock)
     pictures, left_out = read.pictures, read.left_out
-    settings = {"position": str(position), "network": in_words(options)}
+    own = "none" if options is None else checkpoint_setting(options)
+    settings = {"position": str(position), "network": own}
     kept = PartStore(own_checkpoint(checkpoint, pictures, settings))
     net: Network | None = None
     if options is not None:

@@ -54,7 +54,7 @@ from engine.learning.segmentation.network.learning import (
     NetworkLearning,
     NetworkOptions,
     after_network,
-    in_words,
+    checkpoint_setting,
     resolved_options,
 )
 from engine.learning.segmentation.part_store import PartStore
@@ -196,7 +196,7 @@ def train_class_segmentation(
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
     size = detail or Detail()
-    options = resolved_options(network)
+    options = None if network is None else resolved_options(network)
     pairs = read_class_pictures(images, labels, len(names), maps=maps, detail=size)
     read, unread = _read(pairs, len(names), clock)
     counts = check_known(read, names)
@@ -206,7 +206,7 @@ def train_class_segmentation(
         "classes": ", ".join(names),
         "detail": f"{size.max_side} {size.scale}",
         "position": str(position),
-        "network": in_words(options),
+        "network": "none" if options is None else checkpoint_setting(options),
     }
     work = PartStore(own_checkpoint(checkpoint, pictures, settings))
     net: Network | None = None

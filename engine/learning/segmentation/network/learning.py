@@ -98,24 +98,22 @@ class NetworkOptions:
         return NetworkOptions(self.width or width, self.steps or steps, self.batch or batch)
 
 
-def resolved_options(options: NetworkOptions | None) -> NetworkOptions | None:
-    """Return the options with all numbers; None if no network is requested.
+def resolved_options(options: NetworkOptions) -> NetworkOptions:
+    """Return the options with all numbers.
 
     Raises
     ------
     InvalidProblemError
         If they are no `NetworkOptions`, or JAX is not installed.
     """
-    if options is None:
-        return None
     if not isinstance(options, NetworkOptions):
         raise InvalidProblemError(f"network: expected NetworkOptions, received {options!r:.40}.")
     return options.resolved()
 
 
-def in_words(options: NetworkOptions | None) -> str:
+def checkpoint_setting(options: NetworkOptions) -> str:
     """Return the options as a setting of a checkpoint."""
-    return "none" if options is None else f"{options.width} {options.steps} {options.batch}"
+    return f"{options.width} {options.steps} {options.batch}"
 
 
 @dataclass(slots=True)
