@@ -163,6 +163,7 @@ STAFF = {
     "housing:rooms-edit", "housing:rooms-undo", "housing:placement-floors-file",
     "housing:needs", "housing:need-ask",
     "housing:terms", "housing:term", "housing:term-remove", "housing:placement-term",
+    "housing:place-dates",
     "housing:version", "housing:version-use", "housing:version-discard", "housing:draft",
     "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
     "letters:ask", "letters:ask-send", "letters:placement", "letters:placement-act",
@@ -232,6 +233,7 @@ FIELDS = (
     "introduction", "is_roster", "key", "lang", "n", "opens_at", "people", "person", "position",
     "line", "reason", "rule", "section", "sure", "takes_code", "third", "title", "who_sees",
     "asked", "roommate", "shares", "none", "offers", "starts_on", "ends_on", "dates", "term",
+    "arrives_on", "leaves_on",
     "address", "addresses", "delivery", "event", "rate", "is_paused", "url", "consent_column",
     "all", "letter", "reply_to", "seen", "subject",
     "hours", "is_automatic", "number", "skips_unreachable", "values", "why",
@@ -380,6 +382,7 @@ def urls(
         },
         "housing:need": {"uuid": cohort.pk, "meaning_id": meaning.pk},
         "housing:term": {"term_id": term.pk},
+        "housing:place-dates": {"uuid": placement.pk, "number": waiting.number},
         "housing:scenarios": {"uuid": cohort.pk, "file_format": "csv"},
         "housing:wish-effects": {"uuid": cohort.pk},
         "housing:placement": {

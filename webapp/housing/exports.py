@@ -19,6 +19,7 @@ from webapp.common.listing import light
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Term
 from webapp.housing.selectors.changes import ChangedPlace
+from webapp.housing.stays import ALWAYS, place_stay
 from webapp.tabular.tables_out import Verbatim, table_file
 
 
@@ -45,6 +46,12 @@ class Layout:
     dates: str = "iso"
 
 
+def _days(place: Place, term: Term | None) -> list[date | str]:
+    """Return the first and the last day of a student's bed; "" for one that nobody set."""
+    stay = place_stay(place, term) if place.room_id is not None else ALWAYS
+    return ["" if day in (ALWAYS.first, ALWAYS.last) else day for day in (stay.first, stay.last)]
+
+
 COLUMNS: dict[str, Column] = {
     "id": Column("Student ID", lambda p, _: p.student.original_id),
     "on_screen": Column("On screen", lambda p, _: p.label),
@@ -68,8 +75,8 @@ COLUMNS: dict[str, Column] = {
     "term_code": Column(
         "Term Code", lambda _, term: term.system_name if term else "", is_of_office=True
     ),
-    "starts_on": Column("Start Date", lambda p, term: term.starts_on if term and p.room else ""),
-    "ends_on": Column("End Date", lambda p, term: term.ends_on if term and p.room else ""),
+    "starts_on": Column("Start Date", lambda p, term: _days(p, term)[0]),
+    "ends_on": Column("End Date", lambda p, term: _days(p, term)[1]),
 }
 # A column of the survey: this and the name of the column. Students typed its values.
 OWN = "own:"
@@ -293,7 +300,8 @@ def rooms_export(
             people[place.room_id].append(place.student.original_id)
             if names is not None:
                 people[place.room_id].append(names.name(place.number))
-    widest = n_columns * max((room.max_capacity for room in rooms), default=0)
+    most = max((room.max_capacity for room in rooms), default=0)
+    widest = max([n_columns * most, *(len(living) for living in people.values())])
     header = ["Building", "Floor", "Room", "Beds"]
     header += [f"Bed {k // n_columns + 1}{' Name' if k % n_columns else ''}" for k in range(widest)]
     rows = [
@@ -311,20 +319,23 @@ def floors_export(*, user: User, placement: Placement, file_format: str) -> tupl
     Names are in the file for a person who sees them now; others get ids on screen alone.
     """
     names = shown_names(user, placement.cohort)
-    beds: dict[int, dict[int, int]] = {}
-    places = placement.places.with_bed().values_list("room_id", "bed", "number")
-    for room_id, bed_number, living_there in places:
-        if room_id is not None and bed_number is not None:
-            beds.setdefault(room_id, {})[bed_number] = living_there
+    beds: dict[int, dict[int, list[Place]]] = {}
+    for place in placement.places.with_bed().order_by("arrives_on", "number"):
+        living = beds.setdefault(place.room_id or 0, {})
+        living.setdefault(place.bed or 0, []).append(place)
     rows: list[list[Any]] = []
     for room in placement.buildings.rooms.all():
         living = beds.get(room.pk, {})
         shown = range(1, room.capacity + 1) if room.is_open else ()
         for bed in sorted({*living, *shown}):
-            number = living.get(bed)
-            who = ["", ""] if number is None else [f"S-{number}", names.name(number)]
-            rows.append([room.hall, room.floor, room.name, bed, *who, room.note])
-    header = ["Building", "Floor", "Room", "Bed", "Student", "Name", "Note"]
+            who = [
+                [place.label, names.name(place.number), *_days(place, placement.term)]
+                for place in living.get(bed, ())
+            ]
+            for cells in who or [["", "", "", ""]]:
+                rows.append([room.hall, room.floor, room.name, bed, *cells, room.note])
+    header = ["Building", "Floor", "Room", "Bed", "Student", "Name", "First day", "Last day"]
+    header.append("Note")
     return _file(user, placement, "Floor lists", [header, *rows], file_format, exact=False)
 
 

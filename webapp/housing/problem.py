@@ -16,6 +16,7 @@ from webapp.housing.scores import Scores
 from webapp.housing.selectors.waiting import held_beds
 from webapp.housing.selectors.wishes import CohortWishes
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
+from webapp.housing.stays import ALWAYS, Stay, most_at_once, stays_in
 
 # Names of the columns that rules refer to. Conflicts show some of these to staff in words; needs
 # use their own names, and "!" keeps other names distinct from these.
@@ -77,6 +78,7 @@ def placement_problem(
     requests = CohortWishes(placement.cohort_id).requests
     survey = scores.survey.take(np.array(kept, dtype=np.int64))
     in_use = Counter(place.room_id for place in places.values()) if keeps_beds else Counter()
+    shared = _beds_used_twice(placement, [p for p in places.values() if not p.has_left])
     designations = _designations(open_rooms, rules, survey)
     survey = _with_columns(survey, designations)
     if keeps_beds:
@@ -85,7 +87,7 @@ def placement_problem(
         scores=scores,
         survey=survey,
         students=students,
-        rooms=_rooms(open_rooms, students, rules, in_use, designations, held),
+        rooms=_rooms(open_rooms, students, rules, in_use, designations, held, shared),
         room_keys=[room.pk for room in open_rooms],
         rules=_rules(
             placement,
@@ -93,12 +95,36 @@ def placement_problem(
             students,
             requests,
             designations,
-            _assigned(students, places, position, set(pinned), chosen or {}),
+            _assigned(
+                students, places, position, set(pinned) | _following(places, shared), chosen or {}
+            ),
         ),
         previous=np.array(
             [_room_position(places.get(s.pk), position) for s in students], dtype=np.int64
         ),
     )
+
+
+def _beds_used_twice(placement: Placement, places: Collection[Place]) -> dict[int, int]:
+    """Return how many people of each room use a bed after somebody else, by key of the room.
+
+    The engine knows no days. Where people follow each other, it keeps them there and counts a bed
+    for each of them, so that as many beds are left as are free on every day.
+    """
+    stays = stays_in(placement)
+    if not stays:
+        return {}
+    rooms: dict[int, list[Stay]] = defaultdict(list)
+    for place in places:
+        if place.room_id is not None:
+            rooms[place.room_id].append(stays.get(place.number, ALWAYS))
+    found = {room: len(people) - most_at_once(people) for room, people in rooms.items()}
+    return {room: extra for room, extra in found.items() if extra}
+
+
+def _following(places: Mapping[int, Place], shared: Mapping[int, int]) -> set[int]:
+    """Return the numbers of the people in rooms where people follow each other."""
+    return {place.number for place in places.values() if place.room_id in shared}
 
 
 def _room_position(place: Place | None, position: Mapping[int, int]) -> int:
@@ -138,10 +164,12 @@ def _rooms(
     in_use: Mapping[int | None, int],
     designations: Mapping[str, Designation],
     held: Mapping[int, Sized],
+    shared: Mapping[int, int],
 ) -> Rooms:
     """Return the rooms with their columns; beds ``in_use`` now are not extra beds.
 
-    Beds that are ``held`` for an offer of a waiting list are left out.
+    Beds that are ``held`` for an offer of a waiting list are left out; ``shared`` are counts of
+    beds to add for people who follow others.
     """
     needs = {need for s in students for need in needs_of_student(s, rules.needs)}
     met, order = [room.met_needs for room in rooms], dict(rules.order)
@@ -157,10 +185,13 @@ def _rooms(
         NEED + need: tuple("yes" if need.casefold() in known else "no" for known in met)
         for need in needs
     }
-    n_held = np.array([len(held.get(room.pk, ())) for room in rooms], dtype=np.int64)
-    largest = np.array([room.max_capacity for room in rooms], dtype=np.int64) - n_held
-    normal = [min(max(r.capacity, in_use.get(r.pk, 0)), r.max_capacity) for r in rooms]
-    capacities = np.array(normal, dtype=np.int64) - n_held
+    n_more = np.array(
+        [shared.get(room.pk, 0) - len(held.get(room.pk, ())) for room in rooms], dtype=np.int64
+    )
+    largest = np.array([room.max_capacity for room in rooms], dtype=np.int64) + n_more
+    used = [in_use.get(room.pk, 0) - shared.get(room.pk, 0) for room in rooms]
+    normal = [min(max(r.capacity, n), r.max_capacity) for r, n in zip(rooms, used, strict=True)]
+    capacities = np.array(normal, dtype=np.int64) + n_more
     return Rooms(tuple(str(room.pk) for room in rooms), capacities, attributes, largest)
 
 

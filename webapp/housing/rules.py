@@ -8,6 +8,7 @@ from engine.tabular.needs import parse_needs
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
 from webapp.housing.models import Room
+from webapp.housing.stays import ALWAYS, NO_DATES, Stay, most_at_once
 
 MUST, WISH, NO = "must", "wish", "no"
 COUNTS = (MUST, WISH, NO)
@@ -113,10 +114,13 @@ def broken_rule(
     members: Sequence[Student],
     rules: PlacementRules,
     forbidden: Collection[frozenset[int]] = (),
+    stays: Mapping[int, Stay] = NO_DATES,
 ) -> str:
     """Return one sentence on the first rule that these people in this room would break, or "".
 
-    ``forbidden`` holds pairs of numbers on screen that are never to share a room.
+    ``forbidden`` holds pairs of numbers on screen that are never to share a room, ``stays`` the
+    days of students with dates of their own. Only the number of beds depends on the days: rules on
+    who may share a room hold for people who use it one after the other, too.
     """
     if members and not room.is_open:
         return f"{room} is {room.get_state_display().lower()}. Open it in its building list first."
@@ -129,10 +133,12 @@ def broken_rule(
             sentence = _apart(one, other, rules, forbidden)
             if sentence:
                 return sentence
-    if len(members) > room.max_capacity:
+    n_people = most_at_once(stays.get(student.number, ALWAYS) for student in members)
+    if n_people > room.max_capacity:
         beds = counted(room.max_capacity, "bed")
         extra = " with the extra beds" if room.extra_beds else ""
-        return f"{room} has {beds}{extra}, fewer than {len(members)} people."
+        at_once = " at the same time" if n_people < len(members) else ""
+        return f"{room} has {beds}{extra}, fewer than {n_people} people{at_once}."
     return ""
 
 
@@ -141,6 +147,7 @@ def misfits(
     members: Sequence[Student],
     rules: PlacementRules,
     forbidden: Collection[frozenset[int]] = (),
+    stays: Mapping[int, Stay] = NO_DATES,
 ) -> dict[int, str]:
     """Return the students who cannot live in a room with those named before them, with reasons.
 
@@ -149,7 +156,7 @@ def misfits(
     kept: list[Student] = []
     refused: dict[int, str] = {}
     for student in members:
-        sentence = broken_rule(room, [*kept, student], rules, forbidden)
+        sentence = broken_rule(room, [*kept, student], rules, forbidden, stays)
         if sentence:
             refused[student.number] = sentence
         else:

@@ -18,9 +18,10 @@ _DAYS = [
 ]
 
 
-def _day(label: str) -> forms.DateField:
+def _day(label: str, **kwargs: Any) -> forms.DateField:
     return forms.DateField(
         label=label,
+        **kwargs,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         input_formats=["%Y-%m-%d"],
         validators=_DAYS,
@@ -66,3 +67,12 @@ class PlacementTermForm(TypedForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field_of(self, "term", TermField).queryset = owned_by(Term, user)
+
+
+class DatesForm(TypedForm):
+    """The first and the last day of a student's bed; blank is the day of the term."""
+
+    refused_field = "arrives_on"
+    arrives_on = _day("First day", required=False)
+    leaves_on = _day("Last day", required=False)
+    version = forms.IntegerField(widget=forms.HiddenInput)

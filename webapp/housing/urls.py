@@ -163,6 +163,7 @@ urlpatterns = [
     ),
     path("placements/<uuid:uuid>/rename/", placements.rename, name="placement-rename"),
     path("placements/<uuid:uuid>/term/", terms.choose, name="placement-term"),
+    path("placements/<uuid:uuid>/students/<int:number>/dates/", terms.dates, name="place-dates"),
     path("terms/", terms.terms, name="terms"),
     path("terms/<int:term_id>/", terms.term, name="term"),
     path("terms/<int:term_id>/remove/", terms.remove, name="term-remove"),

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from webapp.cohorts.models import Student
 from webapp.common.formats import counted
 from webapp.housing.models import Placement, Room
 from webapp.housing.rules import needs_of_student
+from webapp.housing.stays import ALWAYS, Stay, place_stay, stay_of_term, stays_in
 from webapp.letters.fields import FIELDS, MAY_BE_EMPTY, fields_in, fill, unknown_fields
 from webapp.letters.models import Contact, LetterTemplate
 
@@ -65,23 +67,40 @@ def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipi
     rooms = {room.pk: room for room in placement.buildings.rooms.all()}
     places = placement.places.with_bed().order_by("number")
     beds = list(places.values_list("student_id", "room_id", "bed"))
+    stays, usual = stays_in(placement), stay_of_term(placement.term)
     together: dict[int, list[Student]] = defaultdict(list)
     for student, room, _ in beds:
         together[room].append(students[student])
-    return [
-        _recipient(placement, template, students[student], (rooms[room], bed), together[room])
-        for student, room, bed in beds
-    ]
+    found = []
+    for student, room, bed in beds:
+        own = stays.get(students[student].number)
+        others = together[room]
+        if stays:
+            days = own or usual
+            others = [one for one in others if days.overlaps(stays.get(one.number, usual))]
+        seat = _Seat(rooms[room], bed, own, own or usual)
+        found.append(_recipient(placement, template, students[student], seat, others))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    """A bed, its days, and the student's own days if they differ from the term."""
+
+    room: Room
+    bed: int | None
+    own: Stay | None
+    stay: Stay
 
 
 def _recipient(
     placement: Placement,
     template: LetterTemplate,
     student: Student,
-    place: tuple[Room, int | None],
+    seat: _Seat,
     together: Sequence[Student],
 ) -> Recipient:
-    room, bed = place
+    room, bed = seat.room, seat.bed
     mates = tuple(other for other in together if other is not student)
     names = [_one_line(mate.name) or NO_NAME for mate in mates]
     contacts = [mate.email for mate in mates if mate.email and _may_be_named(mate, template)]
@@ -93,6 +112,8 @@ def _recipient(
         "name": _one_line(student.name),
         "id": _one_line(student.original_id),
         **dict(zip(("hall", "floor", "room", "bed", "kind"), where, strict=True)),
+        "first day": _day(seat.stay.first),
+        "last day": _day(seat.stay.last),
         "roommates": _listed(names) or alone,
         "contacts": ", ".join(contacts),
         "cohort": placement.cohort.name,
@@ -100,7 +121,7 @@ def _recipient(
         "organisation": placement.organisation.name,
     }
     numbers = sorted(mate.number for mate in mates)
-    told = [room.pk, bed, numbers]
+    told = [room.pk, bed, numbers, *_told_days(seat.own)]
     return Recipient(student, values, told, mates, address_of(student))
 
 
@@ -111,6 +132,16 @@ def _may_be_named(student: Student, template: LetterTemplate) -> bool:
     column = template.consent_column
     said_yes = needs_of_student(student, (column,)) == (column,)
     return template.contact == Contact.WHO_AGREED and bool(column) and said_yes
+
+
+def _day(day: date) -> str:
+    """Return a day of a bed in words; "" for one that nobody set."""
+    return "" if day in (ALWAYS.first, ALWAYS.last) else f"{day:%d %b %Y}"
+
+
+def _told_days(own: Stay | None) -> list[str]:
+    """Return a student's own days as a letter keeps them; nothing for the days of the term."""
+    return [] if own is None else [own.first.isoformat(), own.last.isoformat()]
 
 
 def _one_line(text: str) -> str:
@@ -126,8 +157,14 @@ def place_now(letter_place: list[Any], placement: Placement, student_id: int) ->
     own = placement.places.filter(student_id=student_id, room__isnull=False).first()
     if own is None:
         return False
-    mates = placement.places.filter(room=own.room_id).exclude(pk=own.pk)
-    now = [own.room_id, own.bed, sorted(mates.values_list("number", flat=True))]
+    stay = place_stay(own, placement.term)
+    mates = [
+        mate.number
+        for mate in placement.places.filter(room=own.room_id).exclude(pk=own.pk)
+        if stay.overlaps(place_stay(mate, placement.term))
+    ]
+    is_dated = own.arrives_on is not None or own.leaves_on is not None
+    now = [own.room_id, own.bed, sorted(mates), *_told_days(stay if is_dated else None)]
     return now == letter_place
 
 

@@ -6,9 +6,10 @@ original id. A roommate's contact is shown only while both live together and bot
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Organisation
@@ -23,6 +24,7 @@ from webapp.housing.models import (
     WaitingOffer,
 )
 from webapp.housing.selectors.waiting import place_in_line, waiting_list_of
+from webapp.housing.stays import ALWAYS, place_stay
 from webapp.identity.students import SignedInStudent
 from webapp.residents.mails import moment_in_words
 from webapp.residents.models import AskState, ChangeAsk, ContactConsent, ResidentPage
@@ -96,6 +98,18 @@ class Home:
     asks: Sequence[ChangeAsk]
     line: Line | None
     offers: Sequence[ShownOffer]
+
+    @property
+    def first_day(self) -> date | None:
+        """The first day of the bed, if the office set one."""
+        day = place_stay(self.place, self.term).first
+        return None if day == ALWAYS.first else day
+
+    @property
+    def last_day(self) -> date | None:
+        """The last day of the bed, if the office set one."""
+        day = place_stay(self.place, self.term).last
+        return None if day == ALWAYS.last else day
 
     @property
     def open_ask(self) -> ChangeAsk | None:
@@ -172,8 +186,14 @@ def _line(place: Place) -> Line | None:
 
 
 def mates_of(place: Place) -> QuerySet[Place]:
-    """Return the places of the roommates of a student with a room."""
-    others = Place.objects.filter(placement=place.placement_id, room__isnull=False)
+    """Return the places of a student's roommates: people of the room on one of the own days."""
+    own = place_stay(place, None)
+    others = Place.objects.filter(
+        Q(arrives_on=None) | Q(arrives_on__lte=own.last),
+        Q(leaves_on=None) | Q(leaves_on__gte=own.first),
+        placement=place.placement_id,
+        room__isnull=False,
+    )
     return others.filter(room=place.room_id).exclude(pk=place.pk).order_by("number")
 
 

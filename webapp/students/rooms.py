@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from webapp.cohorts.models import Cohort, Student
 from webapp.housing.models import Place, Placement
+from webapp.housing.stays import place_stay
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Stay:
     bed: int | None
     roommates: tuple[int, ...]
     has_left: bool = False
+    dates: str = ""  # the days of the bed, in words
 
     @property
     def state(self) -> str:
@@ -59,7 +61,7 @@ def rooms_in_words(wanted: Collection[tuple[Cohort, int]]) -> dict[tuple[Any, in
 
 def stays_of(student: Student) -> list[Stay]:
     """Return the rooms of a student in all placements of the cohort, published first."""
-    places = student.places.select_related("placement", "room").order_by(
+    places = student.places.select_related("placement__term", "room").order_by(
         "-placement__published_at", "-placement__updated_at"
     )
     rows = sorted(places, key=lambda place: not place.placement.is_published)
@@ -80,6 +82,7 @@ def stays_of(student: Student) -> list[Stay]:
             None if place.placement.is_pairs else place.bed,
             tuple(mates.get((place.room_id or 0, place.placement_id), ())),
             place.has_left,
+            place_stay(place, place.placement.term).words if place.room_id is not None else "",
         )
         for place in rows
     ]

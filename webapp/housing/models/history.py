@@ -24,6 +24,7 @@ class ActKind(models.TextChoices):
     PARTED = "parted", "Pairs kept apart"
     RULES = "rules", "Rules of pairs changed"
     OFFERED = "offered", "Offered bed accepted"
+    DATES = "dates", "Dates of a bed changed"
 
 
 # Acts that change nothing to put back, or that only a separate act can reverse.
@@ -37,7 +38,8 @@ class PlacementEvent(models.Model):
     [[student number, room key or None, bed, locked, left], ...] of the students concerned; read
     backwards they are the history of each bed. ``rooms`` is [[room key, before, after], ...] of
     rooms that were accepted or held back, each side [state, accepted members or None]. ``details``
-    holds the other values that undo puts back: "turns" on the waiting list, and the "state" of the
+    holds the other values that undo puts back: "turns" on the waiting list, the "dates" of beds
+    as [[student number, days before, days after], ...], and the "state" of the
     placement (version in force, rules, figures), each as [before, after]. "arrival" is the key of
     the late arrivals that the act added or removed. ``undoes`` is the act that this one reversed.
     """

@@ -136,6 +136,10 @@ class PlaceQuerySet(models.QuerySet["Place"]):
         """Return the places of students who did not withdraw."""
         return self.filter(has_left=False)
 
+    def dated(self) -> Self:
+        """Return the places of students who have dates of their own, other than the term's."""
+        return self.exclude(arrives_on=None, leaves_on=None)
+
     def without_bed(self) -> Self:
         """Return the places of students who wait for a bed."""
         return self.present().filter(room__isnull=True)
@@ -144,12 +148,17 @@ class PlaceQuerySet(models.QuerySet["Place"]):
 class Place(models.Model):
     """The place of one student in a placement: a bed of a room, or none yet.
 
-    The database enforces one bed per student and one student per bed. ``has_left`` marks a student
-    who withdrew after the students were placed. ``doubt`` is the uncertainty (0 to 1) by the pair
-    model: about equally likely roommates over possible roommates; None alone. ``turn`` orders
-    students who wait for a bed, smallest first; it is 0 for students whom staff did not move by
-    hand, whom the rule of the waiting list orders. ``added_at`` is when the student joined the
-    placement.
+    ``arrives_on`` and ``leaves_on`` are the first and the last day of the bed, for a student whose
+    days differ from those of the term; None is the day of the term. Students whose days do not
+    overlap may have the same bed, one after the other.
+
+    The database enforces one bed per student, and one student per bed among those who arrive on the
+    same day; :class:`webapp.housing.services.seats.Seating` refuses beds on the same days.
+    ``has_left`` marks a student who withdrew after the students were placed. ``doubt`` is the
+    uncertainty (0 to 1) by the pair model: about equally likely roommates over possible roommates;
+    None alone. ``turn`` orders students who wait for a bed, smallest first; it is 0 for students
+    whom staff did not move by hand, whom the rule of the waiting list orders. ``added_at`` is when
+    the student joined the placement.
     """
 
     placement = models.ForeignKey(Placement, on_delete=models.CASCADE, related_name="places")
@@ -159,6 +168,8 @@ class Place(models.Model):
         "housing.Room", null=True, on_delete=models.RESTRICT, related_name="places"
     )
     bed = models.PositiveSmallIntegerField(null=True)
+    arrives_on = models.DateField(null=True, blank=True)
+    leaves_on = models.DateField(null=True, blank=True)
     is_locked = models.BooleanField(default=False)
     has_left = models.BooleanField(default=False)
     score = models.FloatField(null=True)
@@ -172,7 +183,21 @@ class Place(models.Model):
         ordering = ["number"]
         constraints = [
             models.UniqueConstraint(fields=["placement", "student"], name="placed_once"),
-            models.UniqueConstraint(fields=["placement", "room", "bed"], name="bed_taken_once"),
+            models.UniqueConstraint(
+                fields=["placement", "room", "bed"],
+                condition=models.Q(arrives_on__isnull=True),
+                name="bed_taken_once",
+            ),
+            models.UniqueConstraint(
+                fields=["placement", "room", "bed", "arrives_on"],
+                name="bed_taken_once_from_a_day",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(arrives_on__isnull=True)
+                | models.Q(leaves_on__isnull=True)
+                | models.Q(arrives_on__lte=models.F("leaves_on")),
+                name="a_student_arrives_before_leaving",
+            ),
             models.CheckConstraint(
                 condition=models.Q(room__isnull=True, bed__isnull=True)
                 | models.Q(room__isnull=False, bed__isnull=False, has_left=False),

@@ -11,6 +11,7 @@ from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
 from webapp.housing.selectors.rooms import RoomSwap, swap_offers
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
+from webapp.housing.stays import ALWAYS
 
 SHOWN = 12  # rooms that a choice lists
 
@@ -83,7 +84,7 @@ def _free_rooms(
         card
         for card in rooms.cards()
         if card is not own
-        and (card.free or card.free_extra or words)
+        and (words or card.has_bed_for(rooms.stays.get(number, ALWAYS)))
         and card.room.pk not in taken
         and all(word in card.room.label.casefold() for word in words)
     ]
@@ -98,7 +99,7 @@ def _free_rooms(
     for card in free:
         members = [students[number], *(students[p.number] for p in card.people)]
         reason = rooms.parting(number, card.room.pk)
-        reason = reason or broken_rule(card.room, members, rooms.rules, forbidden)
+        reason = reason or broken_rule(card.room, members, rooms.rules, forbidden, rooms.stays)
         found.append(_choice(card, pairs, leaving, reason))
     return found
 

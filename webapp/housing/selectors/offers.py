@@ -8,6 +8,7 @@ from webapp.housing.rules import broken_rule
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
+from webapp.housing.stays import ALWAYS
 
 OFFERED = 3
 MOST_WAITING = 200  # students of a waiting list that are tried for a bed
@@ -64,7 +65,7 @@ def candidates(
         yield (
             number,
             rooms.parting(number, card.room.pk)
-            or broken_rule(card.room, members, rooms.rules, forbidden),
+            or broken_rule(card.room, members, rooms.rules, forbidden, rooms.stays),
         )
 
 
@@ -77,7 +78,9 @@ def beds_for(
     free = [
         card
         for card in rooms.cards()
-        if (card.free or card.free_extra) and card.room.pk not in taken
+        if card.room.is_open
+        and (card.free or card.free_extra or any(person.stay for person in card.people))
+        and card.room.pk not in taken
     ]
     is_extra = {card.room.pk: not card.free for card in free}
     inside = rooms.students([p.number for card in free for p in card.people])
@@ -87,7 +90,8 @@ def beds_for(
         fits = [
             BedOffer(number, card.room, _gain(scores, card, number))
             for card in free
-            if not rooms.parting(number, card.room.pk)
+            if card.has_bed_for(rooms.stays.get(number, ALWAYS))
+            and not rooms.parting(number, card.room.pk)
             and not broken_rule(
                 card.room,
                 [
@@ -97,6 +101,7 @@ def beds_for(
                 ],
                 rooms.rules,
                 forbidden,
+                rooms.stays,
             )
         ]
         fits.sort(key=lambda offer: (is_extra[offer.room.pk], -offer.gain))

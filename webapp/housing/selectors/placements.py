@@ -20,6 +20,7 @@ from webapp.housing.rules import MUST, PlacementRules, needs_of_student
 from webapp.housing.scores import room_score
 from webapp.housing.selectors.waiting import held_beds, in_order
 from webapp.housing.selectors.wishes import CohortWishes
+from webapp.housing.stays import ALWAYS, Stay, most_at_once, stay_of
 
 SHOWN_A_FLOOR = 9  # rooms, on the page of one hall
 SHOWN_OF_MANY = 3  # rooms, on the page of all halls
@@ -36,11 +37,17 @@ class Person:
     is_honoured: bool
     pulls_down: bool
     doubt: float | None = None
+    stay: Stay | None = None  # the days of the bed, of a student with dates of their own
 
     @property
     def label(self) -> str:
         """The id on screen."""
         return f"S-{self.number}"
+
+    @property
+    def dates(self) -> str:
+        """The days of the bed in words, of a student with dates of their own; else ""."""
+        return self.stay.words if self.stay is not None else ""
 
 
 @dataclass(slots=True)
@@ -68,8 +75,19 @@ class RoomCard:
 
     @property
     def n_taken(self) -> int:
-        """Beds with people and beds held for an offer."""
-        return len(self.people) + len(self.offers)
+        """Beds with people and beds held for an offer; one of people who follow each other."""
+        return self.n_at_once + len(self.offers)
+
+    @property
+    def n_at_once(self) -> int:
+        """The largest number of its people who are there on the same day."""
+        return most_at_once(person.stay or ALWAYS for person in self.people)
+
+    def has_bed_for(self, stay: Stay) -> bool:
+        """Return True if an open room has a bed or an extra bed on all days of a stay."""
+        days = [person.stay or ALWAYS for person in self.people]
+        at_once = most_at_once([stay, *(one for one in days if one.overlaps(stay))])
+        return self.room.is_open and at_once + len(self.offers) <= self.room.max_capacity
 
     @property
     def free_extra(self) -> int:
@@ -80,7 +98,7 @@ class RoomCard:
     @property
     def extra_taken(self) -> int:
         """People in extra beds."""
-        return max(len(self.people) - self.room.capacity, 0)
+        return max(self.n_at_once - self.room.capacity, 0)
 
     @property
     def free_in_words(self) -> str:
@@ -140,7 +158,7 @@ class FloorCards:
     @property
     def n_taken(self) -> int:
         """Beds taken."""
-        return sum(len(card.people) for card in self.cards)
+        return sum(card.n_at_once for card in self.cards)
 
     @property
     def mean(self) -> float | None:
@@ -184,8 +202,9 @@ class PlacementRooms:
         self.rooms = list(placement.buildings.rooms.all()) if rooms is None else rooms
         self.wishes = wishes or CohortWishes(placement.cohort_id)
         rows = placement.places.present().values(
-            "number", "room_id", "bed", "is_locked", "score", "doubt", "turn", "added_at"
-        )
+            "number", "room_id", "bed", "is_locked", "score", "doubt", "turn", "added_at",
+            "arrives_on", "leaves_on",
+        )  # fmt: skip
         self.places = cast("list[dict[str, Any]]", list(rows))
         self._accepted: dict[int, list[int]] = dict(
             placement.accepted_rooms.values_list("room_id", "members")
@@ -214,6 +233,8 @@ class PlacementRooms:
             "doubt": None,
             "turn": 0,
             "added_at": timezone.now(),
+            "arrives_on": None,
+            "leaves_on": None,
         }
         moved.places = [
             {
@@ -227,6 +248,15 @@ class PlacementRooms:
         ]
         moved._where = {place["number"]: place["room_id"] for place in moved.places}
         return moved
+
+    @cached_property
+    def stays(self) -> dict[int, Stay]:
+        """The days of the students with dates of their own, by number."""
+        return {
+            place["number"]: stay_of(self.placement.term, place["arrives_on"], place["leaves_on"])
+            for place in self.places
+            if place["arrives_on"] or place["leaves_on"]
+        }
 
     @property
     def where(self) -> Mapping[int, int | None]:
@@ -363,6 +393,7 @@ class PlacementRooms:
                     bool(met),
                     pulls,
                     place["doubt"],
+                    self.stays.get(place["number"]),
                 )
             )
         is_accepted = bool(numbers) and self._accepted.get(room.pk) == sorted(numbers)

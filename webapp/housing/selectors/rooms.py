@@ -199,8 +199,8 @@ def swap_offers(
         new_here = [students[n] for n in [other, *here]]
         new_there = [students[n] for n in [number, *there]]
         if (
-            broken_rule(card.room, new_here, rooms.rules, forbidden)
-            or broken_rule(room, new_there, rooms.rules, forbidden)
+            broken_rule(card.room, new_here, rooms.rules, forbidden, rooms.stays)
+            or broken_rule(room, new_there, rooms.rules, forbidden, rooms.stays)
             or _parts(rooms, (number, card.room), (other, room))
         ):
             continue

@@ -38,6 +38,7 @@ from webapp.housing.services.closing import (
     students_to_move_out,
 )
 from webapp.housing.services.need_meanings import meanings_apply
+from webapp.housing.stays import first_free_bed, place_stay
 from webapp.tabular.reading import read_table, refusals
 
 
@@ -278,11 +279,22 @@ def check_beds(room: Room) -> None:
 
 
 def number_beds(room: Room) -> None:
-    """Give the first free bed to students of drafts whose bed number is too high."""
-    beyond = Place.objects.filter(room=room, bed__gt=room.max_capacity).select_related("placement")
-    for place in beyond:
-        taken = set(place.placement.places.filter(room=room).values_list("bed", flat=True))
-        place.bed = next(k for k in range(1, room.max_capacity + 1) if k not in taken)
+    """Give the first free bed to students of drafts whose bed number is too high.
+
+    Raises HousingError if no other bed is free on all days of a student.
+    """
+    beyond = Place.objects.filter(room=room, bed__gt=room.max_capacity)
+    for place in beyond.select_related("placement__term"):
+        term = place.placement.term
+        others = place.placement.places.filter(room=room).exclude(pk=place.pk)
+        taken = [(other.bed or 0, place_stay(other, term)) for other in others]
+        place.bed = first_free_bed(place_stay(place, term), taken)
+        if place.bed > room.max_capacity:
+            raise HousingError(
+                f"No other bed of {room} is free on all days of {place.label} in "
+                f"{place.placement}. Move that student first.",
+                "capacity",
+            )
         place.save(update_fields=["bed"])
 
 

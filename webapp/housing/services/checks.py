@@ -4,10 +4,11 @@ Every act and every computed placement passes these checks before it is stored, 
 decisions breaks a rule.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from webapp.cohorts.models import Student
@@ -17,7 +18,10 @@ from webapp.housing.models import Place, Placement, Room, RoommateRequest, Waiti
 from webapp.housing.request_graph import Pair, request_pairs
 from webapp.housing.rules import MUST, PlacementRules, broken_rule
 from webapp.housing.selectors.waiting import held_beds
+from webapp.housing.stays import Stay, place_stay, stay_of, stay_of_term, stays_in
 from webapp.matching.models import ForbiddenPair
+
+NAMED_BEDS = 3  # beds of other cohorts that a sentence names
 
 
 def check_rooms(placement: Placement, members: Mapping[Room, Sequence[Student]]) -> None:
@@ -28,18 +32,25 @@ def check_rooms(placement: Placement, members: Mapping[Room, Sequence[Student]])
     rules = PlacementRules.from_json(placement.rules)
     forbidden = forbidden_numbers(placement)
     held = held_beds(placement) if placement.is_published else {}
+    stays = stays_in(placement)
     for room, students in members.items():
-        sentence = broken_rule(room, students, rules, forbidden)
+        sentence = broken_rule(room, students, rules, forbidden, stays)
         if sentence:
             raise HousingError(sentence)
         inside = {student.number for student in students}
         offers = [one for one in held.get(room.pk, ()) if one.student.number not in inside]
         expected = [*students, *(offer.student for offer in offers)]
-        sentence = broken_rule(room, expected, rules, forbidden) if offers else ""
+        sentence = broken_rule(room, expected, rules, forbidden, stays) if offers else ""
         if sentence:
             raise HousingError(f"{offer_in_words(room, offers[0])} {sentence}")
     if placement.is_published:
-        taken = rooms_taken_elsewhere(placement, [r.pk for r, who in members.items() if who])
+        usual = stay_of_term(placement.term)
+        own = {
+            room.pk: [stays.get(student.number, usual) for student in students]
+            for room, students in members.items()
+            if students
+        }
+        taken = _clashes(placement, own)
         if taken:
             raise HousingError(_taken_sentence(taken))
 
@@ -111,32 +122,65 @@ def rooms_taken_elsewhere(
 ) -> dict[int, Place]:
     """Return the rooms used by other cohorts' published placements, each with one place there.
 
-    ``rooms`` limits the search to some rooms, by key.
+    Only beds that are taken on a day of this placement's term count; without a term, every day
+    counts. ``rooms`` limits the search to some rooms, by key.
     """
+    found = _places_elsewhere(placement, rooms)
+    return {place.room_id: place for place in found if place.room_id is not None}
+
+
+def _places_elsewhere(placement: Placement, rooms: Collection[int] | None) -> QuerySet[Place]:
+    """Return the beds of other cohorts' published placements on the days of a placement's term."""
+    window = stay_of_term(placement.term)
+    same_days = Q(
+        placement__term__starts_on__lte=window.last, placement__term__ends_on__gte=window.first
+    )
     places = Place.objects.filter(
+        Q(placement__term=None) | same_days,
+        Q(arrives_on=None) | Q(arrives_on__lte=window.last),
+        Q(leaves_on=None) | Q(leaves_on__gte=window.first),
         placement__buildings=placement.buildings_id,
         placement__published_at__isnull=False,
         room__isnull=False,
     ).exclude(placement__cohort=placement.cohort_id)
     if rooms is not None:
         places = places.filter(room__in=rooms)
-    found = places.select_related("placement", "room")
-    return {place.room_id: place for place in found if place.room_id is not None}
+    return places.select_related("placement__term", "room")
 
 
 def check_free_elsewhere(placement: Placement) -> None:
-    """Raise HousingError if publishing would put two cohorts into one room."""
-    own = placement.places.with_bed().values_list("room_id", flat=True)
-    taken = rooms_taken_elsewhere(placement, set(own))
+    """Raise HousingError if publishing would put two cohorts into one room on the same day."""
+    own: dict[int, list[Stay]] = defaultdict(list)
+    rows = placement.places.with_bed().values_list("room_id", "arrives_on", "leaves_on")
+    for room, arrives_on, leaves_on in rows:
+        if room is not None:
+            own[room].append(stay_of(placement.term, arrives_on, leaves_on))
+    taken = _clashes(placement, own)
     if taken:
         raise HousingError(
-            f"{_taken_sentence(taken)} Place again: rooms that others have are left out then."
+            f"{_taken_sentence(taken)} Choose a term that does not overlap, or place again: rooms "
+            "that others have are left out then."
         )
 
 
-def _taken_sentence(taken: Mapping[int, Place]) -> str:
-    first = next(iter(taken.values()))
-    rest = len(taken) - 1
-    more = f" and {counted(rest, 'other room')}" if rest else ""
-    verb = "are" if rest else "is"
-    return f"{first.room}{more} {verb} taken in {first.placement}, which is published."
+def _clashes(placement: Placement, own: Mapping[int, Sequence[Stay]]) -> list[Place]:
+    """Return the beds of other cohorts in rooms, by key, on a day of one of the own stays there."""
+    return [
+        place
+        for place in _places_elsewhere(placement, list(own))
+        if any(
+            place_stay(place, place.placement.term).overlaps(stay)
+            for stay in own[place.room_id or 0]
+        )
+    ]
+
+
+def _taken_sentence(taken: Sequence[Place]) -> str:
+    first = taken[0]
+    beds = [f"{place.room}, bed {place.bed}" for place in taken[:NAMED_BEDS]]
+    rest = len(taken) - len(beds)
+    more = f" and {counted(rest, 'other bed')}" if rest else ""
+    verb = "are" if len(taken) > 1 else "is"
+    when = place_stay(first, first.placement.term).words
+    days = f" ({when})" if when else ""
+    return f"{'; '.join(beds)}{more} {verb} taken in {first.placement}{days}, which is published."

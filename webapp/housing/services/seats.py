@@ -12,6 +12,7 @@ from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room
 from webapp.housing.scores import Scores
 from webapp.housing.services.checks import check_musts, check_rooms
+from webapp.housing.stays import ALWAYS, Stay, first_free_bed, stays_in
 
 Row = list[Any]  # number, room, bed, is_locked, has_left: as the history keeps it in JSON
 GONE = "This room is not in the building list any more."
@@ -64,6 +65,7 @@ class Seating:
     def __init__(self, placement: Placement, seats: Mapping[int, Seat]) -> None:
         self.placement, self.seats = placement, seats
         self._places = places_of(placement, seats)
+        self._stays = stays_in(placement)
         for number in seats:
             if number not in self._places:
                 raise HousingError(f"S-{number} is not in this placement.")
@@ -96,10 +98,10 @@ class Seating:
         return members
 
     def _rows_after(self) -> list[Row]:
-        taken: dict[int, set[int]] = defaultdict(set)
+        taken: dict[int, list[tuple[int, Stay]]] = defaultdict(list)
         for key, people in self._members.items():
-            others = (p.bed for p in people if p.number not in self.seats)
-            taken[key] = {bed for bed in others if bed is not None}
+            others = [p for p in people if p.number not in self.seats]
+            taken[key] = [(p.bed, self._stay(p.number)) for p in others if p.bed is not None]
         beds: dict[int, int | None] = {}
         for number, seat in self.seats.items():
             place = self._places[number]
@@ -108,16 +110,21 @@ class Seating:
                 bed = place.bed
             if seat.room is None or bed is None:
                 continue
-            if bed in taken[seat.room]:
+            stay = self._stay(number)
+            if any(other == bed and stay.overlaps(days) for other, days in taken[seat.room]):
                 raise HousingError(f"Bed {bed} of {self._rooms[seat.room]} is taken by now.")
-            taken[seat.room].add(bed)
+            taken[seat.room].append((bed, stay))
             beds[number] = bed
         for number, seat in self.seats.items():
             if seat.room is not None and number not in beds:
-                used = taken[seat.room]
-                beds[number] = next(k for k in range(1, len(used) + 2) if k not in used)
-                used.add(beds[number] or 0)
+                stay = self._stay(number)
+                found = first_free_bed(stay, taken[seat.room])
+                taken[seat.room].append((found, stay))
+                beds[number] = found
         return [self._row(number, seat, beds.get(number)) for number, seat in self.seats.items()]
+
+    def _stay(self, number: int) -> Stay:
+        return self._stays.get(number, ALWAYS)
 
     def _row(self, number: int, seat: Seat, bed: int | None) -> Row:
         place = self._places[number]
@@ -150,9 +157,22 @@ class Seating:
             if key in entered
         }
         check_rooms(self.placement, checked)
+        self._check_beds(entered)
         moved = {row[0]: row[1] for row in self.after if row[1] != self._old_room[row[0]]}
         if moved:
             check_musts(self.placement, moved)
+
+    def _check_beds(self, entered: Collection[int | None]) -> None:
+        """Raise HousingError if a room has free beds on each day of a stay, but not one for all."""
+        if not self._stays:
+            return
+        for number, key, bed, *_ in self.after:
+            if key in entered and bed > self._rooms[key].max_capacity:
+                when = self._stay(number).words or "all of the term"
+                raise HousingError(
+                    f"No bed of {self._rooms[key]} is free for S-{number} ({when}): each bed is "
+                    "taken on a part of these days."
+                )
 
     def write(self) -> None:
         """Write beds and scores: old beds are freed before new ones are taken."""

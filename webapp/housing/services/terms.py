@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from webapp.accounts.models import User
@@ -11,6 +12,8 @@ from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement, Term
 from webapp.housing.models.term import MAX_TERM_CODE, MAX_TERM_NAME
+from webapp.housing.services.checks import check_free_elsewhere
+from webapp.housing.services.locking import lock_placement
 
 MAX_TERMS = 200  # of one organisation
 MAX_TERM_LENGTH = timedelta(days=731)
@@ -21,7 +24,8 @@ def term_save(
 ) -> Term:
     """Add a term, or change one.
 
-    Raises HousingError for a blank or repeated name, days in the wrong order, or too many terms.
+    Raises HousingError for a blank or repeated name, days in the wrong order, too many terms, or
+    days on which a published bed would be taken twice.
     """
     name, code = " ".join(name.split()), " ".join(code.split())
     if not name:
@@ -44,6 +48,8 @@ def term_save(
     try:
         with transaction.atomic():
             term.save()
+            for placement in [] if is_new else _published(term):
+                check_free_elsewhere(lock_placement(placement))
             audit(
                 user,
                 "added a term" if is_new else "changed a term",
@@ -69,10 +75,22 @@ def term_remove(*, user: User, term: Term) -> None:
     term.delete()
 
 
+def _published(term: Term) -> QuerySet[Placement]:
+    """Return the published placements of a term, in the order in which they are locked."""
+    return term.placements.filter(published_at__isnull=False).order_by("buildings", "pk")
+
+
 @transaction.atomic
 def placement_term_set(*, user: User, placement: Placement, term: Term | None) -> None:
-    """Set the term that a placement is for, or none."""
+    """Set the term that a placement is for, or none.
+
+    Raises HousingError if a published bed would be taken twice on a day.
+    """
+    placement = lock_placement(placement)
     if term is not None and term.organisation_id != placement.organisation_id:
         raise HousingError("There is no such term.", "term")
-    Placement.objects.filter(pk=placement.pk).update(term=term, updated_at=timezone.now())
+    placement.term, placement.updated_at = term, timezone.now()
+    placement.save(update_fields=["term", "updated_at"])
+    if placement.is_published:
+        check_free_elsewhere(placement)
     audit(user, "set the term", placement, term=term.name if term else "")

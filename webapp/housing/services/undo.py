@@ -1,6 +1,7 @@
 """Undo: restore exactly the changes of one act, unless they were changed again since."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -29,7 +30,9 @@ from webapp.housing.services.history import event_record, state_of, state_put, u
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.reviews import put_sides, sides
 from webapp.housing.services.seats import Row, Seat, row_of, seats_put
+from webapp.housing.services.stays import days_of, days_put
 from webapp.housing.services.waiting import turns_put
+from webapp.housing.stays import ALWAYS, Stay, stays_in
 
 ARRIVED_BEFORE = "These students came before such an addition could be undone."
 ROOM_GONE = "A room that they had is not in the building list any more. Nothing was changed."
@@ -80,12 +83,16 @@ def decision_undo(
     seating = seats_put(placement, seats)
     turns = event.details.get("turns", [])
     turns_put(placement, {number: old for number, old, _ in turns})
+    dates = event.details.get("dates", [])
+    days_put(placement, {number: old for number, old, _ in dates})
     mark_undone(placement, event)
     details: dict[str, Any] = {}
     if states:
         details["state"] = [before_state, state_of(placement)]
     if turns:
         details["turns"] = [[number, new, old] for number, old, new in turns]
+    if dates:
+        details["dates"] = [[number, new, old] for number, old, new in dates]
     if put is not None:
         details["pairs"] = put
     if rules:
@@ -171,12 +178,30 @@ class Situation:
         version: int | None,
         late: Mapping[int, str],
         pairs: Mapping[int, int],
+        stays: Mapping[int, Stay],
+        days: Mapping[int, list[str | None]],
     ) -> None:
         self.rows, self.turns, self.sides = rows, turns, room_sides
         self.rooms, self.lived_in, self.version = rooms, lived_in, version
         self.pairs = pairs  # versions of the rows of pairs, by key
         self.late = late  # why late arrivals cannot be removed, by key
-        self.beds = {(row[1], row[2]): number for number, row in rows.items() if row[1]}
+        self.stays, self.days = stays, days  # of students with dates of their own
+        self.beds: dict[tuple[Any, Any], list[int]] = defaultdict(list)
+        for number, row in rows.items():
+            if row[1]:
+                self.beds[row[1], row[2]].append(number)
+
+    def holder(self, row: Row, moved: Collection[int]) -> int | None:
+        """Return another student with the bed of a row on the same days; ``moved`` leave it."""
+        own = self.stays.get(row[0], ALWAYS)
+        return next(
+            (
+                number
+                for number in self.beds.get((row[1], row[2]), ())
+                if number not in moved and own.overlaps(self.stays.get(number, ALWAYS))
+            ),
+            None,
+        )
 
 
 def situation_of(placement: Placement, events: Sequence[PlacementEvent]) -> Situation:
@@ -194,6 +219,8 @@ def situation_of(placement: Placement, events: Sequence[PlacementEvent]) -> Situ
         placement.current_id,
         _refusals_of_arrivals(placement, events),
         dict(placement.pairs.values_list("pk", "version")) if placement.is_pairs else {},
+        stays_in(placement),
+        {place.number: days_of(place) for place in places},
     )
 
 
@@ -237,12 +264,15 @@ def contradiction(placement: Placement, event: PlacementEvent, now: Situation) -
             continue
         if row[1] not in now.rooms:
             return f"The room of S-{row[0]} is not in the building list any more."
-        holder = now.beds.get((row[1], row[2]))
-        if holder is not None and holder not in moved:
+        holder = now.holder(row, moved)
+        if holder is not None:
             return f"S-{holder} has the bed of S-{row[0]} by now."
     for number, _, turn in event.details.get("turns", []):
         if now.turns.get(number) != turn:
             return f"S-{number} was put elsewhere on the waiting list since."
+    for number, _, days in event.details.get("dates", []):
+        if now.days.get(number) != days:
+            return f"The dates of S-{number} were changed since."
     states = event.details.get("state")
     if states and now.version != states[1]["version"]:
         return "Another version was taken into force since."

@@ -40,6 +40,7 @@ from webapp.housing.services.checks import forbidden_numbers, musts, rooms_taken
 from webapp.housing.services.history import event_record, state_of
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.seats import Seat, Seating
+from webapp.housing.stays import ALWAYS, Stay, first_free_bed, stays_in
 from webapp.housing.webhook_reports import report_finished
 from webapp.jobs.models import Job
 
@@ -193,6 +194,7 @@ class _Fitting:
         self._rules = PlacementRules.from_json(version.rules)
         self._forbidden = forbidden_numbers(placement)
         self._taken = rooms_taken_elsewhere(placement)
+        self._stays = stays_in(placement)
         self._rooms = {room.pk: room for room in placement.buildings.rooms.all()}
         read = placement.places.select_related("student").defer("student__answers")
         self._places = {place.number: place for place in read}
@@ -259,7 +261,7 @@ class _Fitting:
 
     def _misfits(self, room: Room, people: Sequence[Place]) -> dict[int, str]:
         students = [place.student for place in people]
-        return misfits(room, students, self._rules, self._forbidden)
+        return misfits(room, students, self._rules, self._forbidden, self._stays)
 
     def _keep_present_rooms(
         self, rooms: dict[int, int | None], here: Mapping[int, int | None]
@@ -304,7 +306,7 @@ class _Fitting:
 
     def _beds(self, rooms: Mapping[int, int | None]) -> dict[int, int]:
         """Return each student's bed: the current one if they stay, the version's if it is free."""
-        taken: dict[int, set[int]] = {}
+        taken: dict[int, list[tuple[int, Stay]]] = {}
         beds: dict[int, int] = {}
         wishes: list[tuple[int, int, int | None]] = []
         for number, key in rooms.items():
@@ -313,16 +315,18 @@ class _Fitting:
                 continue
             if place.room_id == key and place.bed is not None:
                 beds[number] = place.bed
-                taken.setdefault(key, set()).add(place.bed)
+                stay = self._stays.get(number, ALWAYS)
+                taken.setdefault(key, []).append((place.bed, stay))
             else:
                 row = self._rows.get(place.student_id)
                 wishes.append((number, key, row[2] if row and row[1] == key else None))
         for number, key, bed in sorted(wishes, key=lambda wish: (wish[2] is None, wish[0])):
-            used = taken.setdefault(key, set())
+            others, stay = taken.setdefault(key, []), self._stays.get(number, ALWAYS)
+            used = {other for other, days in others if days.overlaps(stay)}
             if bed is None or bed in used or bed > self._rooms[key].max_capacity:
-                bed = next(k for k in range(1, len(used) + 2) if k not in used)
+                bed = first_free_bed(stay, others)
             beds[number] = bed
-            used.add(bed)
+            others.append((bed, stay))
         return beds
 
     def _seat(self, place: Place, room: int | None, bed: int | None) -> Seat | None:

@@ -4,7 +4,7 @@ from functools import partial
 
 from django.db.models import Count
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -15,8 +15,10 @@ from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.housing.models import Term
+from webapp.housing.services.stays import place_dates_set
 from webapp.housing.services.terms import placement_term_set, term_remove, term_save
-from webapp.housing.term_forms import PlacementTermForm, TermForm
+from webapp.housing.stays import stay_of_term
+from webapp.housing.term_forms import DatesForm, PlacementTermForm, TermForm
 from webapp.housing.views.placements import find_placement
 from webapp.housing.views.questions import trail_of
 
@@ -74,4 +76,35 @@ def choose(request: SignedInRequest, uuid: str) -> HttpResponse:
         return redirect("housing:terms")
     words = "Rosters and the pages of students show the first and the last day of the term."
     page = FormPage("Choose the term", "Save the term", trail_of(found), words=words)
+    return page.show(request, form)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def dates(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
+    """Set the first and the last day of a student's bed, if they differ from the term."""
+    found = find_placement(request, uuid)
+    place = get_object_or_404(found.places.present().select_related("room"), number=number)
+    initial = {
+        "arrives_on": place.arrives_on,
+        "leaves_on": place.leaves_on,
+        "version": found.version,
+    }
+    form = DatesForm.typed(request, initial=initial)
+    act = partial(place_dates_set, user=request.user, placement=found, number=number)
+    if form.submit(request, act):
+        toast(request, f"The dates of {place.label} were changed.")
+        room = f"?room={place.room_id}" if place.room_id else ""
+        return redirect(reverse("housing:placement", args=[found.pk]) + room)
+    usual = stay_of_term(found.term).words
+    term = f"The term goes from {usual}. " if usual else "This placement is for no term. "
+    published = f" {found.name} is published: the page of {place.label} shows these days at once."
+    words = (
+        f"{term}Leave a day blank if {place.label} arrives or leaves with the term. On the other "
+        "days the bed is free for somebody else. The bed is taken on the first and the last day, "
+        f"too.{published if found.is_published else ''}"
+    )
+    where = f" in {place.room}" if place.room else ""
+    page = FormPage(f"Dates of {place.label}{where}", "Save the dates", trail_of(found), words)
     return page.show(request, form)
