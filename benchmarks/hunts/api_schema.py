@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import date, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -35,19 +36,24 @@ def make_keys(user: Any) -> dict[str, str]:
 
     ``model_id`` and ``image_id`` mean different things on different paths: see :func:`key_of`.
     """
+    from django.utils import timezone
+
     from tests.webapp.letters.conftest import placed_cohort, publish
     from webapp.housing.models import (
         BuildingList,
+        NeedMeaning,
         Placement,
         PlacementEvent,
         PlacementVersion,
         ProposedChange,
         RoommateRequest,
+        Term,
     )
     from webapp.jobs.models import Job
     from webapp.letters.services.templates import template_save
     from webapp.matching.models import LearnedModel
     from webapp.reports.services import shape_save
+    from webapp.room_choice.models import ChoiceRound
     from webapp.segmentation.models import Segmenter
     from webapp.surveys.models import Participant
     from webapp.webhooks.models import Webhook
@@ -83,6 +89,10 @@ def make_keys(user: Any) -> dict[str, str]:
     roster = shape_save(user=user, name="Roster", columns=[("id", ""), ("hall", "")], is_exact=True)
     writer = Participant.objects.create(questionnaire_id=known["questionnaire"], identifier="N1")
     text = writer.written_answers.create(questionnaire_id=known["questionnaire"], key="note")
+    now = timezone.now()
+    term = Term.objects.create(
+        **own, name="Autumn", starts_on=date(2026, 8, 20), ends_on=date(2026, 12, 18)
+    )
     found = {
         "roster_id": roster.pk,
         "text_id": text.pk,
@@ -103,6 +113,16 @@ def make_keys(user: Any) -> dict[str, str]:
         "letter_id": letter.pk,
         "webhook_id": webhook.pk,
         "delivery_id": webhook.deliveries.create(event="job.failed", body="{}").pk,
+        "term_id": term.pk,
+        "meaning_id": NeedMeaning.objects.create(**own, need="Ramp", key="ramp").pk,
+        "round_id": ChoiceRound.objects.create(
+            placement=placement,
+            name="First",
+            opens_at=now,
+            closes_at=now + timedelta(days=1),
+            minutes=30,
+            seed=1,
+        ).pk,
         "set_id": known["painted"],
         "file_id": known["image"],
         "prediction_id": known["prediction"],

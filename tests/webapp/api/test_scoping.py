@@ -1,9 +1,11 @@
 """No token opens an object of another organisation, by any endpoint."""
 
 import uuid
+from datetime import date, timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from tests.webapp.letters.conftest import placed_cohort
 from webapp.accounts.models import Role
@@ -14,16 +16,19 @@ from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
 from webapp.housing.models import (
     BuildingList,
+    NeedMeaning,
     Placement,
     PlacementEvent,
     PlacementVersion,
     ProposedChange,
     RoommateRequest,
+    Term,
 )
 from webapp.jobs.models import Job
 from webapp.letters.services.templates import template_save
 from webapp.matching.models import LearnedModel
 from webapp.reports.services import shape_save
+from webapp.room_choice.models import ChoiceRound
 from webapp.surveys.questions import questions_of
 from webapp.surveys.services.answers import answer_save
 from webapp.surveys.services.questionnaires import questionnaire_create
@@ -60,6 +65,16 @@ def keys(bob, image_set, image, segmenter, batch) -> dict[str, str]:
         organisation=bob.organisation, url="https://127.0.0.1/", events=["job.failed"], nonce="n"
     )
     delivery = webhook.deliveries.create(event="job.failed", body="{}")
+    term = Term.objects.create(
+        organisation=bob.organisation, name="Autumn", starts_on=date(2026, 8, 20),
+        ends_on=date(2026, 12, 18),
+    )  # fmt: skip
+    meaning = NeedMeaning.objects.create(organisation=bob.organisation, need="Ramp", key="ramp")
+    now = timezone.now()
+    choice_round = ChoiceRound.objects.create(
+        placement=placement, name="First", opens_at=now, closes_at=now + timedelta(days=1),
+        minutes=30, seed=1,
+    )  # fmt: skip
     return {
         "placement_id": str(placement.pk),
         "buildings_id": str(placement.buildings_id),
@@ -76,6 +91,9 @@ def keys(bob, image_set, image, segmenter, batch) -> dict[str, str]:
         "webhook_id": str(webhook.pk),
         "delivery_id": str(delivery.pk),
         "roster_id": str(shape_save(user=bob, name="R", columns=[("id", "")], is_exact=True).pk),
+        "term_id": str(term.pk),
+        "meaning_id": str(meaning.pk),
+        "round_id": str(choice_round.pk),
         "student": "S-1001",
         "shape": "csv",
         "set_id": str(image_set.pk),

@@ -18,6 +18,7 @@ from webapp.api.endpoints import (
     rooms,
     segmenters,
     students,
+    terms,
     versions,
     webhooks,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "rooms",
     "segmenters",
     "students",
+    "terms",
     "versions",
     "webhooks",
 ]

@@ -1,7 +1,7 @@
 """Base classes of all shapes, and the one-sentence message for invalid input."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
@@ -62,6 +62,25 @@ Time = Annotated[
     PlainSerializer(_time_text, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
+
+
+FIRST_YEAR, LAST_YEAR = 1990, 2100
+
+
+def _day(value: Any) -> Any:
+    """Return the day that a text names, such as 2026-08-20; an answer passes a day on."""
+    if isinstance(value, date):
+        return value
+    try:
+        day = date.fromisoformat(value)
+    except (TypeError, ValueError) as error:
+        raise PydanticCustomError("day", "expected a day such as 2026-08-20") from error
+    if len(value) != len("2026-08-20") or not FIRST_YEAR <= day.year <= LAST_YEAR:
+        raise PydanticCustomError("day", "expected a day from 1990-01-01 to 2100-12-31")
+    return day
+
+
+Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 
 
 class OneOf:

@@ -4,7 +4,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key, OneOf, Paging, RowNumber, Seed, SentKey, Time
+from webapp.api.shapes.base import (
+    Answer,
+    Body,
+    Day,
+    Key,
+    OneOf,
+    Paging,
+    RowNumber,
+    Seed,
+    SentKey,
+    Time,
+)
 from webapp.cohorts.models import Cohort
 from webapp.housing.exports import LAYOUTS
 from webapp.housing.models import (
@@ -342,6 +353,8 @@ class StudentPlace(Answer):
     score: float | None = Field(description="mean of the pairs with the roommates; null alone")
     is_locked: bool
     has_left: bool
+    arrives_on: Day | None = Field(description="first day of the bed; null: that of the term")
+    leaves_on: Day | None = Field(description="last day of the bed; null: that of the term")
     full_name: str | None = Field(None, description="null for those who do not see names")
 
     @classmethod
@@ -357,6 +370,8 @@ class StudentPlace(Answer):
             score=place.score,
             is_locked=place.is_locked,
             has_left=place.has_left,
+            arrives_on=place.arrives_on,
+            leaves_on=place.leaves_on,
             full_name=None,
         )
 

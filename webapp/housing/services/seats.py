@@ -167,7 +167,7 @@ class Seating:
         if not self._stays:
             return
         for number, key, bed, *_ in self.after:
-            if key in entered and bed > self._rooms[key].max_capacity:
+            if key is not None and key in entered and bed > self._rooms[key].max_capacity:
                 when = self._stay(number).words or "all of the term"
                 raise HousingError(
                     f"No bed of {self._rooms[key]} is free for S-{number} ({when}): each bed is "

@@ -41,9 +41,10 @@ from webapp.housing.services.changes import (
 from webapp.housing.services.decisions import Decision, Move, moving, returning, withdrawing
 from webapp.housing.services.drafts import draft_confirm, draft_discard, draft_drop
 from webapp.housing.services.waiting import turn_change
-from webapp.housing.typed_students import students_typed
+from webapp.housing.typed_students import SeveralStudentsError, students_typed
 from webapp.housing.views.decisions import DRAFT_GONE, decide_or_draft
 from webapp.housing.views.placements import find_placement
+from webapp.housing.views.questions import Question, ask, trail_of
 
 _MOVED = {
     "withdraw": "housing:changes-withdraw",
@@ -109,22 +110,43 @@ def _decide(
 @require_http_methods(["GET", "POST"])
 @staff_required
 def withdraw(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Withdraw students."""
+    """Withdraw students; a name of several students is a choice among them."""
     found = find_placement(request, uuid)
     form = WithdrawForm.typed(request, initial={"version": found.version})
+    namesakes: list[SeveralStudentsError] = []
 
     def act(*, students: str, version: int) -> None:
-        _decide(
-            request,
-            found,
-            withdrawing(students_typed(request.user, found.cohort, [students])),
-            version,
-        )
+        try:
+            numbers = students_typed(request.user, found.cohort, [students])
+        except SeveralStudentsError as several:
+            namesakes.append(several)
+            raise
+        _decide(request, found, withdrawing(numbers), version)
 
     if form.submit(request, act):
         return redirect("housing:changes", found.pk)
+    if namesakes:
+        return ask(request, _whom_question(found, namesakes[0], form), found)
     form.show_value("version", str(found.version))
     return _show(request, found, withdraw=form)
+
+
+def _whom_question(
+    placement: Placement, several: SeveralStudentsError, form: WithdrawForm
+) -> Question:
+    """Return the question whom a name means; the answer withdraws all students named."""
+    address = reverse("housing:changes", args=[placement.pk])
+    return Question(
+        title="Who is meant?",
+        sentences=[f"Several students match “{several.text[:40]}”. Nobody is withdrawn yet."],
+        button="",
+        address=reverse("housing:changes-withdraw", args=[placement.pk]),
+        fields={"version": form.cleaned_data["version"]},
+        choices=several.choices,
+        choice_field="students",
+        back=address,
+        trail=[*trail_of(placement), ("Late changes", address)],
+    )
 
 
 @keeps_typed
