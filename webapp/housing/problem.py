@@ -16,7 +16,6 @@ from webapp.housing.scores import Scores
 from webapp.housing.selectors.waiting import held_beds
 from webapp.housing.selectors.wishes import CohortWishes
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
-from webapp.housing.stays import ALWAYS, Stay, most_at_once, stays_in
 
 # Names of the columns that rules refer to. Conflicts show some of these to staff in words; needs
 # use their own names, and "!" keeps other names distinct from these.
@@ -78,7 +77,7 @@ def placement_problem(
     requests = CohortWishes(placement.cohort_id).requests
     survey = scores.survey.take(np.array(kept, dtype=np.int64))
     in_use = Counter(place.room_id for place in places.values()) if keeps_beds else Counter()
-    shared = _beds_used_twice(placement, [p for p in places.values() if not p.has_left])
+    shared = _beds_used_twice(places.values())
     designations = _designations(open_rooms, rules, survey)
     survey = _with_columns(survey, designations)
     if keeps_beds:
@@ -105,20 +104,17 @@ def placement_problem(
     )
 
 
-def _beds_used_twice(placement: Placement, places: Collection[Place]) -> dict[int, int]:
+def _beds_used_twice(places: Collection[Place]) -> dict[int, int]:
     """Return how many people of each room use a bed after somebody else, by key of the room.
 
     The engine knows no days. Where people follow each other, it keeps them there and counts a bed
-    for each of them, so that as many beds are left as are free on every day.
+    for each of them, so that the other beds are left.
     """
-    stays = stays_in(placement)
-    if not stays:
-        return {}
-    rooms: dict[int, list[Stay]] = defaultdict(list)
+    beds: dict[int, list[int | None]] = defaultdict(list)
     for place in places:
         if place.room_id is not None:
-            rooms[place.room_id].append(stays.get(place.number, ALWAYS))
-    found = {room: len(people) - most_at_once(people) for room, people in rooms.items()}
+            beds[place.room_id].append(place.bed)
+    found = {room: len(taken) - len(set(taken)) for room, taken in beds.items()}
     return {room: extra for room, extra in found.items() if extra}
 
 

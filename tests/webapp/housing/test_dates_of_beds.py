@@ -311,7 +311,7 @@ def test_staff_set_dates_on_a_page_and_a_refusal_keeps_what_was_typed(
     bob, placement, client_of
 ) -> None:
     client = client_of(bob)
-    address = reverse("housing:place-dates", args=[placement.pk, 1001])
+    address = reverse("housing:place-dates", args=[placement.pk, 1005])
     assert "20 Aug 2026 to 18 Dec 2026" in client.get(address).content.decode()
     sent = {"arrives_on": "2026-09-01", "leaves_on": "2026-08-30", "version": placement.version}
     refused = client.post(address, sent)
@@ -319,8 +319,8 @@ def test_staff_set_dates_on_a_page_and_a_refusal_keeps_what_was_typed(
     assert "The last day is before the first day." in refused.content.decode()
     assert 'value="2026-08-30"' in refused.content.decode()
     assert client.post(address, sent | {"leaves_on": ""}).status_code == 302
-    assert place(placement, 1001).arrives_on == date(2026, 9, 1)
-    room = place(placement, 1001).room_id
+    assert place(placement, 1005).arrives_on == date(2026, 9, 1)
+    room = place(placement, 1005).room_id
     drawer = client.get(reverse("housing:placement", args=[placement.pk]), {"room": room})
     assert "01 Sep 2026 to 18 Dec 2026" in drawer.content.decode()
 

@@ -16,6 +16,7 @@ from webapp.housing.services.checks import forbidden_numbers
 from webapp.housing.services.history import event_record
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.seats import Seat, seats_put
+from webapp.housing.stays import stays_in
 
 _CLOSED = {RoomState.KEPT: "held back", RoomState.OFFLINE: "taken offline"}
 
@@ -41,9 +42,10 @@ def students_to_move_out(rooms: Sequence[Room]) -> dict[Placement, dict[int, str
     for placement, by_room in members.items():
         rules, forbidden = PlacementRules.from_json(placement.rules), forbidden_numbers(placement)
         leaving: dict[int, str] = {}
+        stays = stays_in(placement)
         for key, people in by_room.items():
             students = [place.student for place in people]
-            leaving |= misfits(by_key[key], students, rules, forbidden)
+            leaving |= misfits(by_key[key], students, rules, forbidden, stays)
         if leaving:
             found[placement] = leaving
     return found

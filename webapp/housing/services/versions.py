@@ -304,8 +304,11 @@ class _Fitting:
             rooms[last] = None
             self._refused[last] = f"S-{a} and S-{b} asked to live together, which is a must."
 
-    def _beds(self, rooms: Mapping[int, int | None]) -> dict[int, int]:
-        """Return each student's bed: the current one if they stay, the version's if it is free."""
+    def _beds(self, rooms: dict[int, int | None]) -> dict[int, int]:
+        """Return each student's bed: the current one if they stay, the version's if it is free.
+
+        A student for whom no bed is free on all days gets no room.
+        """
         taken: dict[int, list[tuple[int, Stay]]] = {}
         beds: dict[int, int] = {}
         wishes: list[tuple[int, int, int | None]] = []
@@ -325,6 +328,10 @@ class _Fitting:
             used = {other for other, days in others if days.overlaps(stay)}
             if bed is None or bed in used or bed > self._rooms[key].max_capacity:
                 bed = first_free_bed(stay, others)
+            if bed > self._rooms[key].max_capacity:
+                self._refused[number] = f"No bed of {self._rooms[key]} is free on all days."
+                rooms[number] = None
+                continue
             beds[number] = bed
             others.append((bed, stay))
         return beds
