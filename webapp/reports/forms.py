@@ -1,4 +1,4 @@
-"""Forms of rosters."""
+"""Forms of rosters, and of what a follow-up teaches."""
 
 import hashlib
 from collections.abc import Sequence
@@ -7,8 +7,9 @@ from typing import Any
 
 from django import forms
 
-from webapp.common.forms import TypedForm
+from webapp.common.forms import ObjectField, TypedForm, field_of
 from webapp.housing.exports import COLUMNS, DATES, MAX_HEADING, OWN, Layout, usual_heading
+from webapp.surveys.models import Questionnaire
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +115,20 @@ def _part(key: str) -> str:
     if key in COLUMNS:
         return key
     return hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+class LearnFromForm(TypedForm):
+    """The follow-up whose couples become pairs, and the number of couples that the page showed."""
+
+    asked = ObjectField(
+        Questionnaire.objects.none(),
+        error_messages={"invalid_choice": "This follow-up was removed meanwhile."},
+    )
+    pairs = forms.IntegerField(
+        min_value=0, max_value=10**6, error_messages={"required": "Load the page again first."}
+    )
+
+    def __init__(self, *args: Any, asked: Sequence[Questionnaire], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        keys = [one.pk for one in asked]
+        field_of(self, "asked", ObjectField).queryset = Questionnaire.objects.filter(pk__in=keys)

@@ -107,6 +107,21 @@ def follow_up_of(placement: Placement, questionnaire: Questionnaire) -> FollowUp
     return FollowUp(tuple(bands), n_answers, n_known, len(answered))
 
 
+def answers_by_student(
+    placement: Placement, questionnaire: Questionnaire, name: str
+) -> dict[int, Any]:
+    """Return the latest finished answer of each student of a placement to a question, by number."""
+    question = _questions(questionnaire).get(name)
+    numbers = _numbers(placement)
+    found: dict[int, Any] = {}
+    people = questionnaire.participants.filter(finished_at__isnull=False, set_aside=None)
+    for person in people.order_by("-finished_at").iterator(500):
+        number = _number_of(person, numbers)
+        if question is not None and number is not None and number not in found:
+            found[number] = person.answers.get(question.key)
+    return found
+
+
 def _band(
     title: str,
     rooms: Sequence[int],
@@ -171,7 +186,8 @@ def _is_first(value: Any) -> float | None:
     return None if position is None else float(position == 0)
 
 
-def _is_yes(value: Any) -> float | None:
+def is_yes(value: Any) -> float | None:
+    """Return 1.0 for the answer "Yes", 0.0 for "No", None without an answer."""
     position = _position(value)
     return None if position is None else float(position == YES)
 
@@ -179,6 +195,6 @@ def _is_yes(value: Any) -> float | None:
 YES = 1  # position of "Yes" among the answers "No" and "Yes"
 _READ: dict[str, Callable[[Any], float | None]] = {
     GETTING_ALONG: _along,
-    TOGETHER_AGAIN: _is_yes,
+    TOGETHER_AGAIN: is_yes,
     ROOM_CHANGE: _is_first,
 }

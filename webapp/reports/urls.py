@@ -12,6 +12,7 @@ urlpatterns = [
     path("placements/<uuid:uuid>/report/", views.report, name="report"),
     path("placements/<uuid:uuid>/report.xlsx", views.report_file, name="report-file"),
     path("placements/<uuid:uuid>/afterwards/", views.afterwards, name="afterwards"),
+    path("placements/<uuid:uuid>/afterwards/learn/", views.learn_from, name="afterwards-learn"),
     path("placements/<uuid:uuid>/rosters/", views.rosters, name="rosters"),
     path("placements/<uuid:uuid>/rosters/<uuid:shape>/remove/", views.remove, name="roster-remove"),
     path(

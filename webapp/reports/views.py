@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
+from webapp.cohorts.models import Cohort
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404, owned_by
@@ -18,11 +19,13 @@ from webapp.housing.exports import OWN, SYSTEMS, Layout, own_columns
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.views.placements import find_placement
 from webapp.reports.exports import report_export, shaped_roster
-from webapp.reports.forms import RosterForm
+from webapp.reports.forms import LearnFromForm, RosterForm
 from webapp.reports.models import RosterShape
 from webapp.reports.outcomes import FEWEST_ROOMS, MEASURES, follow_up_of, follow_ups
 from webapp.reports.selectors import checks_context, hall_reports
 from webapp.reports.services import check_start, shape_remove, shape_save
+from webapp.reports.together_again import FEWEST_PAIRS, couples_learn_from, couples_of
+from webapp.surveys.models import Questionnaire
 
 
 @require_safe
@@ -76,15 +79,38 @@ def afterwards(request: SignedInRequest, uuid: str) -> HttpResponse:
     asked = follow_ups(request.user)
     wanted = request.GET.get("asked", "")
     chosen = next((one for one in asked if str(one.pk) == wanted), asked[0] if asked else None)
+    is_ready = chosen is not None and found.is_computed
     context = {
         "placement": found,
         "asked": asked,
         "chosen": chosen,
         "measures": [words for _, words in MEASURES],
         "fewest": FEWEST_ROOMS,
-        "table": follow_up_of(found, chosen) if chosen and found.is_computed else None,
+        "table": follow_up_of(found, chosen) if chosen and is_ready else None,
+        "couples": couples_of(found, chosen) if chosen and is_ready else None,
+        "fewest_pairs": FEWEST_PAIRS,
     }
     return render(request, "reports/afterwards.html", context)
+
+
+@require_POST
+@staff_required
+def learn_from(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Make a cohort of the couples who would live together again, to learn from."""
+    found = find_placement(request, uuid)
+    form = LearnFromForm.typed(request, asked=follow_ups(request.user))
+    made: list[Cohort] = []
+
+    def act(*, asked: Questionnaire, pairs: int) -> None:
+        made.append(
+            couples_learn_from(user=request.user, placement=found, questionnaire=asked, pairs=pairs)
+        )
+
+    if form.submit(request, act):
+        toast(request, f"{made[0].name} has the pairs. Choose it as a past year to learn from.")
+        return redirect("cohorts:cohort", made[0].pk)
+    toast(request, form.first_error, error=True)
+    return redirect("reports:afterwards", found.pk)
 
 
 @keeps_typed

@@ -140,7 +140,12 @@ def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Coho
         groups = [tuple(student.attributes.get(c, "") for c in columns) for student in students]
         parts = _deal(groups, np.random.default_rng(seed))
         halves = tuple(
-            _create_half(user, cohort, letter, [students[k] for k in part], seed)
+            cohort_of_some(
+                user=user,
+                cohort=cohort,
+                name=f"{cohort.name[:100]}, half {letter}",
+                students=[students[k] for k in part],
+            )
             for letter, part in zip("AB", parts, strict=True)
         )
         audit(user, "split", cohort, seed=seed, halves=[half.name for half in halves])
@@ -164,13 +169,15 @@ def _deal(groups: Sequence[Sequence[str]], rng: np.random.Generator) -> tuple[li
     return sorted(k for two in first for k in two), sorted(k for two in second for k in two)
 
 
-def _create_half(
-    user: User, cohort: Cohort, letter: str, students: Sequence[Student], seed: int
-) -> Cohort:
-    half = Cohort.objects.create(
+def cohort_of_some(*, user: User, cohort: Cohort, name: str, students: Sequence[Student]) -> Cohort:
+    """Make a cohort of some students of another one; they keep their ids, on screen too.
+
+    Purging the whole purges the part. A number follows the name if the name is taken.
+    """
+    part = Cohort.objects.create(
         organisation=cohort.organisation,
         created_by=user,
-        name=_free_name(cohort, f"{cohort.name[:100]}, half {letter}"),
+        name=_free_name(cohort, name),
         filename=cohort.filename,
         questions=cohort.questions,
         constraints=cohort.constraints,
@@ -181,7 +188,7 @@ def _create_half(
     )
     rows = [
         Student(
-            cohort=half,
+            cohort=part,
             number=student.number,
             original_id=student.original_id,
             email=student.email,
@@ -194,7 +201,7 @@ def _create_half(
         for student in students
     ]
     Student.objects.bulk_create(rows, batch_size=500)
-    return half
+    return part
 
 
 def _free_name(cohort: Cohort, wanted: str) -> str:
