@@ -80,7 +80,12 @@ def event_record(
 
 
 def offers_end(placement: Placement, rows: Sequence[Row]) -> None:
-    """Withdraw the open offers to students who got a bed by an act, or withdrew."""
+    """Withdraw the open offers to students who got a bed by an act, or withdrew.
+
+    Only a published placement has open offers.
+    """
+    if not placement.is_published:
+        return
     for numbers, why in (
         ([row[0] for row in rows if row[1] is not None], "The student got a bed otherwise."),
         ([row[0] for row in rows if row[4]], "The student withdrew."),

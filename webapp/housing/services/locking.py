@@ -18,7 +18,7 @@ def lock_placement(placement: Placement) -> Placement:
     BuildingList.everything.select_for_update().get(pk=placement.buildings_id)
     locked = (
         Placement.objects.select_for_update(of=("self",))
-        .select_related("job", "cohort", "model", "buildings")
+        .select_related("job", "cohort", "model", "buildings", "organisation")
         .filter(pk=placement.pk)
         .first()
     )

@@ -6,6 +6,7 @@ A row is a student's entry in the history: [number, key of the room or None, bed
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from webapp.housing.errors import HousingError
@@ -53,8 +54,9 @@ def places_of(placement: Placement, numbers: Iterable[int]) -> dict[int, Place]:
 class Seating:
     """Seats to be assigned, checked as a whole.
 
-    Make it with the placement locked. ``before`` and ``after`` are the rows of the students
-    concerned, in the order of ``seats``.
+    Make it with the placement locked; with ``is_locked=False`` it is a plan, to be made again if
+    the places or rules that it read have changed once the placement is locked. ``before`` and
+    ``after`` are the rows of the students concerned, in the order of ``seats``.
 
     Raises
     ------
@@ -62,8 +64,10 @@ class Seating:
         If a student or room is unknown or a bed is taken.
     """
 
-    def __init__(self, placement: Placement, seats: Mapping[int, Seat]) -> None:
-        self.placement, self.seats = placement, seats
+    def __init__(
+        self, placement: Placement, seats: Mapping[int, Seat], *, is_locked: bool = True
+    ) -> None:
+        self.placement, self.seats, self._is_locked = placement, seats, is_locked
         self._places = places_of(placement, seats)
         self._stays = stays_in(placement)
         for number in seats:
@@ -77,9 +81,8 @@ class Seating:
         self.after = self._rows_after()
 
     def _lock_rooms(self, keys: Collection[int | None]) -> dict[int, Room]:
-        rooms = Room.objects.select_for_update().filter(
-            buildings=self.placement.buildings_id, pk__in=list(keys)
-        )
+        rows = Room.objects.select_for_update() if self._is_locked else Room.objects.all()
+        rooms = rows.filter(buildings=self.placement.buildings_id, pk__in=list(keys))
         found = {room.pk: room for room in rooms}
         if any(seat.room is not None and seat.room not in found for seat in self.seats.values()):
             raise HousingError(GONE)
@@ -176,35 +179,34 @@ class Seating:
 
     def write(self) -> None:
         """Write beds and scores: old beds are freed before new ones are taken."""
-        changed = []
+        changed: dict[int, Place] = {}
         for old, row in zip(self.before, self.after, strict=True):
             if old == row:
                 continue
             place = self._places[row[0]]
             place.room = None if row[1] is None else self._rooms[row[1]]
             place.bed, place.is_locked, place.has_left = row[2], row[3], row[4]
-            changed.append(place)
-        freed = [place.pk for place in changed]
-        self.placement.places.filter(pk__in=freed).update(room=None, bed=None)
-        fields = ["room", "bed", "is_locked", "has_left"]
-        Place.objects.bulk_update(changed, fields, batch_size=BATCH)
+            changed[row[0]] = place
+        freed = [row[0] for row in self.before if row[0] in changed and row[1] is not None]
+        if freed:
+            self.placement.places.filter(number__in=freed).update(room=None, bed=None)
         if self.is_move:
-            self._write_scores()
+            for place, score in self.scores:
+                if place.score != score:
+                    place.score = score
+                    changed[place.number] = place
+        fields = ["room", "bed", "is_locked", "has_left", "score"]
+        Place.objects.bulk_update(list(changed.values()), fields, batch_size=BATCH)
 
-    def _write_scores(self) -> None:
-        """Write each student's score in the rooms that changed."""
+    @cached_property
+    def scores(self) -> list[tuple[Place, float | None]]:
+        """The places in the rooms that change, and those of ``seats``, with their new scores."""
         scores = Scores(self.placement).of_rooms(
             [[place.number for place in people] for people in self._members.values() if people]
         )
         people = {p.number: p for members in self._members.values() for p in members}
         people |= {number: self._places[number] for number in self.seats}
-        changed = []
-        for number, place in people.items():
-            score = scores.get(number)
-            if place.score != score:
-                place.score = score
-                changed.append(place)
-        Place.objects.bulk_update(changed, ["score"], batch_size=BATCH)
+        return [(place, scores.get(number)) for number, place in people.items()]
 
 
 def seats_put(placement: Placement, seats: Mapping[int, Seat]) -> Seating:
