@@ -12,8 +12,8 @@ from webapp.reports.selectors import HallReport
 from webapp.tabular.tables_out import XLSX, as_xlsx
 
 _SUMS = ("Hall", "Rooms", "Beds", "Taken", "Free", "Held back or offline", "Mean score", "Asked",
-         "Honoured")  # fmt: skip
-_ROOMS = ("Hall", "Floor", "Room", "Beds", "State", "Free", "Score", "Students")
+         "Honoured", "Extra beds", "Of them taken", "Of them free")  # fmt: skip
+_ROOMS = ("Hall", "Floor", "Room", "Beds", "State", "Free", "Score", "Students", "Free extra beds")
 
 
 def report_export(
@@ -23,7 +23,7 @@ def report_export(
     names = shown_names(user, placement.cohort)
     sums = [
         (h.name, h.n_rooms, h.n_beds, h.n_taken, h.n_free, h.n_closed, _rounded(h.mean),
-         h.n_asked, h.n_honoured)
+         h.n_asked, h.n_honoured, h.n_extra, h.n_extra_taken, h.n_free_extra)
         for h in halls
     ]  # fmt: skip
     rooms = [
@@ -36,6 +36,7 @@ def report_export(
             card.free,
             _rounded(card.score),
             ", ".join(names.text(person.number) for person in card.people),
+            card.free_extra,
         )
         for hall in halls
         for card in hall.cards

@@ -9,7 +9,7 @@ from typing import Any
 from engine import InvalidProblemError
 from webapp.common.formats import number, per_cent
 from webapp.housing.models import Placement, Room
-from webapp.housing.selectors.placements import PlacementRooms, RoomCard
+from webapp.housing.selectors.placements import CardGroup, PlacementRooms, RoomCard
 from webapp.reports.figures import RARE, read_curve
 from webapp.reports.models import PlacementCheck
 
@@ -142,7 +142,7 @@ def _parity(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @dataclass(slots=True)
-class HallReport:
+class HallReport(CardGroup):
     """One hall: its rooms floor by floor, else in the order of the list, and their sums."""
 
     name: str
@@ -154,23 +154,8 @@ class HallReport:
         return len(self.cards)
 
     @property
-    def n_beds(self) -> int:
-        """Open beds."""
-        return sum(card.room.capacity for card in self.cards if card.room.is_open)
-
-    @property
-    def n_taken(self) -> int:
-        """Beds taken."""
-        return sum(len(card.people) for card in self.cards)
-
-    @property
-    def n_free(self) -> int:
-        """Free open beds."""
-        return sum(card.free for card in self.cards)
-
-    @property
     def n_closed(self) -> int:
-        """Beds that are held back or offline."""
+        """Beds that are held back or offline, without extra beds."""
         return sum(card.room.capacity for card in self.cards if not card.room.is_open)
 
     @property
@@ -182,12 +167,6 @@ class HallReport:
     def n_honoured(self) -> int:
         """Those of them who live with a requested roommate."""
         return sum(card.n_honoured for card in self.cards)
-
-    @property
-    def mean(self) -> float | None:
-        """The mean score of all people with roommates."""
-        scores = [p.score for card in self.cards for p in card.people if p.score is not None]
-        return sum(scores) / len(scores) if scores else None
 
 
 def hall_reports(rooms: PlacementRooms) -> list[HallReport]:

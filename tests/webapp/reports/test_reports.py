@@ -50,6 +50,28 @@ def test_the_report_says_who_lives_where_and_what_is_free(
     assert AuditLine.objects.filter(verb="exported").count() == 1
 
 
+def test_extra_beds_are_counted_apart_from_normal_ones(
+    client_of: ClientOf, bob: User, placement: Placement
+) -> None:
+    placement.buildings.rooms.filter(name="101").update(capacity=1, extra_beds=2)
+    client = client_of(bob)
+    words = " ".join(client.get(at(placement, "report")).content.decode().split())
+    assert "placed in 4 open beds and 2 extra beds." in words
+    assert "4 of 4 beds and 1 of 2 extra beds taken" in words
+    assert "1 extra bed free" in words
+    assert "5 of 4" not in words
+    floors = client.get(reverse("housing:placement-floors", args=[placement.pk])).content.decode()
+    assert "of 2 extra beds taken" in floors
+    rooms = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
+    assert "5 of 4 + 2 extra" in " ".join(rooms.split())
+    book = openpyxl.load_workbook(io.BytesIO(client.get(at(placement, "report-file")).content))
+    heading = [cell.value for cell in book["Halls"][1]]
+    sums = dict(zip(heading, (cell.value for cell in book["Halls"][2]), strict=True))
+    assert (sums["Beds"], sums["Extra beds"], sums["Of them taken"], sums["Of them free"]) == (
+        4, 2, 1, 1,
+    )  # fmt: skip
+
+
 def test_a_placement_without_rooms_has_an_empty_report(
     client_of: ClientOf, alice: User, placement: Placement
 ) -> None:

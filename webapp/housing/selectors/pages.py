@@ -195,6 +195,7 @@ def _facts(rooms: PlacementRooms) -> dict[str, Any]:
         "n_people": len(rooms.places),
         "n_placed": rooms.n_placed,
         "n_beds": rooms.n_beds,
+        "n_extra": rooms.n_extra,
         "free_beds": rooms.free_in_words,
         "n_extra_taken": sum(card.extra_taken for card in rooms.cards()),
         "n_rooms": len(lived_in),

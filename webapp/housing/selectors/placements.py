@@ -1,7 +1,7 @@
 """The page of a placement: halls, floors and rooms, with their students and points to check."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -119,8 +119,85 @@ class RoomCard:
         return (-missed, self.score if self.score is not None else float("inf"))
 
 
+class CardGroup:
+    """Rooms of one floor or hall, and their sums: extra beds are never mixed with normal ones."""
+
+    __slots__ = ()
+    cards: list[RoomCard]
+
+    @property
+    def n_beds(self) -> int:
+        """Open beds without extra beds."""
+        return sum(card.room.capacity for card in self.cards if card.room.is_open)
+
+    @property
+    def n_extra(self) -> int:
+        """Open extra beds."""
+        return sum(card.room.extra_beds for card in self.cards if card.room.is_open)
+
+    @property
+    def n_taken(self) -> int:
+        """Beds taken on one day, extra beds included."""
+        return sum(card.n_at_once for card in self.cards)
+
+    @property
+    def n_extra_taken(self) -> int:
+        """People in extra beds."""
+        return sum(card.extra_taken for card in self.cards)
+
+    @property
+    def n_free(self) -> int:
+        """Free open beds, without extra beds and those held for an offer."""
+        return sum(card.free for card in self.cards)
+
+    @property
+    def n_free_extra(self) -> int:
+        """Free open extra beds."""
+        return sum(card.free_extra for card in self.cards)
+
+    @property
+    def beds_in_words(self) -> str:
+        """Open beds, such as "8 beds and 4 extra beds"."""
+        return beds_in_words(self.n_beds, self.n_extra)
+
+    @property
+    def taken_in_words(self) -> str:
+        """Beds taken, such as "24 of 24 beds and 4 of 8 extra beds"."""
+        return taken_in_words(self.n_taken, self.n_extra_taken, self.n_beds, self.n_extra)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean score of all students with roommates."""
+        scores = [p.score for card in self.cards for p in card.people if p.score is not None]
+        return sum(scores) / len(scores) if scores else None
+
+
+def beds_in_words(beds: int, extra: int) -> str:
+    """Return numbers of beds in words, such as "8 beds and 4 extra beds"."""
+    words = counted(beds, "bed")
+    return f"{words} and {counted(extra, 'extra bed')}" if extra else words
+
+
+def free_in_words(cards: Iterable[RoomCard]) -> str:
+    """Return the free beds of rooms in words, such as "3 beds and 12 extra beds free"."""
+    found = list(cards)
+    beds, extra = sum(card.free for card in found), sum(card.free_extra for card in found)
+    return f"{beds_in_words(beds, extra)} free"
+
+
+def taken_in_words(taken: int, extra_taken: int, beds: int, extra: int) -> str:
+    """Return the beds taken in words, such as "24 of 24 beds and 4 of 8 extra beds".
+
+    ``taken`` counts all beds taken, ``extra_taken`` the extra beds among them.
+    """
+    words = f"{taken - extra_taken:,} of {counted(beds, 'bed')}"
+    if not (extra or extra_taken):
+        return words
+    return f"{words} and {extra_taken:,} of {counted(extra, 'extra bed')}"
+
+
 @dataclass(slots=True)
-class FloorCards:
+class FloorCards(CardGroup):
     """One floor of a hall."""
 
     hall: str
@@ -143,37 +220,15 @@ class FloorCards:
         """Hall and floor as written in the address."""
         return f"{self.hall}|{self.name}"
 
-    @property
-    def n_beds(self) -> int:
-        """Open beds without extra beds."""
-        return sum(card.room.capacity for card in self.cards if card.room.is_open)
-
-    @property
-    def beds_in_words(self) -> str:
-        """Open beds, such as "8 beds and 4 extra beds"."""
-        extra = sum(card.room.extra_beds for card in self.cards if card.room.is_open)
-        words = counted(self.n_beds, "bed")
-        return f"{words} and {counted(extra, 'extra bed')}" if extra else words
-
-    @property
-    def n_taken(self) -> int:
-        """Beds taken."""
-        return sum(card.n_at_once for card in self.cards)
-
-    @property
-    def mean(self) -> float | None:
-        """The mean score of all students with roommates."""
-        scores = [p.score for card in self.cards for p in card.people if p.score is not None]
-        return sum(scores) / len(scores) if scores else None
-
 
 @dataclass(frozen=True, slots=True)
 class HallFill:
-    """Beds taken and free in one hall."""
+    """Beds taken in one hall; ``taken`` counts extra beds too, ``beds`` and ``extra`` are open."""
 
     name: str
     taken: int
     beds: int
+    extra: int
 
 
 def placement_listing(user: User, parameters: Mapping[str, str]) -> Listing[Placement]:
@@ -289,11 +344,20 @@ class PlacementRooms:
         return sum(room.capacity for room in self.rooms if room.is_open)
 
     @property
+    def n_extra(self) -> int:
+        """Number of open extra beds in all halls."""
+        return sum(room.extra_beds for room in self.rooms if room.is_open)
+
+    @property
+    def open_beds_in_words(self) -> str:
+        """Open beds of all halls, such as "300 open beds and 12 extra beds"."""
+        words = counted(self.n_beds, "open bed")
+        return f"{words} and {counted(self.n_extra, 'extra bed')}" if self.n_extra else words
+
+    @property
     def free_in_words(self) -> str:
         """Free beds of all halls in words, such as "3 beds and 12 extra beds free"."""
-        words = counted(sum(card.free for card in self.cards()), "bed")
-        extra = sum(card.free_extra for card in self.cards())
-        return f"{words} and {counted(extra, 'extra bed')} free" if extra else f"{words} free"
+        return free_in_words(self.cards())
 
     def students(self, numbers: Sequence[int]) -> dict[int, Student]:
         """Return some students of the cohort by their number, without their answers."""
@@ -347,15 +411,18 @@ class PlacementRooms:
 
     def halls(self) -> list[HallFill]:
         """Return the beds taken in each hall, in the order of the list."""
-        beds: dict[str, int] = {}
-        for room in self.rooms:
-            beds[room.hall] = beds.get(room.hall, 0) + (room.capacity if room.is_open else 0)
-        hall_of = {room.pk: room.hall for room in self.rooms}
-        taken: dict[str, int] = defaultdict(int)
-        for place in self.places:
-            if place["room_id"] is not None:
-                taken[hall_of[place["room_id"]]] += 1
-        return [HallFill(hall, taken[hall], count) for hall, count in beds.items()]
+        groups: dict[str, list[RoomCard]] = {}
+        for card in self.cards():
+            groups.setdefault(card.room.hall, []).append(card)
+        return [
+            HallFill(
+                name,
+                sum(len(card.people) for card in cards),
+                sum(card.room.capacity for card in cards if card.room.is_open),
+                sum(card.room.extra_beds for card in cards if card.room.is_open),
+            )
+            for name, cards in groups.items()
+        ]
 
     @cached_property
     def _cards(self) -> list[RoomCard]:
