@@ -76,12 +76,14 @@ LINKED = {
     "surveys:enter", "surveys:code", "surveys:answer", "surveys:mine", "surveys:stop",
     "residents:enter", "residents:sign-in", "residents:home", "residents:contact",
     "residents:ask", "residents:take-back", "waiting:own-accept", "waiting:own-decline",
+    "waiting:own-move", "waiting:own-move-stop",
     "room_choice:rooms", "room_choice:choose",
 }  # fmt: skip
 # No role opens these, but the cookie of a personal link, or a provider that takes students.
 COOKIED = {
     "surveys:mine", "residents:home", "residents:contact", "residents:ask", "residents:take-back",
     "residents:sign-in", "waiting:own-accept", "waiting:own-decline",
+    "waiting:own-move", "waiting:own-move-stop",
     "room_choice:rooms", "room_choice:choose",
 }  # fmt: skip
 # What browsers and providers call while nobody is signed in yet; a name in them finds a provider.
@@ -175,6 +177,7 @@ STAFF = {
     "students:note-edit", "students:note-delete",
     "residents:asks", "residents:ask-decide", "residents:page-renew",
     "waiting:list", "waiting:export", "waiting:order", "waiting:turn", "waiting:offer",
+    "waiting:move-new", "waiting:move-remove",
     "waiting:offer-answer", "waiting:offer-withdraw", "waiting:offer-extend",
     "room_choice:rounds", "room_choice:round", "room_choice:round-new", "room_choice:round-edit",
     "room_choice:rounds-empty", "room_choice:round-publish", "room_choice:round-mail",

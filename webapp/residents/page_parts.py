@@ -11,10 +11,11 @@ from webapp.residents.models import ResidentPage
 
 @dataclass(frozen=True, slots=True)
 class PagePart:
-    """A part of a student's page: the template and its context."""
+    """A part of a student's page: the template, its context, and whether it is below the room."""
 
     template: str
     context: Mapping[str, Any]
+    is_below: bool = False
 
 
 _parts: list[Callable[[ResidentPage], PagePart | None]] = []
@@ -22,7 +23,7 @@ _reasons: list[Callable[[], Q]] = []
 
 
 def register_page_part(function: Callable[[ResidentPage], PagePart | None]) -> None:
-    """Add a part above the room; the function returns None for students without one."""
+    """Add a part above or below the room; the function returns None for students without one."""
     _parts.append(function)
 
 

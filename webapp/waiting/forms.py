@@ -3,6 +3,8 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from webapp.common.forms import TypedForm, field_of
 from webapp.housing.models import OrderRule, Placement
@@ -13,6 +15,7 @@ from webapp.housing.models.waiting import (
     MAX_VALUES,
     MAX_WHY,
 )
+from webapp.waiting.selectors import choices_of_rooms
 
 MAX_REASON = 160
 
@@ -76,6 +79,40 @@ class WaitingListForm(TypedForm):
         super().__init__(*args, **kwargs)
         columns = [("", "No column"), *((name, name) for name in placement.cohort.constraints)]
         field_of(self, "column", forms.ChoiceField).choices = columns
+
+
+class MoveForm(TypedForm):
+    """The hall and the kind of room that a student with a bed waits for."""
+
+    refused_field = "hall"
+    hall = forms.ChoiceField(label=_("Hall"), required=False)
+    beds = forms.TypedChoiceField(
+        label=_("Kind of room"), required=False, coerce=int, empty_value=0
+    )
+
+    def __init__(self, *args: Any, placement: Placement, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        halls, kinds = choices_of_rooms(placement)
+        field_of(self, "hall", forms.ChoiceField).choices = [
+            ("", _("Any hall")),
+            *((hall, hall) for hall in halls),
+        ]
+        field_of(self, "beds", forms.ChoiceField).choices = [
+            ("", _("Any kind")),
+            *((beds, ngettext("%(n)d bed", "%(n)d beds", beds) % {"n": beds}) for beds in kinds),
+        ]
+
+
+class StaffMoveForm(MoveForm):
+    """The same, for a student whom staff name."""
+
+    field_order = ("student", "hall", "beds")
+    student = forms.CharField(
+        max_length=200,
+        help_text="Number, name or e-mail of a student with a bed. The student keeps the bed until "
+        "another one is accepted.",
+        error_messages={"required": "Name a student."},
+    )
 
 
 class TurnForm(TypedForm):

@@ -4,17 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 
 from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
-from webapp.housing.models import OfferState, OrderRule, Placement, Room, WaitingOffer
+from webapp.housing.models import OfferState, OrderRule, Place, Placement, Room, WaitingOffer
 from webapp.housing.selectors.offers import candidates
-from webapp.housing.selectors.placements import PlacementRooms, RoomCard
-from webapp.housing.selectors.waiting import waiting_list_of, waiting_order
+from webapp.housing.selectors.placements import PlacementRooms, RoomCard, free_in_words
+from webapp.housing.selectors.waiting import in_order, waiting_list_of, waiting_order
 from webapp.housing.services.checks import rooms_taken_elsewhere
 from webapp.residents.models import ResidentMail
+from webapp.residents.selectors import published_place
+from webapp.waiting.models import MoveWish
 
 SHOWN_ROOMS = 60
 SHOWN_OFFERS = 100
@@ -26,12 +28,15 @@ _SAID_NO = (OfferState.DECLINED, OfferState.EXPIRED)
 class Next:
     """The next student for a bed, and the students before, each with the reason against it.
 
-    ``number`` is None if there is nobody; ``sentence`` then says why.
+    ``number`` is None if there is nobody; ``sentence`` then says why. ``is_extra`` is True if all
+    normal beds of the room are taken, ``leaves`` the room of a student who lives elsewhere.
     """
 
     number: int | None
     skipped: Sequence[tuple[int, str]] = ()
     sentence: str = ""
+    is_extra: bool = False
+    leaves: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +62,72 @@ def next_student(placement: Placement, room: Room) -> Next:
     card = next((card for card in rooms.cards() if card.room.pk == room.pk), None)
     if card is None:
         return Next(None, sentence="This room is not in the building list any more.")
-    if not card.free:
+    if not (card.free or card.free_extra):
         return Next(None, sentence=f"{room} has no free bed to offer.")
     if rooms_taken_elsewhere(placement, [room.pk]):
         return Next(None, sentence=f"{room} is taken by another published cohort.")
     refused = _refusals(placement, room)
     skipped: list[tuple[int, str]] = []
-    for number, reason in candidates(rooms, card):
+    for number, reason in candidates(rooms, card, movers=movers_for(placement, room)):
         why = reason or refused.get(number, "")
         if not why:
-            return Next(number, skipped)
+            return Next(number, skipped, is_extra=not card.free, leaves=_room_of(rooms, number))
         skipped.append((number, why))
     words = "Nobody waits for a bed." if not skipped else "Nobody on the list may live there."
     return Next(None, skipped, words)
+
+
+def _room_of(rooms: PlacementRooms, number: int) -> str:
+    key = rooms.where.get(number)
+    return next((room.label for room in rooms.rooms if room.pk == key), "")
+
+
+def move_wishes(placement: Placement) -> list[MoveWish]:
+    """Return the wishes of students with a bed for another one, in the order of the list."""
+    places = {place.student_id: place for place in placement.places.with_bed()}
+    rows = placement.move_wishes.waiting().filter(student__in=places)
+    wishes = {
+        wish.student.number: wish
+        for wish in rows.select_related("student").defer("student__answers")
+    }
+    order = in_order(
+        placement,
+        [{"number": n, "turn": 0, "added_at": wish.created_at} for n, wish in wishes.items()],
+    )
+    return [wishes[number] for number in order]
+
+
+def movers_for(placement: Placement, room: Room) -> list[int]:
+    """Return the students who live elsewhere and whose wish is met by a room, in order."""
+    inside = set(placement.places.filter(room=room).values_list("number", flat=True))
+    return [
+        wish.student.number
+        for wish in move_wishes(placement)
+        if wish.student.number not in inside and wish.is_met_by(room)
+    ]
+
+
+def _movers(placement: Placement) -> list[tuple[MoveWish, Room]]:
+    """Return the wishes for another bed with the rooms where their students live."""
+    wishes = move_wishes(placement)
+    numbers = [wish.student.number for wish in wishes]
+    places = placement.places.filter(number__in=numbers).select_related("room")
+    rooms = {place.number: place.room for place in places if place.room is not None}
+    return [(wish, rooms[wish.student.number]) for wish in wishes]
+
+
+def movable_place(student: Student) -> Place | None:
+    """Return the place of a student who has a bed of a published placement; None for others."""
+    place = published_place(student)
+    if place is None or place.room_id is None or place.placement.is_pairs:
+        return None
+    return place
+
+
+def choices_of_rooms(placement: Placement) -> tuple[list[str], list[int]]:
+    """Return the halls, and the numbers of beds, that the rooms of a placement have."""
+    rows = list(placement.buildings.rooms.values_list("hall", "capacity"))
+    return list(dict.fromkeys(hall for hall, _ in rows)), sorted({beds for _, beds in rows})
 
 
 def _refusals(placement: Placement, room: Room) -> dict[int, str]:
@@ -87,7 +145,9 @@ def _refusals(placement: Placement, room: Room) -> dict[int, str]:
 
 def _waiting_students(placement: Placement) -> QuerySet[Student]:
     places = placement.places.without_bed().values("student")
-    return Student.objects.filter(pk__in=places).only("number", "email", "attributes")
+    movers = placement.move_wishes.waiting().values("student")
+    students = Student.objects.filter(Q(pk__in=places) | Q(pk__in=movers))
+    return students.only("number", "email", "attributes")
 
 
 def offers_of(placement: Placement) -> QuerySet[WaitingOffer]:
@@ -171,9 +231,10 @@ def waiting_context(placement: Placement, query: str) -> Mapping[str, Any]:
         "column": _shown_column(placement),
         "waiting": people[:SHOWN_STUDENTS],
         "n_waiting": len(people),
+        "movers": _movers(placement),
         "free": found[:SHOWN_ROOMS],
         "n_free": len(found),
-        "n_beds": sum(card.free for card in free),
+        "beds_free": free_in_words(free),
         "query": query,
         "offers": [(offer, mail_words(offer), needs_a_call(offer)) for offer in open_offers],
         "ended": ended[:SHOWN_OFFERS],
@@ -184,7 +245,12 @@ def waiting_context(placement: Placement, query: str) -> Mapping[str, Any]:
 
 
 def free_rooms(placement: Placement) -> list[RoomCard]:
-    """Return the rooms with a free bed that no other published cohort has."""
+    """Return the rooms with a free bed that no other published cohort has; extra beds come last."""
     rooms = PlacementRooms(placement)
     taken = rooms_taken_elsewhere(placement)
-    return [card for card in rooms.cards() if card.free and card.room.pk not in taken]
+    free = [
+        card
+        for card in rooms.cards()
+        if (card.free or card.free_extra) and card.room.pk not in taken
+    ]
+    return sorted(free, key=lambda card: not card.free)

@@ -11,6 +11,7 @@ from datetime import timedelta
 import structlog
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -28,10 +29,11 @@ from webapp.housing.models import (
 )
 from webapp.housing.models.waiting import MAX_HOURS, MAX_SEED, MAX_VALUES, MAX_WHY
 from webapp.housing.selectors.waiting import waiting_list_of
-from webapp.housing.services.history import event_record
+from webapp.housing.services.history import event_record, offers_withdraw
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.seats import Seat, Seating, seats_put
 from webapp.residents.mails import mail_offer, mail_offer_ended
+from webapp.waiting.models import MoveWish
 from webapp.waiting.selectors import next_student
 
 log = structlog.get_logger(__name__)
@@ -155,6 +157,9 @@ def offer_make(
 def offer_accept(*, offer: WaitingOffer, user: User | None = None) -> PlacementEvent:
     """Give the student the offered bed: one act of the placement's history.
 
+    A student who lives elsewhere leaves the old bed by the same act, and not before; the sweep then
+    offers the old bed to the next student.
+
     ``user`` is the person of staff who took the answer by phone, None for the student.
 
     Raises
@@ -182,7 +187,9 @@ def offer_accept(*, offer: WaitingOffer, user: User | None = None) -> PlacementE
         before=seating.before,
         after=seating.after,
     )
-    WaitingOffer.objects.filter(pk=found.pk).update(event=event)
+    left = seating.before[0][1]
+    WaitingOffer.objects.filter(pk=found.pk).update(event=event, was_followed=left is None)
+    MoveWish.objects.filter(placement=placement, student=found.student).update(event=event)
     return event
 
 
@@ -296,10 +303,12 @@ def offers_expire() -> int:
 
 
 def offers_follow() -> int:
-    """Offer beds that were declined or not answered to the next students; return how many."""
-    ended = WaitingOffer.objects.filter(
-        state__in=(OfferState.DECLINED, OfferState.EXPIRED), was_followed=False
-    )
+    """Offer the beds that became free to the next students, and return how many.
+
+    These are beds that were declined or not answered, and the old beds of students who moved.
+    """
+    states = (OfferState.DECLINED, OfferState.EXPIRED, OfferState.ACCEPTED)
+    ended = WaitingOffer.objects.filter(state__in=states, was_followed=False)
     keys = list(ended.order_by("pk").values_list("pk", flat=True))
     return sum(_follow(key) for key in keys)
 
@@ -307,15 +316,20 @@ def offers_follow() -> int:
 @transaction.atomic
 def _follow(key: int) -> bool:
     """Make the offer that follows another, once; return True if one was made."""
-    offer = WaitingOffer.objects.select_related("placement", "room").get(pk=key)
+    offer = WaitingOffer.objects.select_related("placement", "room", "event").get(pk=key)
     placement = lock_placement(offer.placement)
+    room = offer.room
     listed = waiting_list_of(placement)
     if not WaitingOffer.objects.filter(pk=key, was_followed=False).update(was_followed=True):
         return False
     following, is_made = "Automatic offers are off.", False
+    if offer.state == OfferState.ACCEPTED:
+        room = _room_left(offer)
+        if room is None:
+            return False
     if not listed.is_automatic:
         pass
-    elif offer.room is None or not placement.is_published:
+    elif room is None or not placement.is_published:
         following = "The room is not there or not published any more."
     else:
         try:
@@ -323,7 +337,7 @@ def _follow(key: int) -> bool:
                 made = offer_make(
                     user=None,
                     placement=placement,
-                    room=offer.room,
+                    room=room,
                     number=None,
                     hours=listed.hours,
                 )
@@ -332,6 +346,84 @@ def _follow(key: int) -> bool:
             following = str(error)
     WaitingOffer.objects.filter(pk=key).update(following=following[:MAX_WHY])
     return is_made
+
+
+def _room_left(offer: WaitingOffer) -> Room | None:
+    """Return the room that a student left for an offered bed; None if nobody left one."""
+    event = offer.event
+    if event is None or event.undone_at is not None or not event.before:
+        return None
+    key = event.before[0][1]
+    return Room.objects.filter(pk=key).first() if key != offer.room_id else None
+
+
+@transaction.atomic
+def move_wish_save(
+    *, user: User | None, placement: Placement, number: int, hall: str = "", beds: int = 0
+) -> MoveWish:
+    """Let a student with a bed wait for another one; a second wish replaces the first.
+
+    The student keeps the bed until another one is accepted. ``user`` is None for the student.
+
+    Raises HousingError if the placement is not published, the student has no bed, or no room has
+    the hall and the number of beds.
+    """
+    placement = lock_placement(placement)
+    if placement.is_pairs or not placement.is_published:
+        raise HousingError(_("Nobody can wait for another bed now."))
+    place = placement.places.with_bed().filter(number=number).select_related("student").first()
+    if place is None:
+        raise HousingError(
+            f"S-{number} has no bed, and is on the waiting list or not in this placement.",
+            "student",
+        )
+    rooms = placement.buildings.rooms.all()
+    rooms = rooms.filter(hall=hall) if hall else rooms
+    if not (rooms.filter(capacity=beds) if beds else rooms).exists():
+        raise HousingError(_("There is no such room. Choose another hall or kind."), "hall")
+    wish, _is_new = MoveWish.objects.update_or_create(
+        placement=placement,
+        student=place.student,
+        defaults={
+            "hall": hall,
+            "beds": beds,
+            "created_at": timezone.now(),
+            "created_by": user,
+            "event": None,
+        },
+    )
+    audit(
+        user,
+        "put a student with a bed on the waiting list",
+        placement,
+        organisation=placement.organisation,
+        student=place.label,
+        wish=wish.words,
+    )
+    return wish
+
+
+@transaction.atomic
+def move_wish_remove(*, user: User | None, placement: Placement, number: int) -> None:
+    """Take a student with a bed off the waiting list, and withdraw the open offer.
+
+    Raises HousingError if the student does not wait for another bed.
+    """
+    placement = lock_placement(placement)
+    wishes = MoveWish.objects.filter(placement=placement, student__number=number)
+    if not wishes.waiting().delete()[0]:
+        raise HousingError(_("The wish for another bed was removed or fulfilled meanwhile."))
+    offers_withdraw(
+        placement.waiting_offers.filter(student__number=number),
+        "The student does not wait for another bed any more.",
+    )
+    audit(
+        user,
+        "took a student with a bed off the waiting list",
+        placement,
+        organisation=placement.organisation,
+        student=f"S-{number}",
+    )
 
 
 def reachable_words(offer: WaitingOffer) -> str:

@@ -10,13 +10,26 @@ from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.selectors import owned_by
 from webapp.housing.models import OfferState, Placement, WaitingOffer
-from webapp.waiting.selectors import needs_a_call, offers_of
+from webapp.residents.models import ResidentPage
+from webapp.residents.page_parts import PagePart, register_page_part
+from webapp.waiting.models import MoveWish
+from webapp.waiting.selectors import movable_place, needs_a_call, offers_of
 
 
 def register() -> None:
-    """Register next steps, and what is removed with a cohort."""
+    """Register next steps, the part of students' pages, and what is removed with a cohort."""
     hooks.register_next_steps(next_steps)
     hooks.register_cohort_contents(cohort_contents)
+    register_page_part(page_part)
+
+
+def page_part(page: ResidentPage) -> PagePart | None:
+    """Return the lines about another bed on the page of a student who has one."""
+    place = movable_place(page.student)
+    if place is None:
+        return None
+    wish = place.placement.move_wishes.waiting().filter(student=page.student).first()
+    return PagePart("waiting/student/_home_part.html", {"wish": wish}, is_below=True)
 
 
 def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
@@ -24,6 +37,10 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
     count = WaitingOffer.objects.filter(placement__cohort=cohort).count()
     if count:
         yield hooks.CohortContent(counted(count, "offer of a bed", "offers of beds"))
+    count = MoveWish.objects.filter(placement__cohort=cohort).count()
+    if count:
+        words = counted(count, "wish for another bed", "wishes for other beds")
+        yield hooks.CohortContent(words)
 
 
 def next_steps(user: User) -> Iterable[hooks.NextStep]:

@@ -23,7 +23,7 @@ from webapp.matching.models import ForbiddenPair
 from webapp.residents.mails import moment_in_words, resident_mails_send
 from webapp.residents.models import ChangeAsk, ResidentMail
 from webapp.residents.services import ask_decide
-from webapp.waiting.selectors import mail_words, next_student
+from webapp.waiting.selectors import free_rooms, mail_words, next_student
 from webapp.waiting.services import (
     BedLostError,
     OfferEndedError,
@@ -364,3 +364,20 @@ def test_many_answers_at_once_give_one_bed(
     held = WaitingOffer.objects.holding().filter(room=free_room).count()
     assert accepted + held <= free_room.capacity
     assert results.count("done") == 3
+
+
+def test_extra_beds_are_offered_once_normal_beds_are_taken(
+    bob: User, placement: Placement, free_room: Room
+) -> None:
+    full = placement.buildings.rooms.get(name="101")
+    placement.buildings.rooms.filter(pk=full.pk).update(extra_beds=1)
+    assert [card.room.name for card in free_rooms(placement)] == ["104", "101"]
+    assert not next_student(placement, free_room).is_extra
+    assert next_student(placement, full).is_extra
+    offer = offered(bob, placement, full)
+    with pytest.raises(HousingError, match="no free bed"):
+        offered(bob, placement, full)
+    offer_accept(offer=offer)
+    place = placement.places.get(number=offer.student.number)
+    assert (place.room_id, place.bed) == (full.pk, 3)
+    assert placement.places.filter(room=full).count() == 3

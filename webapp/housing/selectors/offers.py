@@ -1,6 +1,6 @@
 """Beds for the waiting list: students who may live in a room, and the change of the score."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from webapp.housing.models import Room
@@ -44,15 +44,18 @@ def bed_offers(rooms: PlacementRooms, card: RoomCard, scores: Scores) -> list[Be
 
 
 def candidates(
-    rooms: PlacementRooms, card: RoomCard, most: int | None = None
+    rooms: PlacementRooms,
+    card: RoomCard,
+    most: int | None = None,
+    movers: Sequence[int] = (),
 ) -> Iterator[tuple[int, str]]:
     """Yield the students of the waiting list in order, with the rule that a bed would break.
 
     The rule is "" for a student who may live in the room with its people and those to whom its
-    other beds are offered.
+    other beds are offered. ``movers`` are students with a bed who want this one; they come last.
     """
     offered = {offer.student.number for held in rooms.offers.values() for offer in held}
-    waiting = rooms.homeless[:most]
+    waiting = [*rooms.homeless[:most], *movers]
     inside = [person.number for person in card.people]
     students = rooms.students([*waiting, *inside])
     forbidden = forbidden_numbers(rooms.placement)

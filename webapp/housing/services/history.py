@@ -72,23 +72,27 @@ def event_record(
         undoes=undoes,
     )
     report_moved(placement, before, after)
-    offers_end(placement, after)
+    offers_end(placement, before, after)
     if after:
         facts["students"] = [f"S-{row[0]}" for row in after][:NAMED]
     audit(user, verb, placement, organisation=placement.organisation, what=sentence[:300], **facts)
     return event
 
 
-def offers_end(placement: Placement, rows: Sequence[Row]) -> None:
-    """Withdraw the open offers to students who got a bed by an act, or withdrew.
+def offers_end(placement: Placement, before: Sequence[Row], after: Sequence[Row]) -> None:
+    """Withdraw the open offers to students who got another bed by an act, or withdrew.
 
     Only a published placement has open offers.
     """
     if not placement.is_published:
         return
+    old = {row[0]: row[1] for row in before}
     for numbers, why in (
-        ([row[0] for row in rows if row[1] is not None], "The student got a bed otherwise."),
-        ([row[0] for row in rows if row[4]], "The student withdrew."),
+        (
+            [row[0] for row in after if row[1] is not None and row[1] != old.get(row[0])],
+            "The student got a bed otherwise.",
+        ),
+        ([row[0] for row in after if row[4]], "The student withdrew."),
     ):
         offers_withdraw(placement.waiting_offers.filter(student__number__in=numbers), why)
 

@@ -11,6 +11,7 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.naming import names_on_page
 from webapp.common.decorators import staff_required
 from webapp.common.form_pages import FormPage
+from webapp.common.forms import TypedForm
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.toasts import toast
 from webapp.files.file_headers import as_attachment, plain_name
@@ -18,6 +19,7 @@ from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement, WaitingOffer
 from webapp.housing.selectors.waiting import waiting_list_of
 from webapp.housing.services.waiting import turn_change
+from webapp.housing.typed_students import students_typed
 from webapp.housing.views.placements import find_placement
 from webapp.housing.views.questions import trail_of
 from webapp.waiting.exports import waiting_export
@@ -25,6 +27,7 @@ from webapp.waiting.forms import (
     AnswerForm,
     ExtendForm,
     OfferForm,
+    StaffMoveForm,
     TurnForm,
     WaitingListForm,
     WithdrawForm,
@@ -32,6 +35,8 @@ from webapp.waiting.forms import (
 from webapp.waiting.selectors import next_student, offers_of, waiting_context
 from webapp.waiting.services import (
     BedLostError,
+    move_wish_remove,
+    move_wish_save,
     offer_accept,
     offer_decline,
     offer_extend,
@@ -101,6 +106,50 @@ def turn(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
         return redirect("waiting:list", found.pk)
     title = f"Move S-{number} on the waiting list"
     return FormPage(title, "Move the student", _trail(found)).show(request, form)
+
+
+@keeps_typed
+@require_http_methods(["GET", "POST"])
+@staff_required
+def move_new(request: SignedInRequest, uuid: str) -> HttpResponse:
+    """Let a student with a bed wait for another one."""
+    found = find_placement(request, uuid)
+    names_on_page(request, found.cohort)
+    form = StaffMoveForm.typed(request, placement=found)
+
+    def act(*, student: str, hall: str, beds: int) -> None:
+        numbers = students_typed(request.user, found.cohort, [student])
+        if len(numbers) != 1:
+            raise HousingError("Name one student.", "student")
+        wish = move_wish_save(
+            user=request.user, placement=found, number=numbers[0], hall=hall, beds=beds
+        )
+        toast(request, f"{wish.student.label} waits for another bed: {wish.words}.")
+
+    if form.submit(request, act):
+        return redirect("waiting:list", found.pk)
+    words = "Students without a bed come first. The next student gets the old bed offered."
+    page = FormPage("Add a student with a bed", "Add the student", _trail(found), words)
+    return page.show(request, form)
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def move_remove(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
+    """Take a student with a bed off the waiting list."""
+    found = find_placement(request, uuid)
+    names_on_page(request, found.cohort)
+    wish = get_object_or_404(found.move_wishes.waiting(), student__number=number)
+    form = TypedForm.typed(request)
+    act = partial(move_wish_remove, user=request.user, placement=found, number=number)
+    if form.submit(request, act):
+        toast(request, f"S-{number} does not wait for another bed any more.")
+        return redirect("waiting:list", found.pk)
+    words = f"S-{number} waits for another bed: {wish.words}. The present bed stays."
+    page = FormPage(
+        "Take off the waiting list", "Take the student off", _trail(found), words, is_danger=True
+    )
+    return page.show(request, form)
 
 
 @keeps_typed
