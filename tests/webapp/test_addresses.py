@@ -356,6 +356,7 @@ def urls(
         student=resident.student, placement=placement, wish="room", text="Too loud"
     )
     waiting = placement.places.create(student=resident.student, number=resident.student.number)
+    placement.move_wishes.create(student=resident.student)
     bed_offer = placement.waiting_offers.create(
         student=resident.student, room=campus.rooms.first(), room_label="Elm 1", deadline=until
     )
