@@ -144,10 +144,38 @@ class NewPlacementForm(RulesForm):
     model = ObjectField(LearnedModel.objects.none(), error_messages=chosen_errors("model"))
     seed = SeedField()
 
-    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, user: User, halls: Mapping[BuildingList, Sequence[str]], **kwargs: Any
+    ) -> None:
+        """``halls`` are the halls of the building lists whose order the page offers."""
         super().__init__(*args, **kwargs)
         field_of(self, "buildings", ObjectField).queryset = owned_by(BuildingList, user)
         field_of(self, "model", ObjectField).queryset = learned_models(user)
+        self._orders: dict[BuildingList, dict[str, str]] = {}  # name of the field: hall
+        for k, (buildings, names) in enumerate(halls.items()):
+            keys = {f"order-{k}-{n}": hall for n, hall in enumerate(names)}
+            self._orders[buildings] = keys
+            self.fields |= {name: OrderField(hall) for name, hall in keys.items()}
+
+    @property
+    def orders_of_lists(self) -> list[tuple[BuildingList, list[forms.BoundField]]]:
+        """The fields of the order of each building list."""
+        return [(known, [self[name] for name in names]) for known, names in self._orders.items()]
+
+    @property
+    def rules(self) -> PlacementRules:
+        """The rules that the form sends, with the order of the halls of the chosen list."""
+        found = super().rules
+        names = self._orders.get(self.cleaned_data.get("buildings"), {}) if self.is_bound else {}
+        return _with_order(self, found, names)
+
+
+def _with_order(form: RulesForm, rules: PlacementRules, names: Mapping[str, str]) -> PlacementRules:
+    """Return the rules with the sent order; ``names`` gives the hall or floor of each field."""
+    if not any(name in form.data for name in names):
+        return rules
+    sent = {key: form.cleaned_data.get(name) for name, key in names.items()}
+    return replace(rules, order=tuple((key, n) for key, n in sent.items() if n is not None))
 
 
 class ChangedRulesForm(RulesForm):
@@ -176,11 +204,7 @@ class ChangedRulesForm(RulesForm):
     @property
     def rules(self) -> PlacementRules:
         """The rules that the form sends, with the order."""
-        found = super().rules
-        if not self.is_bound or not any(name in self.data for name in self._orders):
-            return found
-        sent = {key: self.cleaned_data.get(name) for name, key in self._orders.items()}
-        return replace(found, order=tuple((key, n) for key, n in sent.items() if n is not None))
+        return _with_order(self, super().rules, self._orders if self.is_bound else {})
 
 
 class OrderField(forms.IntegerField):

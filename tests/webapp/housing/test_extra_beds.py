@@ -128,7 +128,7 @@ def test_a_room_takes_students_whom_every_designation_allows(
 
 
 def test_many_rooms_change_after_a_question_and_back_by_undo(
-    bob: User, client_of: ClientOf, placement: Placement, campus: BuildingList
+    alice: User, bob: User, client_of: ClientOf, placement: Placement, campus: BuildingList
 ) -> None:
     client = client_of(bob)
     address = reverse("housing:rooms-edit", args=[campus.pk])
@@ -143,6 +143,10 @@ def test_many_rooms_change_after_a_question_and_back_by_undo(
     assert campus.rooms.filter(extra_beds=1, note="Bunk bed").count() == 8
     change = RoomsChange.objects.get()
     assert AuditLine.objects.filter(verb="changed rooms").count() == 1
+    undo = reverse("housing:rooms-undo", args=[campus.pk, change.pk])
+    history = reverse("housing:history", args=[placement.pk])
+    assert undo in client.get(history).content.decode()
+    assert undo not in client_of(alice).get(history).content.decode(), "viewers undo nothing"
     client.post(reverse("housing:rooms-undo", args=[campus.pk, change.pk]))
     assert not campus.rooms.filter(extra_beds=1).exists()
     with pytest.raises(HousingError, match="undone already"):

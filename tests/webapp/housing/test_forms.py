@@ -110,6 +110,30 @@ def test_a_refused_placement_keeps_name_rules_and_choices(
     assert (made.name, made.rules["mutual"], made.rules["wish"]) == (typed["name"], "wish", 3.0)
 
 
+def test_a_new_placement_takes_the_order_of_the_chosen_list(
+    client_of: ClientOf, bob: User, first_years: Cohort, campus: BuildingList, learned: LearnedModel
+) -> None:
+    client, url = client_of(bob), at("placement-new")
+    page = client.get(f"{url}?cohort={first_years.pk}").content.decode()
+    assert f"Order in which the halls of {campus.name} fill" in page
+    halls = list(dict.fromkeys(campus.rooms.values_list("hall", flat=True)))
+    typed = {
+        "cohort": str(first_years.pk),
+        "buildings": str(campus.pk),
+        "model": str(learned.pk),
+        "order-0-0": "x",
+        "order-0-1": "1",
+    }
+    page = client.post(url, typed)
+    assert page.status_code == 422
+    assert f"{halls[0]}: a number from 1" in page.content.decode()
+    assert client.post(url, typed | {"order-0-0": ""}).status_code == 302
+    assert Placement.objects.get().rules["order"] == [[halls[1], 1]]
+    pairs = typed | {"order-0-0": "2", "buildings": "pairs", "name": "Pairs"}
+    assert client.post(url, pairs).status_code == 302
+    assert not Placement.objects.get(is_pairs=True).rules.get("order")
+
+
 def test_refused_rules_keep_the_choices_and_the_old_field_still_copies(
     client_of: ClientOf, bob: User, placement: Placement
 ) -> None:

@@ -1,6 +1,6 @@
 """Building lists with their counts, and their rooms by hall."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from django.db.models import Count, Q, QuerySet, Sum
@@ -9,7 +9,9 @@ from webapp.accounts.models import User
 from webapp.common.listing import Listing, Tally, list_page
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import owned_by
-from webapp.housing.models import BuildingList, Place, Room, RoomState
+from webapp.housing.models import BuildingList, Place, Room, RoomsChange, RoomState
+
+SHOWN_CHANGES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,21 @@ def floors_by_hall(buildings: BuildingList) -> dict[str, list[str]]:
     for hall, floor in buildings.rooms.values_list("hall", "floor"):
         found.setdefault(hall, {})[floor] = None
     return {hall: [floor for floor in floors if floor] for hall, floors in found.items()}
+
+
+def halls_by_list(lists: Iterable[BuildingList]) -> dict[BuildingList, list[str]]:
+    """Return the halls of the building lists that have several, in the order of their files."""
+    known = {buildings.pk: buildings for buildings in lists}
+    found: dict[BuildingList, dict[str, None]] = {}
+    rooms = Room.objects.filter(buildings__in=known).order_by("buildings", "position", "pk")
+    for key, hall in rooms.values_list("buildings_id", "hall"):
+        found.setdefault(known[key], {})[hall] = None
+    return {buildings: list(halls) for buildings, halls in found.items() if len(halls) > 1}
+
+
+def latest_changes(buildings: BuildingList) -> QuerySet[RoomsChange]:
+    """Return the latest changes of many rooms, latest first."""
+    return buildings.changes.select_related("created_by")[:SHOWN_CHANGES]
 
 
 def floors_of(buildings: BuildingList, hall: str) -> list[str]:

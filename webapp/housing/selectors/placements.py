@@ -207,6 +207,11 @@ class FloorCards(CardGroup):
     at_most: int = SHOWN_A_FLOOR
 
     @property
+    def title(self) -> str:
+        """Hall and floor in words, such as "Alder, floor 2"."""
+        return f"{self.hall}, floor {self.name}" if self.name else self.hall
+
+    @property
     def shown(self) -> list[RoomCard]:
         """The rooms worth a look first, or all on request."""
         if self.is_whole or len(self.cards) <= self.at_most:
@@ -417,7 +422,7 @@ class PlacementRooms:
         return [
             HallFill(
                 name,
-                sum(len(card.people) for card in cards),
+                sum(card.n_at_once for card in cards),
                 sum(card.room.capacity for card in cards if card.room.is_open),
                 sum(card.room.extra_beds for card in cards if card.room.is_open),
             )

@@ -10,6 +10,7 @@ from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.toasts import attempt, toast
 from webapp.housing.models import Placement, PlacementVersion
+from webapp.housing.selectors.buildings import latest_changes
 from webapp.housing.selectors.history import history_context
 from webapp.housing.selectors.versions import version_context, version_lines
 from webapp.housing.services.versions import version_discard, version_use
@@ -26,6 +27,8 @@ def history(request: SignedInRequest, uuid: str) -> HttpResponse:
         "versions": version_lines(found),
         **history_context(found, request.GET),
     }
+    if request.user.is_staff_member and not found.is_pairs:
+        context["changes"] = latest_changes(found.buildings)
     return render(request, "housing/history.html", context)
 
 

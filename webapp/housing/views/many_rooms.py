@@ -23,6 +23,7 @@ from webapp.housing.selectors.buildings import (
     RoomsWanted,
     floors_of,
     halls_of,
+    latest_changes,
     people_of_drafts,
     rooms_wanted,
 )
@@ -34,8 +35,6 @@ from webapp.housing.services.many_rooms import (
     rooms_change_undo,
 )
 from webapp.housing.views.questions import Question, ask
-
-SHOWN_CHANGES = 5
 
 
 @keeps_typed
@@ -76,7 +75,7 @@ def edit(request: SignedInRequest, uuid: str) -> HttpResponse:
         "kinds": sorted(set(found.rooms.values_list("capacity", flat=True))),
         "designations": sorted(set(found.rooms.values_list("designation", flat=True)) - {""}),
         "states": RoomState.choices,
-        "changes": found.changes.select_related("created_by")[:SHOWN_CHANGES],
+        "changes": latest_changes(found),
     }
     return render(request, "housing/rooms_edit.html", context, status=form.status)
 

@@ -45,7 +45,7 @@ from webapp.housing.forms import (
 from webapp.housing.models import BuildingList, Placement, Room
 from webapp.housing.pairs.placing import pairs_compute, pairs_create
 from webapp.housing.rules import PlacementRules
-from webapp.housing.selectors.buildings import floors_by_hall, with_open_beds
+from webapp.housing.selectors.buildings import floors_by_hall, halls_by_list, with_open_beds
 from webapp.housing.selectors.need_meanings import open_needs
 from webapp.housing.selectors.pages import drawer_context, placement_context
 from webapp.housing.selectors.placements import placement_listing
@@ -74,6 +74,7 @@ from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_models, learned_since
 
 SHOWN_GROUPS = 12
+LISTS_WITH_ORDER = 12  # building lists whose order of halls the page of a new placement offers
 
 
 def find_placement(request: SignedInRequest, uuid: str) -> Placement:
@@ -121,7 +122,10 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
         return render(request, "housing/placement_new.html", context, status=status)
     initial = {"name": request.GET.get("name") or _suggested_name(cohort)}
     initial["seed"] = request.GET.get("seed", "")
-    form = NewPlacementForm.typed(request, user=request.user, cohort=cohort, initial=initial)
+    halls = halls_by_list(context["lists"][:LISTS_WITH_ORDER])
+    form = NewPlacementForm.typed(
+        request, user=request.user, cohort=cohort, halls=halls, initial=initial
+    )
     made: list[Placement] = []
 
     def create(*, name: str, buildings: BuildingList | None, model: LearnedModel,

@@ -109,7 +109,14 @@ def _deciding_rows(turn: StudentTurn, placement: Placement, room_id: int) -> lis
         requests,
         list(
             places.values_list(
-                "number", "room_id", "bed", "is_locked", "has_left", "student__attributes"
+                "number",
+                "room_id",
+                "bed",
+                "is_locked",
+                "has_left",
+                "arrives_on",
+                "leaves_on",
+                "student__attributes",
             )
         ),
         list(Room.objects.filter(buildings=placement.buildings_id, pk=room_id).values()),
