@@ -59,6 +59,7 @@ def rows(count: int, test: Sequence[Pair], args: argparse.Namespace) -> list[lis
     told = [predict_segmentation(trained.model, image).marginals for image, _ in test]
     for work in trained.left_out:
         print("left out:", work)
+    print("held-out errors:", {name: round(error, 4) for name, error in trained.errors.items()})
     ours = figures(told, test)
     return [
         [count, "network alone", *alone, "", ""],

@@ -88,8 +88,8 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "--loss",
         choices=LOSSES,
         help="surrogate likelihood (with a certificate), univariate or clique (masks only) "
-        "logistic, or trees alone without edges; boosted: by default the one with the lowest "
-        "held-out error; linear: likelihood",
+        "logistic, or trees or network alone without edges; boosted and network: by default the "
+        "one with the lowest held-out error; linear: likelihood",
     )
     parser.add_argument(
         "--no-position",
@@ -182,6 +182,8 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         check_network_available()
     elif args.network_steps is not None:
         raise InvalidProblemError("--network-steps belongs to --unaries network; leave it out.")
+    elif args.loss == "network":
+        raise InvalidProblemError("--loss network belongs to --unaries network; leave it out.")
     check_writable(args.out)
     checkpoint = open_checkpoint(args.checkpoint)
     files, view = viewed(list_images(args.images, args.masks))

@@ -54,6 +54,14 @@ def test_grey_and_transparent_pictures_are_learned_from_and_predicted(
     assert (code, result["n_images"]) == (0, 4)
 
 
+def test_the_network_alone_is_named_in_the_result(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--unaries", "network", "--network-steps", "2", "--loss", "network")
+    code, result, said = run(capsys, *train(folder, *options))
+    assert (code, result["loss"]) == (0, "network"), said
+
+
 def test_without_jax_the_command_says_how_to_get_it(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +78,7 @@ def test_without_jax_the_command_says_how_to_get_it(
     ("options", "sentence"),
     [
         (("--network-steps", "5"), "--network-steps belongs to --unaries network"),
+        (("--loss", "network"), "--loss network belongs to --unaries network"),
         (("--unaries", "network", "--solver", "auto"), "belong to --unaries linear"),
         (("--unaries", "network", "--network-steps", "0"), "network-steps"),
     ],

@@ -82,6 +82,7 @@ def learning_outcome(
     outcome = {
         **{name: finite(value) for name, value in figures.items()},
         "loss": trained.loss,
+        "errors": {name: finite(float(value)) for name, value in trained.errors.items()},
         "steps": steps - trained.result.trajectory[-1].iteration + trained.result.iterations,
         "ridge": float(trained.model.ridge),
         "converged": trained.result.status.is_converged,

@@ -51,6 +51,7 @@ from engine.learning.segmentation.network.learning import (
     NetworkLearning,
     NetworkOptions,
     after_network,
+    check_loss_of_network,
     checkpoint_setting,
     resolved_options,
 )
@@ -137,9 +138,10 @@ def train_boosted_segmentation(
         Probabilities from any other program for each picture, iterated in parallel; they become
         features of the trees and of the nodes. H' and W' may differ from the picture's size, in the
         same proportions.
-    loss : "likelihood", "univariate", "clique" or "trees" (no edges), optional
-        Only the surrogate likelihood has a certificate. By default "trees", or whichever of
-        "univariate" and "likelihood" makes clearly fewer mistakes on held-out pictures.
+    loss : "likelihood", "univariate", "clique", or "trees" or "network" (no edges), optional
+        Only the surrogate likelihood has a certificate. By default "trees" or "network",
+        whichever makes fewer mistakes on held-out pictures, or whichever of "univariate" and
+        "likelihood" makes clearly fewer than both.
     position : bool
         True to use the position within the picture as a feature: it helps if all are framed alike.
     ridge, ridge_factor : as for `train_segmentation`; by default 0.001 times the pixels.
@@ -194,6 +196,7 @@ def train_boosted_segmentation(
     check_callables(on_progress=on_progress, should_stop=should_stop)
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
+    check_loss_of_network(loss, network)
     options = None if network is None else resolved_options(network)
     read = _read(images, masks, maps, max_side, order, clock)
     pictures, left_out = read.pictures, read.left_out
@@ -214,7 +217,7 @@ def train_boosted_segmentation(
         else _held_out(*holdout, n_maps=n_maps, side=max_side, clock=clock, network=net)
     )
     n_pixels = sum(picture.labels.size for picture in pictures)
-    candidates = mask_candidates(loss)
+    candidates = mask_candidates(loss, has_network=net is not None)
     n_chosen = n_pixels * min(len(pictures), EDGE_PICTURES) // len(pictures)
     clock.begin(n_pixels, later=sum(candidate_cost(one, n_chosen) for one in candidates))
     with one_blas_thread():

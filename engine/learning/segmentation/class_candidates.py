@@ -29,15 +29,18 @@ from engine.learning.segmentation.class_weights import (
     fit_likelihood,
     fit_loss,
     judge_classes,
+    network_alone,
+    network_scores,
     rest_messages,
     trees_alone,
 )
+from engine.learning.segmentation.network_alone import fit_slope
 from engine.learning.segmentation.training_pictures import BLOCKS, FOLDS, block_folds
 from engine.learning.segmentation.weight_learning import Candidate, Rules, added
 from engine.metrics.classes import Confusion
 from engine.objectives.class_messages import ClassMessages
 from engine.objectives.marginal_losses import LossOptions
-from engine.solvers.result import LearningResult
+from engine.solvers.result import LearningResult, unsolved
 
 MOST_COMPARED_BY_LIKELIHOOD = 4
 """Largest number of classes for which the likelihood is compared unless requested: its certificate
@@ -70,6 +73,9 @@ LEAST_PROBABILITY = np.float32(1e-5)
 TREES_ALONE = Candidate("trees alone", "trees", is_potts=True)
 """Candidate without edges, which uses the scores of the trees unchanged."""
 
+NETWORK_ALONE = Candidate("network alone", "network", is_potts=True)
+"""Candidate without edges, which uses the scores of the network times one number."""
+
 CANDIDATES = (
     Candidate("univariate, pairs of classes", "univariate", is_potts=False),
     Candidate("univariate, agreement", "univariate", is_potts=True),
@@ -94,18 +100,23 @@ CANDIDATES_FOR_STROKES = (
 
 
 def compared_candidates(
-    loss: str | None, n_classes: int, *, is_sparse: bool = False
+    loss: str | None, n_classes: int, *, is_sparse: bool = False, has_network: bool = False
 ) -> list[Candidate]:
     """Return the candidates of a loss, or all candidates for this number of classes."""
+    if loss == "network":
+        return [NETWORK_ALONE]
+    beside = [NETWORK_ALONE] if has_network and loss is None else []
     if is_sparse and loss != "likelihood":
-        return [candidate for candidate in CANDIDATES_FOR_STROKES if loss in (None, candidate.loss)]
+        some = [candidate for candidate in CANDIDATES_FOR_STROKES if loss in (None, candidate.loss)]
+        return some + beside
     many = n_classes > MOST_COMPARED_BY_LIKELIHOOD
-    return [
+    some = [
         candidate
         for candidate in CANDIDATES
         if candidate.loss == loss
         or (loss is None and not (many and candidate.loss == "likelihood"))
     ]
+    return some + beside
 
 
 def are_strokes(labels: Iterable[ClassLabels], n_classes: int) -> bool:
@@ -117,7 +128,9 @@ def are_strokes(labels: Iterable[ClassLabels], n_classes: int) -> bool:
 def candidate_cost(candidate: Candidate, n_labels: int, *, is_whole: bool) -> float:
     """Return the CPU seconds to evaluate a candidate on ``n_labels`` pixels times classes."""
     known = LIKELIHOOD_COST if is_whole else HIDDEN_COST
-    cost = {"likelihood": known, "trees": TREES_COST}.get(candidate.loss, 1.0)
+    cost = {"likelihood": known, "trees": TREES_COST, "network": TREES_COST}.get(
+        candidate.loss, 1.0
+    )
     return FIT_SECONDS_A_LABEL * cost * n_labels
 
 
@@ -189,6 +202,9 @@ class ClassWeights:
         is_compared: bool,
     ) -> LearningResult:
         """Learn the weights by a loss, as accurately if they are only compared."""
+        if candidate.loss == "network":
+            slope = fit_slope((network_scores(one), one.labels) for one in examples)
+            return unsolved(network_alone(self.layout, slope))
         if candidate.loss == "likelihood":
             return fit_likelihood(
                 examples,

@@ -54,6 +54,7 @@ from engine.learning.segmentation.network.learning import (
     NetworkLearning,
     NetworkOptions,
     after_network,
+    check_loss_of_network,
     checkpoint_setting,
     resolved_options,
 )
@@ -144,9 +145,9 @@ def train_class_segmentation(
         Probabilities from any other program for each picture; they become features of the nodes.
         H' and W' may differ from the picture's size, in the same proportions.
     class_weights : L numbers above 0, optional; weight of a pixel of each class.
-    loss : "univariate", "likelihood" or "trees" (no edges: the trees alone), optional
+    loss : "univariate", "likelihood", "trees" or "network" (no edges: one of them alone), optional
         By default the one with the lowest held-out error; with more than four classes the
-        likelihood is not compared.
+        likelihood is not compared, and the network alone is compared if there is one.
     position : bool
         True to use the position within the picture as a feature: it helps if all are framed alike.
     ridge : float, optional; by default 0.001 times the known pixels.
@@ -196,6 +197,7 @@ def train_class_segmentation(
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
     size = detail or Detail()
+    check_loss_of_network(loss, network)
     options = None if network is None else resolved_options(network)
     pairs = read_class_pictures(images, labels, len(names), maps=maps, detail=size)
     read, unread = _read(pairs, len(names), clock)
@@ -219,7 +221,8 @@ def train_class_segmentation(
         unread = (*unread, *nets.left_out)
         after_network(clock)
     n_pixels = sum(picture.labels.size for picture in pictures)
-    clock.begin(n_pixels, later=_work_on_weights(pictures, len(names), loss))
+    later = _work_on_weights(pictures, len(names), loss, has_network=net is not None)
+    clock.begin(n_pixels, later=later)
     with one_blas_thread():
         how = TreeLearning(
             *(len(names), weights, position, clock.report, should_stop, work), passed=clock.passed
@@ -232,7 +235,9 @@ def train_class_segmentation(
             layout = examples[0].features.layout
             is_sparse = are_strokes((one.labels for one in wholes), layout.n_classes)
             problem = ClassWeights(layout, weights, should_stop, is_sparse)
-            candidates = compared_candidates(loss, layout.n_classes, is_sparse=is_sparse)
+            candidates = compared_candidates(
+                loss, layout.n_classes, is_sparse=is_sparse, has_network=net is not None
+            )
             return ScoredPictures(
                 WeightLearner(problem, examples, ridge, clock, wholes, work=work),
                 candidates,
@@ -281,7 +286,7 @@ def _read(
 
 
 def _work_on_weights(
-    pictures: Sequence[TrainingPicture], n_classes: int, loss: str | None
+    pictures: Sequence[TrainingPicture], n_classes: int, loss: str | None, *, has_network: bool
 ) -> float:
     """Return the estimated CPU seconds to compare the candidates, before windows are chosen."""
     sizes = [min(picture.labels.size, EDGE_WINDOW**2) for picture in pictures]
@@ -291,7 +296,7 @@ def _work_on_weights(
     is_sparse = are_strokes(labels, n_classes)
     if is_sparse:
         n_labels = min(sum(one.size for one in labels) * n_classes, EDGE_LABELS)
-    candidates = compared_candidates(loss, n_classes, is_sparse=is_sparse)
+    candidates = compared_candidates(loss, n_classes, is_sparse=is_sparse, has_network=has_network)
     judged = min(sum(picture.labels.size for picture in pictures) * n_classes, JUDGED_LABELS)
     fits = [
         candidate_cost(candidate, n_labels, is_whole=is_whole)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from engine.core.arguments import FloatArray, IntArray, read_only
@@ -273,6 +274,28 @@ def judge_classes(
 
     with ThreadPoolExecutor(count_threads()) as pool, one_blas_thread():
         return list(pool.map(one, examples))
+
+
+def network_alone(layout: ClassLayout, slope: float) -> FloatArray:
+    """Return the weights with which scores are ``slope`` times the network's maps, without edges.
+
+    The maps of the network are the last ones: one for two classes, else one for each class.
+    """
+    theta = np.zeros(layout.size)
+    nodes = layout.split(theta)[0]
+    if layout.n_classes == 2:
+        nodes[1, -1] = slope
+    else:
+        nodes[:, -layout.n_classes :] = slope * np.eye(layout.n_classes)
+    return theta
+
+
+def network_scores(example: ClassExample) -> NDArray[np.float32]:
+    """Return the scores of all classes by the network, whose maps are the last ones."""
+    n_classes, maps = example.features.layout.n_classes, example.features.maps
+    if n_classes > 2:
+        return maps[:, :, -n_classes:]
+    return np.concatenate([np.zeros_like(maps[:, :, -1:]), maps[:, :, -1:]], axis=2)
 
 
 def trees_alone(layout: ClassLayout) -> FloatArray:

@@ -41,8 +41,10 @@ from engine.learning.segmentation.tree_unaries import TreeUnaries, unaries_from_
 from engine.objectives.grid_inner import check_rho
 
 FORMAT = "bethe-hall segmentation model 2"
-LOSSES = ("likelihood", "univariate", "clique", "trees")
-CLASS_LOSSES = ("likelihood", "univariate", "trees")
+LOSSES = ("likelihood", "univariate", "clique", "trees", "network")
+"""Losses that models are learned by. "trees" and "network" are these alone, without edges."""
+
+CLASS_LOSSES = ("likelihood", "univariate", "trees", "network")
 """Losses that models of label maps are learned by."""
 
 MASK_NAMES = ("background", "foreground")
@@ -205,7 +207,11 @@ class SegmentationModel:
         if self.unaries is None:
             return compute_image_features(colours, maps)
         maps = self.with_network(colours, maps)
-        return tree_features(colours, self.unaries.scores(colours, maps, frame=frame), maps)
+        if self.loss == "network":  # the trees have no weight
+            scores = np.zeros((*colours.shape[:2], self.unaries.n_outputs), dtype=np.float32)
+        else:
+            scores = self.unaries.scores(colours, maps, frame=frame)
+        return tree_features(colours, scores, maps)
 
     def with_network(
         self, colours: NDArray[np.uint8], maps: NDArray[np.float32]
@@ -265,6 +271,8 @@ def make_segmentation_model(
     size = _n_weights(unaries, code, n_planes)
     values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(size,))
     check_choice("loss", loss, LOSSES if code is None else CLASS_LOSSES)
+    if loss == "network" and network is None:
+        raise InvalidProblemError("loss: the network alone needs a network.")
     strength, probability = check_positive("ridge", ridge), check_rho(rho)
     return SegmentationModel(
         read_only(values),

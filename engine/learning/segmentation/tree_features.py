@@ -66,6 +66,13 @@ def n_parameters(n_maps: int = 0) -> int:
     return 2 * (N_NODE_FEATURES + n_maps) + 4 * N_EDGE_FEATURES
 
 
+def network_alone(n_maps: int, slope: float) -> FloatArray:
+    """Return the weights with which scores are ``slope`` times the last map, without edges."""
+    theta = np.zeros(n_parameters(n_maps))
+    theta[2 * (N_NODE_FEATURES + n_maps) - 1] = slope
+    return theta
+
+
 def trees_alone(n_maps: int = 0) -> FloatArray:
     """Return the weights with which scores are the log-odds of the trees, without edges."""
     theta = np.zeros(n_parameters(n_maps))

@@ -29,6 +29,9 @@ LEAST_JUDGED = 20
 """Smallest number of further pictures for evaluation by them. They evaluate the mean of the weights
 of both halves; halves evaluate weights from fewer pictures, which may be worse than the trees."""
 
+EDGELESS = ("trees", "network")
+"""Losses without edges: the trees alone, and the network alone."""
+
 Example = TypeVar("Example", GridExample, ClassExample)
 Chosen = TypeVar("Chosen")
 
@@ -46,6 +49,9 @@ class Candidate(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Rules of a comparison.
+
+    With a network, the first candidate is the best of the first one, the trees alone and the
+    network alone, so that edges are used only if they are better than each of these.
 
     Parameters
     ----------
@@ -212,6 +218,7 @@ class WeightLearner(Generic[Example]):
             return replace(found, errors=errors, left_out=tuple(left_out))
         counts = {candidate: one.counts for candidate, one in whole.items()}
         wrong = {candidate: n_wrong(one) for candidate, one in counts.items()}
+        wrong = beginning_with_best(wrong)
         best = choose_candidate(wrong, standard_errors=self.problem.rules.standard_errors)
         results, kept = whole[best].results, tuple(counts[best])
         pace.next("Evaluating the held-out pictures")
@@ -248,10 +255,10 @@ class WeightLearner(Generic[Example]):
         pace = Pace(self.clock, [*costs, self.problem.judge_cost(self.wholes), max(costs)])
         for place, candidate in enumerate(candidates):
             pace.next(f"Comparing losses: {candidate.name}")
-            if candidate.loss != "trees" and self.clock.left == 0.0:
+            if candidate.loss not in EDGELESS and self.clock.left == 0.0:
                 left_out.append(f"{candidate.name}: no time to learn its weights")
                 continue
-            n_after = sum(other.loss != "trees" for other in candidates[place:])
+            n_after = sum(other.loss not in EDGELESS for other in candidates[place:])
             one = self._judge(candidate, halves, n_after, before)
             if any(self._is_idle(result, candidate) for result in one.results):
                 left_out.append(f"{candidate.name}: no time to learn its weights")
@@ -259,7 +266,7 @@ class WeightLearner(Generic[Example]):
             if any(result.status is Status.TIME_LIMIT for result in one.results):
                 left_out.append(f"{candidate.name}: stopped before its weights had converged")
             judged[candidate] = one
-            if candidate.loss != "trees" and one.is_whole:
+            if candidate.loss not in EDGELESS and one.is_whole:
                 fewest = before is None or added(one.counts).n_wrong < added(before).n_wrong
                 before = one.counts if fewest else before
         return judged, left_out, pace
@@ -353,6 +360,21 @@ def mean_result(results: Sequence[LearningResult]) -> LearningResult:
         seconds=sum(one.seconds for one in results),
         status=statuses[0] if statuses else results[0].status,
     )
+
+
+def beginning_with_best(
+    mistakes: Mapping[Candidate, FloatArray],
+) -> Mapping[Candidate, FloatArray]:
+    """Return mistakes of candidates, beginning with the best of the first and those without edges.
+
+    Without a network they are returned unchanged.
+    """
+    if not any(candidate.loss == "network" for candidate in mistakes):
+        return mistakes
+    first = next(iter(mistakes))
+    simple = [one for one in mistakes if one == first or one.loss in EDGELESS]
+    best = min(simple, key=lambda candidate: float(mistakes[candidate].sum()))
+    return {best: mistakes[best], **mistakes}
 
 
 def choose_candidate(

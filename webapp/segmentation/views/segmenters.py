@@ -154,6 +154,7 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "n_copies": segmenter.job.parameters.get("copies", 0) if segmenter.job else 0,
         "sha256": _digest(segmenter),
         "stopped_by": _stopped_by(segmenter.outcome),
+        "compared": list(segmenter.outcome.get("errors", {}).items()),
         "weights_by": f"{segmenter.outcome.get('loss') or ''} loss".strip().capitalize(),
         "again_url": _again_url(segmenter),
         "learned_from": _learned_from(segmenter),

@@ -1,0 +1,215 @@
+"""The network alone is compared with trees and edges, and used where it makes fewer mistakes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from engine.core.errors import InvalidProblemError
+from engine.crf.class_features import UNKNOWN, ClassExample, ClassLayout
+from engine.crf.grid_features import GridExample
+from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
+from engine.learning.segmentation.class_candidates import ClassWeights, compared_candidates
+from engine.learning.segmentation.class_learning import train_class_segmentation
+from engine.learning.segmentation.clock import Clock
+from engine.learning.segmentation.mask_weights import MaskWeights, mask_candidates
+from engine.learning.segmentation.model import (
+    Detail,
+    SegmentationModel,
+    load_segmentation_model,
+    make_segmentation_model,
+)
+from engine.learning.segmentation.network.learning import NetworkOptions
+from engine.learning.segmentation.network_alone import fit_slope
+from engine.learning.segmentation.prediction import predict_segmentation
+from engine.learning.segmentation.tree_features import boosted_features, class_features
+from engine.learning.segmentation.tree_unaries import TreeUnaries
+from engine.learning.segmentation.weight_learning import (
+    Candidate,
+    WeightLearner,
+    beginning_with_best,
+    choose_candidate,
+)
+from tests.learning.segmentation.network.test_network import TINY, grains
+
+EDGES = Candidate("univariate", "univariate")
+TREES = Candidate("trees", "trees")
+NETWORK = Candidate("network alone", "network")
+
+
+def mask_examples(count: int, trees: float, network: float) -> list[GridExample]:
+    """Random labels without neighbours; log-odds of trees and network with noise."""
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(count):
+        mask = rng.random((24, 24)) < 0.5
+        one, two = (
+            2.0 * mask - 1 + noise * rng.normal(size=mask.shape) for noise in (trees, network)
+        )
+        image = np.full((24, 24, 3), 90, np.uint8)
+        maps = two[:, :, None].astype(np.float32)
+        found.append(GridExample(boosted_features(image, one.astype(np.float32), maps), mask))
+    return found
+
+
+def class_examples(count: int, trees: float, network: float) -> list[ClassExample]:
+    """Three random classes; scores of trees and maps of the network with noise."""
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(count):
+        labels = rng.integers(0, 3, (24, 24)).astype(np.uint8)
+        right = 2.0 * np.eye(3)[labels] - 2 / 3
+        one, two = (right + noise * rng.normal(size=right.shape) for noise in (trees, network))
+        image = np.full((24, 24, 3), 90, np.uint8)
+        features = class_features(image, one.astype(np.float32), two.astype(np.float32))
+        found.append(ClassExample(features, labels))
+    return found
+
+
+def mask_learner(examples: list[GridExample]) -> WeightLearner[GridExample]:
+    problem = MaskWeights(1, 0.5, 1e-3, lambda: False, np.random.default_rng(0))
+    return WeightLearner(problem, examples, None, Clock(lambda progress: None, None))
+
+
+def class_learner(examples: list[ClassExample]) -> WeightLearner[ClassExample]:
+    problem = ClassWeights(ClassLayout(3, 3), np.ones(3), lambda: False, False)
+    return WeightLearner(problem, examples, None, Clock(lambda progress: None, None))
+
+
+@pytest.mark.parametrize(("trees", "network", "best"), [(4.0, 0.1, "network"), (0.1, 4.0, "trees")])
+def test_masks_are_never_worse_than_the_better_of_network_and_trees(
+    trees: float, network: float, best: str
+) -> None:
+    found = mask_learner(mask_examples(4, trees, network)).learn(
+        mask_candidates(None, has_network=True)
+    )
+    assert found.candidate.loss == best
+    assert found.errors[found.candidate.name] == min(
+        found.errors["trees"], found.errors["network alone"]
+    )
+
+
+@pytest.mark.parametrize(("trees", "network"), [(4.0, 0.1), (0.1, 4.0)])
+def test_label_maps_are_never_worse_than_the_better_of_network_and_trees(
+    trees: float, network: float
+) -> None:
+    candidates = compared_candidates(None, 3, has_network=True)
+    found = class_learner(class_examples(4, trees, network)).learn(candidates)
+    errors = found.errors
+    assert errors[found.candidate.name] <= min(errors["trees alone"], errors["network alone"])
+    better = "network alone" if network < trees else "trees alone"
+    other = "trees alone" if network < trees else "network alone"
+    assert errors[better] < errors[other]
+
+
+def test_edges_must_be_clearly_better_than_the_network_and_the_trees() -> None:
+    """Edges better than the trees by far, but hardly better than the network, are not used."""
+    mistakes = {
+        TREES: np.array([90.0, 95.0, 92.0]),
+        NETWORK: np.array([50.0, 54.0, 48.0]),
+        EDGES: np.array([49.0, 55.0, 47.0]),
+    }
+    ordered = beginning_with_best(mistakes)
+    assert choose_candidate(ordered, standard_errors=2.0) == NETWORK
+    mistakes[EDGES] = np.array([30.0, 33.0, 31.0])
+    assert choose_candidate(beginning_with_best(mistakes), standard_errors=2.0) == EDGES
+    without = {TREES: mistakes[TREES], EDGES: mistakes[EDGES]}
+    assert list(beginning_with_best(without)) == [TREES, EDGES]
+
+
+def test_of_strokes_the_usual_weights_stay_where_they_are_best() -> None:
+    first, *others = compared_candidates(None, 3, is_sparse=True, has_network=True)
+    assert {one.loss for one in others} == {"univariate", "trees", "network"}
+    mistakes = {one: np.array([20.0, 21.0]) for one in others} | {first: np.array([9.0, 9.0])}
+    assert next(iter(beginning_with_best({first: mistakes[first], **mistakes}))) == first
+
+
+def test_the_factor_makes_probabilities_right_and_keeps_labels() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, (200, 200))
+    labels = (rng.random(p.shape) < p).astype(np.uint8)
+    odds = np.log(p / (1 - p))
+    bold = np.stack([np.zeros_like(p), 3 * odds], axis=2)
+    assert_allclose(fit_slope([(bold, labels)]), 1 / 3, rtol=0.05)
+    assert fit_slope([(bold, np.full(p.shape, UNKNOWN))]) == 1.0
+
+
+def test_one_seen_label_gives_a_bounded_factor() -> None:
+    scores = np.zeros((4, 4, 2))
+    scores[:, :, 1] = 6.0
+    assert 1.0 < fit_slope([(scores, np.ones((4, 4), np.uint8))]) <= 5.0
+
+
+@pytest.fixture
+def alone() -> SegmentationModel:
+    images, masks = grains(4)
+    return train_boosted_segmentation(images, masks, loss="network", network=TINY).model
+
+
+def test_a_model_of_the_network_alone_is_saved_and_never_uses_its_trees(
+    alone: SegmentationModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (image, *_), _ = grains(1)
+    alone.save(tmp_path / "model.npz")
+    model = load_segmentation_model(tmp_path / "model.npz")
+    assert model.loss == "network"
+    assert model.network is not None
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(TreeUnaries, "scores", refuse)
+    found = predict_segmentation(model, image)
+    odds = model.network.log_odds(image)[:, :, 0]
+    assert_array_equal(found.labels, odds > 0)
+    assert_allclose(
+        found.marginals,
+        1 / (1 + np.exp(-model.theta[np.flatnonzero(model.theta)[0]] * odds)),
+        atol=1e-5,
+    )
+
+
+def test_label_maps_learn_the_network_alone_too() -> None:
+    images, masks = grains(4)
+    labels = [mask.astype(np.uint8) for mask in masks]
+    for label in labels:
+        label[:8] = 2
+    trained = train_class_segmentation(
+        images, labels, ["a", "b", "c"], loss="network", network=TINY
+    )
+    assert trained.loss == "network"
+    assert trained.model.network is not None
+    found = predict_segmentation(trained.model, images[0]).labels
+    assert_array_equal(found, trained.model.network.log_odds(images[0]).argmax(axis=2))
+
+
+def test_the_comparison_names_both_and_says_which_was_chosen() -> None:
+    images, masks = grains(5)
+    options = NetworkOptions(width=4, steps=40, batch=4)
+    trained = train_boosted_segmentation(images, masks, network=options)
+    assert {"trees", "network alone"} <= set(trained.errors)
+    own = {"trees": "trees", "network": "network alone"}.get(trained.loss, trained.loss)
+    least = min(trained.errors["trees"], trained.errors["network alone"])
+    assert trained.errors[own] <= least
+
+
+def test_without_time_no_candidate_with_edges_has_an_error() -> None:
+    images, masks = grains(5)
+    trained = train_boosted_segmentation(images, masks, network=TINY, max_seconds=0.001)
+    assert set(trained.errors) <= {"trees", "network alone"}
+    assert trained.loss in ("trees", "network")
+    assert any("no time to learn its weights" in one for one in trained.left_out)
+
+
+def test_the_network_alone_without_a_network_is_refused(alone: SegmentationModel) -> None:
+    images, masks = grains(2)
+    with pytest.raises(InvalidProblemError, match="network alone needs a network"):
+        train_boosted_segmentation(images, masks, loss="network")
+    with pytest.raises(InvalidProblemError, match="network alone needs a network"):
+        train_class_segmentation(images, masks, ["a", "b"], loss="network")
+    with pytest.raises(InvalidProblemError, match="network alone needs a network"):
+        make_segmentation_model(
+            alone.theta, unaries=alone.unaries, loss="network", ridge=1.0, detail=Detail()
+        )
