@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import tee
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from engine.core.progress import Progress
 from engine.crf.class_features import ClassLabels
 from engine.datasets.image_folder import ImageFile, view_of_set
 from engine.datasets.image_names import MAP_ENDINGS
+from engine.datasets.onnx_maps import INPUTS, SCORES, OnnxNetwork, open_onnx
 from engine.datasets.picture_view import PictureView
 from engine.datasets.probability_maps import read_map
 from engine.learning.segmentation.boosted_learning import TrainedBoosted
@@ -73,7 +75,7 @@ def labelled(
 
     def read(file: ImageFile) -> Labelled:
         image = file.read_image()
-        maps = read_maps(args.maps, file)
+        maps = read_maps(args, file, image)
         labels = source.labels(file, (image.shape[0], image.shape[1]))
         return image, labels, maps, file.name
 
@@ -96,15 +98,65 @@ def map_path(folder: Path, file: ImageFile) -> Path:
     return found
 
 
-def read_maps(folder: Path | None, file: ImageFile) -> Planes | None:
-    """Read the maps of a picture; None without a folder.
+def add_map_options(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """Declare the options that give maps: a folder of them, or a network that makes them."""
+    parser.add_argument(
+        "--maps", type=Path, help=f"folder of probabilities of another program{purpose}"
+    )
+    parser.add_argument(
+        "--maps-from",
+        type=Path,
+        help="ONNX file whose network gives these probabilities from the pictures "
+        '(needs onnxruntime: pip install ".[onnx]")',
+    )
+    parser.add_argument(
+        "--maps-input",
+        choices=INPUTS,
+        help="values of pictures that this network takes: 0 to 1 (default), 0 to 255, or less the "
+        "mean of ImageNet",
+    )
+    parser.add_argument(
+        "--maps-scores",
+        choices=SCORES[1:],
+        help="function that makes probabilities of its scores; by default it gives probabilities",
+    )
+
+
+def maps_network(args: argparse.Namespace) -> OnnxNetwork | None:
+    """Return the network that gives the maps of pictures; None without one.
 
     Raises
     ------
     InvalidProblemError
-        If the folder has none, or they cannot be read.
+        If its file cannot be used, or options contradict each other.
     """
-    return None if folder is None else read_map(map_path(folder, file))
+    if args.maps_from is None:
+        for option in ("maps_input", "maps_scores"):
+            if getattr(args, option) is not None:
+                name = option.replace("_", "-")
+                raise InvalidProblemError(f"--{name} belongs to --maps-from; leave it out.")
+        return None
+    if args.maps is not None:
+        raise InvalidProblemError("--maps and --maps-from give the same maps; leave one out.")
+    return _network(args.maps_from, args.maps_input or INPUTS[0], args.maps_scores or SCORES[0])
+
+
+@lru_cache(maxsize=1)
+def _network(path: Path, values: str, scores: str) -> OnnxNetwork:
+    return open_onnx(path, values=values, scores=scores)
+
+
+def read_maps(args: argparse.Namespace, file: ImageFile, image: ByteImage) -> Planes | None:
+    """Read the maps of a picture, or compute them; None if none are requested.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the folder has none, they cannot be read, or the network cannot process the picture.
+    """
+    if (network := maps_network(args)) is not None:
+        return network.maps(image)
+    return None if args.maps is None else read_map(map_path(args.maps, file))
 
 
 def viewed(

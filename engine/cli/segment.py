@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.cli import segment_objects
 from engine.cli.option_types import number
+from engine.cli.picture_files import add_map_options
 from engine.cli.segment_results import evaluate, predict
 from engine.cli.segment_training import add_training_options, train
 from engine.learning.segmentation.prediction import READOUTS
@@ -129,6 +130,4 @@ def _add_readout(parser: argparse.ArgumentParser) -> None:
         default="marginal",
         help="label of the larger marginal (default), or the best single labelling",
     )
-    parser.add_argument(
-        "--maps", type=Path, help="folder of probabilities of another program, as in training"
-    )
+    add_map_options(parser, ", as in training")

@@ -13,6 +13,7 @@ from engine.cli.label_sources import known_labels
 from engine.cli.output_paths import make_folder
 from engine.cli.picture_files import (
     labelled,
+    maps_network,
     read_each,
     read_maps,
     spare_drawn,
@@ -43,6 +44,7 @@ def predict(args: argparse.Namespace) -> dict[str, Any]:
     """
     if args.threshold is not None and args.readout != "marginal":
         raise InvalidProblemError("--threshold belongs to --readout marginal; leave one out.")
+    maps_network(args)  # a fault of the network ends the command, not every picture
     model = load_segmentation_model(args.model)
     files, _ = viewed(list_images(args.images), model.view)
     results = [_result_paths(model, args.out, file) for file in files]
@@ -77,7 +79,7 @@ def _predict_one(
         counts, tiles = found["counts"], {"tiles": found["tiles"]}
     else:
         image, wants_best = file.read_image(), args.readout == "map"
-        maps = read_maps(args.maps, file)
+        maps = read_maps(args, file, image)
         prediction = predict_segmentation(model, image, maps, with_best=wants_best)
         np.save(probabilities, prediction.marginals, allow_pickle=False)
         labels = prediction.read_out(args.readout)
@@ -107,6 +109,7 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
     InvalidProblemError
         If no file can be used.
     """
+    maps_network(args)
     model = load_segmentation_model(args.model)
     listed, _ = viewed(list_images(args.images, args.masks), model.view)
     source = known_labels(args, listed, model)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cli.picture_files import map_path
+from engine.cli.picture_files import map_path, maps_network
 from engine.core.array_file import ArrayFile
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
@@ -18,6 +18,7 @@ from engine.crf.picture_windows import ArraySource, MapSource, PictureSource
 from engine.datasets.image_folder import ImageFile
 from engine.datasets.label_maps import label_palette, label_places
 from engine.datasets.large_pictures import LargeTiff, is_large
+from engine.datasets.onnx_maps import open_onnx_maps
 from engine.datasets.png_rows import write_png_rows
 from engine.datasets.probability_maps import open_map
 from engine.learning.segmentation.given_maps import check_count, check_proportions
@@ -62,7 +63,9 @@ def predict_in_tiles(
 
     with _source(file) as source:
         maps: MapSource = NO_MAPS
-        if args.maps is not None:
+        if (network := maps_network(args)) is not None:
+            maps = open_onnx_maps(network, source)
+        elif args.maps is not None:
             maps = open_map(map_path(args.maps, file))
             check_proportions(name, maps.shape, source.shape)
         check_count(model.n_maps, maps.n_planes)

@@ -17,8 +17,10 @@ from engine.cli.option_types import number, seconds, whole_number_from, whole_nu
 from engine.cli.output_paths import check_writable, open_checkpoint
 from engine.cli.picture_files import (
     Trained,
+    add_map_options,
     choose_side,
     labelled,
+    maps_network,
     some_of,
     training_figures,
     viewed,
@@ -116,12 +118,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         help="label maps: size of the model's image relative to the image, instead of --max-side: "
         "1 for full resolution, where things have the same size in all images",
     )
-    parser.add_argument(
-        "--maps",
-        type=Path,
-        help="folder of probabilities of another program, NAME.npy or NAME.tif, that become "
-        "features beside the image's own",
-    )
+    add_map_options(parser, ", NAME.npy or NAME.tif, that become features beside the image's own")
     _add_solver(parser)
 
 
@@ -184,6 +181,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         raise InvalidProblemError("--network-steps belongs to --unaries network; leave it out.")
     elif args.loss == "network":
         raise InvalidProblemError("--loss network belongs to --unaries network; leave it out.")
+    has_maps = maps_network(args) is not None or args.maps is not None
     check_writable(args.out)
     checkpoint = open_checkpoint(args.checkpoint)
     files, view = viewed(list_images(args.images, args.masks))
@@ -196,7 +194,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     parts = tee(rows, 3)  # read on demand: holds one picture
     images, labels = (row[0] for row in parts[0]), (row[1] for row in parts[1])
     shared: dict[str, Any] = {
-        "maps": None if args.maps is None else (row[2] for row in parts[2]),
+        "maps": (row[2] for row in parts[2]) if has_maps else None,
         "ridge": args.ridge,
         "loss": args.loss,
         "max_seconds": args.max_seconds,

@@ -55,7 +55,7 @@ def imported(folder: str) -> set[str]:
 @pytest.mark.parametrize(
     ("folders", "extras"),
     [
-        (("engine",), ("hosts", "heic", "tables", "outlines", "microscopes", "network")),
+        (("engine",), ("hosts", "heic", "tables", "outlines", "microscopes", "network", "onnx")),
         (("webapp", "tasks"), ("web",)),
     ],
 )
