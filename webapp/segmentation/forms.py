@@ -16,6 +16,7 @@ from webapp.segmentation.selectors.image_sets import (
     sets_with_images,
     sets_with_maps,
     sets_with_masks,
+    sets_with_numbers,
 )
 from webapp.segmentation.selectors.segmenters import ready_segmenters
 from webapp.segmentation.services.probability_maps import maps_beside
@@ -35,6 +36,9 @@ DETAILS = [
     ("300", "Fine: 300 pixels a side, about twice as slow"),
     ("600", "Very fine: 600 pixels a side, for small things; many times as slow"),
 ]
+
+EDGE_METHODS = (Segmenter.Solver.AUTO, Segmenter.Solver.NETWORK)
+"""Methods by which edges of objects are learned."""
 
 METHODS = [one for one in Segmenter.Solver.choices if one[0] != Segmenter.Solver.PAINTED]
 
@@ -166,6 +170,13 @@ class LearnForm(forms.Form):
         help_text="A network takes most of the time that it is given: half an hour for 200 images "
         "without a graphics card. Predicting needs neither.",
     )
+    edges = forms.BooleanField(
+        label="Learn the edges of objects that touch",
+        required=False,
+        help_text="Counts of touching objects become better. It learns from the masks that number "
+        "their objects, at full size, and holds out no image: each is checked by trees that did "
+        "not learn from it.",
+    )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -177,9 +188,13 @@ class LearnForm(forms.Form):
         field = field_of(self, "image_sets", forms.ModelMultipleChoiceField)
         field.queryset = sets_with_masks(user)
         n_masked = image_counts(user, masked=True)
+        numbered = set(sets_with_numbers(user).values_list("pk", flat=True))
+        if not numbered:
+            del self.fields["edges"]
         with_maps = set(sets_with_maps(user))
         field.label_from_instance = lambda obj: (  # type: ignore[method-assign]  # this form's
             f"{obj.name}: {formats.counted(n_masked[obj.pk], 'image')} with masks"
+            f"{', whose objects have numbers' if obj.pk in numbered else ''}"
             f"{maps_in_words(obj) if obj.pk in with_maps else ''}"
         )
         if with_maps:
@@ -187,6 +202,21 @@ class LearnForm(forms.Form):
                 "Only images with a mask are used. Of several sets maps are learned from where "
                 "every image of all of them has one."
             )
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse edges with a method of masks only, and without masks that number objects."""
+        data = super().clean() or {}
+        if data.get("edges") and data.get("solver") not in EDGE_METHODS:
+            self.add_error(
+                "solver",
+                "Edges are learned by “Smoothed trees” or by a network: choose one of these.",
+            )
+        return data
+
+    @property
+    def wants_edges(self) -> bool:
+        """True if edges of objects are to be learned."""
+        return bool(self.cleaned_data.get("edges"))
 
     def choices(self) -> LearningChoices:
         """Return the chosen settings as numbers."""
@@ -226,7 +256,19 @@ class PaintedForm(forms.Form):
         widget=forms.Select(attrs={"form": "learn-painted"}),
         help_text="For the model that is kept; answers while you paint take no longer.",
     )
+    network = forms.BooleanField(
+        label="Learn a network too",
+        required=False,
+        widget=forms.CheckboxInput(attrs={"form": "learn-painted"}),
+        help_text="Most accurate where much is painted or imported, but slow without a graphics "
+        "card: give it half an hour.",
+    )
     predict = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if network_available() is not None:
+            del self.fields["network"]
 
 
 class ImportForm(forms.Form):

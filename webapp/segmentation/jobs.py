@@ -11,7 +11,9 @@ from engine import (
     Progress,
     load_segmentation_model,
     train_boosted_segmentation,
+    train_class_segmentation,
 )
+from engine.learning.segmentation.model import Detail
 from webapp.database.full_disk import FULL_DISK
 from webapp.files import store
 from webapp.files.contents import StorageFullError, full_disk_explained
@@ -64,6 +66,8 @@ def learn(context: JobContext) -> Any:
     segmenter = Segmenter.objects.get(pk=context.parameters["segmenter"])
     if segmenter.solver == Segmenter.Solver.PAINTED:
         return learn_painted(context, segmenter)
+    if segmenter.learns_edges:
+        return learn_edges(context, segmenter)
     learned = _labelled(context, segmenter, "learned")
     held_out = _labelled(context, segmenter, "held_out")
     watcher = LearningWatcher(context, segmenter)
@@ -118,6 +122,44 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
         if context.parameters.get("predict"):
             sentence = f"{sentence} {predict_painted(segmenter.pk)}".strip()
         return {"segmenter": str(segmenter.pk), "sentence": sentence}
+
+    return finish
+
+
+def learn_edges(context: JobContext, segmenter: Segmenter) -> Any:
+    """Learn objects and their edges from masks that number objects, at full size."""
+    learned = _labelled(context, segmenter, "learned", edges=True)
+    watcher = LearningWatcher(context, segmenter)
+    images, labels, maps = learned.in_step()
+    is_network = segmenter.solver == Segmenter.Solver.NETWORK
+    trained = train_class_segmentation(
+        images,
+        labels,
+        [one["name"] for one in segmenter.classes],
+        maps=maps,
+        position=False,
+        detail=Detail(scale=1.0),
+        max_seconds=max(segmenter.max_seconds - context.seconds, 0.0),
+        network=NetworkOptions() if is_network else None,
+        on_progress=watcher,
+        should_stop=context.should_stop,
+        checkpoint=context.checkpoint,
+        rng=context.rng,
+    )
+    context.raise_if_stopped()
+    learned.end_reading()
+    checked = check_classes(trained.kept)
+    used = Segmenter.objects.values_list("learned_digests", flat=True).get(pk=segmenter.pk)
+    _keep_model(context, segmenter, trained.model, checked, used, [])
+
+    def finish() -> dict[str, Any]:
+        outcome = learning_outcome(context, trained, watcher.steps, learned, None) | {
+            "checked": checked,
+            "n_known": list(trained.n_known),
+        }
+        if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
+            raise SegmentationError(REMOVED)
+        return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
 
     return finish
 
@@ -353,7 +395,9 @@ def _seconds_left(context: JobContext, done_now: int, left: int) -> float:
     return each * left
 
 
-def _labelled(context: JobContext, segmenter: Segmenter, purpose: str) -> LabelledFiles:
+def _labelled(
+    context: JobContext, segmenter: Segmenter, purpose: str, *, edges: bool = False
+) -> LabelledFiles:
     """Return the job's files for training, or those held out.
 
     Once they are read, the model records the images actually used: some may have been left out,
@@ -376,7 +420,9 @@ def _labelled(context: JobContext, segmenter: Segmenter, purpose: str) -> Labell
 
     files = _files(context.parameters[purpose])
     n_planes = context.parameters.get("planes", 0)
-    labelled = LabelledFiles(files, on_next=on_next, when_read=when_read, n_planes=n_planes)
+    labelled = LabelledFiles(
+        files, on_next=on_next, when_read=when_read, n_planes=n_planes, edges=edges
+    )
     return labelled
 
 

@@ -2,19 +2,24 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import tee
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError
-from engine.datasets import read_image, read_mask
-from engine.datasets.masks import match_mask
+from engine.datasets import edges_of, read_image, read_mask
+from engine.datasets.label_maps import match_values
+from engine.datasets.masks import match_mask, understand_mask
 from engine.learning.segmentation.given_maps import Planes, check_proportions
 from webapp.segmentation.models import ImageFile
 from webapp.segmentation.services.probability_maps import read_planes
 
 ByteImage = NDArray[np.uint8]
 MaskArray = NDArray[np.bool_]
+Labels = MaskArray | NDArray[np.uint8]
+"""A mask, or labels of background, objects and their edges."""
 
 
 class LabelledFiles:
@@ -29,6 +34,7 @@ class LabelledFiles:
     on_next : called before each file is read; an exception ends the reading
     when_read : called with the usable files, once all are read or reading has ended
     n_planes : planes of the probability map of each image; 0 to ignore maps
+    edges : True to return labels of background, objects and their edges in place of masks
     """
 
     def __init__(
@@ -38,9 +44,10 @@ class LabelledFiles:
         on_next: Callable[[], None],
         when_read: Callable[[list[ImageFile]], None],
         n_planes: int = 0,
+        edges: bool = False,
     ) -> None:
         self.files, self._on_next, self._when_read = files, on_next, when_read
-        self._n_planes = n_planes
+        self._n_planes, self._edges = n_planes, edges
         self.used: list[ImageFile] = []
         self.left_out: list[dict[str, str]] = []
         self._is_noted = True
@@ -53,6 +60,7 @@ class LabelledFiles:
             on_next=self._on_next,
             when_read=lambda used: None,
             n_planes=self._n_planes,
+            edges=self._edges,
         )
 
     def end_reading(self) -> None:
@@ -61,7 +69,7 @@ class LabelledFiles:
             self._is_noted = True
             self._when_read(self.used)
 
-    def in_step(self) -> tuple[Iterator[ByteImage], Iterator[MaskArray], Iterator[Planes] | None]:
+    def in_step(self) -> tuple[Iterator[ByteImage], Iterator[Any], Iterator[Planes] | None]:
         """Return images, masks and maps, to be iterated together: then one of each is in memory.
 
         If maps are ignored, the third is None.
@@ -72,12 +80,12 @@ class LabelledFiles:
         parts = tee(self._read_all(), 3)
         return (row[0] for row in parts[0]), (row[1] for row in parts[1]), _maps(parts[2])
 
-    def _read_all(self) -> Iterator[tuple[ByteImage, MaskArray, Planes | None]]:
+    def _read_all(self) -> Iterator[tuple[ByteImage, Labels, Planes | None]]:
         self.used, self.left_out, self._is_noted = [], [], False
         for file in self.files:
             self._on_next()
             try:
-                found = _read(file, self._n_planes)
+                found = _read(file, self._n_planes, edges=self._edges)
             except InvalidProblemError as error:
                 self.left_out.append({"name": file.name, "reason": str(error)})
                 continue
@@ -94,15 +102,32 @@ def left_out_sentence(left_out: Sequence[dict[str, str]]) -> str:
     return f"Left out: {left_out[0]['reason']}{more}"
 
 
-def _maps(rows: Iterator[tuple[ByteImage, MaskArray, Planes | None]]) -> Iterator[Planes]:
+def _maps(rows: Iterator[tuple[ByteImage, Labels, Planes | None]]) -> Iterator[Planes]:
     return (maps for _, _, maps in rows if maps is not None)
 
 
-def _read(file: ImageFile, n_planes: int) -> tuple[ByteImage, MaskArray, Planes | None]:
+def _read(
+    file: ImageFile, n_planes: int, *, edges: bool
+) -> tuple[ByteImage, Labels, Planes | None]:
     image = read_image(file.store.fetch(file.digest), name=file.name, view=file.view)
-    mask = read_mask(file.store.fetch(file.mask.digest), name=file.mask.name)
-    fitted = match_mask(mask, (image.shape[0], image.shape[1]), name=file.mask.name)
-    return image, fitted, _read_maps(file, image, n_planes) if n_planes else None
+    path, shape = file.store.fetch(file.mask.digest), (image.shape[0], image.shape[1])
+    labels: Labels
+    if edges:
+        labels = edges_of(match_values(_numbers(path, file.mask.name), shape, name=file.mask.name))
+    else:
+        labels = match_mask(read_mask(path, name=file.mask.name), shape, name=file.mask.name)
+    return image, labels, _read_maps(file, image, n_planes) if n_planes else None
+
+
+def _numbers(path: Path, name: str) -> NDArray[np.integer[Any]]:
+    """Return the numbers of the objects of a mask, which a correction may have replaced."""
+    reading = understand_mask(path, name=name)
+    if reading.n_numbered < 0 and reading.n_objects > 1:
+        raise InvalidProblemError(
+            f"{name}: its objects have no numbers, so the edges between those that touch are not "
+            "known."
+        )
+    return reading.numbers
 
 
 def _read_maps(file: ImageFile, image: ByteImage, n_planes: int) -> Planes:

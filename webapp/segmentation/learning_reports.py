@@ -70,7 +70,11 @@ def _write_preview(path: Path, marginals: np.ndarray) -> None:
 
 
 def learning_outcome(
-    context: JobContext, trained: Any, steps: int, learned: LabelledFiles, held_out: LabelledFiles
+    context: JobContext,
+    trained: Any,
+    steps: int,
+    learned: LabelledFiles,
+    held_out: LabelledFiles | None,
 ) -> dict[str, Any]:
     """Return the outcome of the learned model for pages, as JSON values.
 
@@ -78,7 +82,9 @@ def learning_outcome(
     those of all stages: as last reported, plus those after that report.
     """
     figures = trained.result.figures()
-    n_learned, left_out = len(learned.used), learned.left_out + held_out.left_out
+    n_learned, left_out = len(learned.used), list(learned.left_out)
+    if held_out is not None:
+        left_out += held_out.left_out
     outcome = {
         **{name: finite(value) for name, value in figures.items()},
         "loss": trained.loss,
@@ -87,7 +93,7 @@ def learning_outcome(
         "ridge": float(trained.model.ridge),
         "converged": trained.result.status.is_converged,
         "n_learned": n_learned,
-        "n_held_out": len(held_out.used),
+        "n_held_out": 0 if held_out is None else len(held_out.used),
         "left_out": left_out,
         "detail": context.job.parameters.get("detail", []),
         "n_maps": trained.model.n_maps,

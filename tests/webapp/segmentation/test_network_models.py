@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from engine import NetworkOptions, load_segmentation_model
+from tests.webapp.segmentation.test_painting import INSIDE, OUTSIDE, file, plain_set  # noqa: F401 - fixtures
 from webapp.jobs.models import JobState
 from webapp.jobs.runner import run_job
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.forms import LearnForm
 from webapp.segmentation.models import Segmenter
+from webapp.segmentation.services import painting
+from webapp.segmentation.services.painted_models import painting_learn
 from webapp.segmentation.services.predictions import prediction_start
 from webapp.segmentation.services.segmenters import LearningChoices, segmenter_learn
 
@@ -55,3 +58,41 @@ def test_room_for_a_network_is_reserved(bob, image_set) -> None:
     plain = segmenter_learn(user=bob, name="A", image_sets=[image_set], choices=small)
     deep = segmenter_learn(user=bob, name="B", image_sets=[image_set], choices=CHOICES)
     assert deep.job.stores_bytes - plain.job.stores_bytes == 64_000_000
+
+
+def test_strokes_learn_with_a_network_and_predict(client_of, bob, file, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.setattr(
+        "webapp.segmentation.services.painted_models.NetworkOptions",
+        lambda: NetworkOptions(width=4, steps=4, batch=2),
+    )
+    for stroke in (INSIDE, OUTSIDE):
+        painting.stroke_add(user=bob, file=file, stroke=stroke)
+    address = f"/image-sets/{file.image_set_id}/paint/learn/"
+    sent = {"max_seconds": "1800", "network": "on"}
+    assert client_of(bob).post(address, sent).status_code == 302
+    segmenter = Segmenter.objects.get()
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    segmenter.job.refresh_from_db()
+    assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
+    assert "network alone" in segmenter.outcome["errors"]
+    assert load_segmentation_model(segmenter.path).network is not None
+    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
+    assert "Methods compared" in page
+    assert "network alone: " in page
+
+
+def test_without_jax_the_painting_page_offers_no_network(
+    client_of,
+    bob,
+    file,  # noqa: F811
+    monkeypatch,
+) -> None:
+    address = f"/image-sets/{file.image_set_id}/paint/"
+    assert "Learn a network too" in client_of(bob).get(address, follow=True).content.decode()
+    for module in ("forms", "services.painted_models"):
+        monkeypatch.setattr(f"webapp.segmentation.{module}.network_available", lambda: MISSING)
+    assert "Learn a network too" not in client_of(bob).get(address, follow=True).content.decode()
+    with pytest.raises(SegmentationError, match="needs JAX"):
+        painting_learn(user=bob, image_set=file.image_set, predict=False, network=True)
+    assert not Segmenter.objects.exists()

@@ -16,7 +16,8 @@ class Segmenter(OrganisationOwned):
 
     ``learned_digests`` and ``held_out_digests`` name the images actually used, so that a prediction
     can state whether an image was used for training. ``outcome`` is empty until learning has ended.
-    ``classes`` are those of its image set; empty for a model of foreground and background.
+    ``classes`` are those of its image set, or background, object and edge of a model that learns
+    edges; empty for a model of foreground and background.
     """
 
     HEAVY = ("learned_digests", "held_out_digests")
@@ -70,6 +71,11 @@ class Segmenter(OrganisationOwned):
     def grows_trees(self) -> bool:
         """Return True if boosted trees classify the pixels, False for linear weights."""
         return self.solver in {self.Solver.AUTO, self.Solver.NETWORK, self.Solver.CERTIFIED}
+
+    @property
+    def learns_edges(self) -> bool:
+        """Return True if it learns objects and their edges from masks that number objects."""
+        return bool(self.classes) and self.solver != self.Solver.PAINTED and not self.imported_from
 
     @property
     def is_ready(self) -> bool:

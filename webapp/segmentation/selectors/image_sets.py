@@ -92,6 +92,14 @@ def sets_with_masks(user: User) -> QuerySet[ImageSet]:
     return image_sets_of(user).filter(Exists(masked))
 
 
+def sets_with_numbers(user: User) -> QuerySet[ImageSet]:
+    """Return the sets with masks that number their objects, from which edges can be learned."""
+    masked = ImageFile.objects.filter(
+        _HAS_MASK, image_set=OuterRef("pk"), mask__facts__mask__numbered=True
+    )
+    return image_sets_of(user).filter(Exists(masked))
+
+
 def image_file_of(user: User, image_set_pk: Any, pk: Any) -> ImageFile:
     """Return one file of a set of the user's organisation, or raise Http404."""
     image_set = get_owned_or_404(ImageSet, user, image_set_pk)

@@ -8,7 +8,13 @@ import numpy as np
 from django.db import transaction
 from numpy.typing import NDArray
 
-from engine import InvalidProblemError, Progress, train_class_segmentation
+from engine import (
+    InvalidProblemError,
+    NetworkOptions,
+    Progress,
+    network_available,
+    train_class_segmentation,
+)
 from engine.datasets import read_image
 from engine.learning.segmentation.clock import expected_seconds
 from webapp.accounts.models import User
@@ -23,6 +29,7 @@ from webapp.segmentation.services.known_labels import painted_labels
 from webapp.segmentation.services.painting import classes_of
 from webapp.segmentation.services.predictions import prediction_start
 from webapp.segmentation.services.probability_maps import maps_beside, read_planes
+from webapp.segmentation.services.segmenters import NETWORK_BYTES
 
 LEARNED_PIXELS = 512**2  # from a larger image, a window of this size is learned
 MODEL_BYTES = 12_000_000  # upper bound of trees of two stages for some classes
@@ -30,17 +37,26 @@ MODEL_BYTES = 12_000_000  # upper bound of trees of two stages for some classes
 
 @with_fresh_count
 def painting_learn(
-    *, user: User, image_set: ImageSet, predict: bool, max_seconds: int = 300
+    *,
+    user: User,
+    image_set: ImageSet,
+    predict: bool,
+    max_seconds: int = 300,
+    network: bool = False,
 ) -> Segmenter:
     """Queue learning a model from all strokes of a set, and then its prediction, if requested.
 
-    If every image has a probability map of another program, the maps are features, too.
+    If every image has a probability map of another program, the maps are features, too. With
+    ``network`` a network is learned beside the trees.
 
     Raises
     ------
     SegmentationError, QuotaError
-        If fewer than two classes are painted, or there is no space.
+        If fewer than two classes are painted, no network can be learned here, or there is no space.
     """
+    missing = network_available() if network else None
+    if missing is not None:
+        raise SegmentationError(missing)
     classes = classes_of(image_set)
     strokes = Stroke.objects.filter(file__image_set=image_set, undone=False)
     painted = set(strokes.filter(value__gt=0).values_list("value", flat=True))
@@ -70,13 +86,14 @@ def painting_learn(
             "relative_gap": segmenter.relative_gap,
             "predict": predict,
             "planes": maps_beside(image_set).n_planes,
+            "network": network,
         }
         segmenter.job = job_enqueue(
             user=user,
             kind="segmentation.learn",
             parameters=parameters,
             title=segmenter.name,
-            stores=MODEL_BYTES,
+            stores=MODEL_BYTES + (NETWORK_BYTES if network else 0),
         )
         segmenter.save(update_fields=["job"])
     return segmenter
@@ -105,6 +122,7 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         [one["name"] for one in segmenter.classes],
         maps=_maps(context, used),
         detail=detail,
+        network=NetworkOptions() if context.parameters.get("network") else None,
         position=False,
         max_seconds=max(segmenter.max_seconds - context.seconds, 0.0),
         on_progress=context.on_progress,

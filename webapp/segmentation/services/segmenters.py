@@ -1,12 +1,14 @@
 """Services that start learning a model, rename it and delete it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from django.db import transaction
 
 from engine import network_available
+from engine.datasets import EDGE_CLASSES
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.files import store
@@ -21,7 +23,9 @@ from webapp.segmentation.models import (
     PredictionBatch,
     Segmenter,
 )
+from webapp.segmentation.object_options import BACKGROUND_NAMES, EDGE_NAMES
 from webapp.segmentation.selectors.image_sets import masked_images
+from webapp.segmentation.services.painting import COLOURS
 from webapp.segmentation.services.probability_maps import maps_beside
 from webapp.segmentation.services.removals import (
     contents_release,
@@ -60,9 +64,14 @@ def segmenter_learn(
     name: str,
     image_sets: Sequence[ImageSet],
     choices: LearningChoices,
+    edges: bool = False,
     seed: int | None = None,
 ) -> Segmenter:
     """Queue learning a model from the masked images of some sets.
+
+    With ``edges``, it learns the edges of objects too, as a class of its own, from the masks that
+    number their objects. Nothing is then held out: every image is checked by trees that did not
+    learn from it.
 
     If every image of the sets has a probability map of another program, all with equally many
     planes, the maps are features, too.
@@ -70,7 +79,8 @@ def segmenter_learn(
     Raises
     ------
     SegmentationError, QuotaError
-        If no image of the sets has a mask, no network can be learned here, or there is no space.
+        If no image of the sets has a mask, or with ``edges`` none that numbers its objects, no
+        network can be learned here, or there is no space.
     """
     is_network = choices.solver == Segmenter.Solver.NETWORK
     missing = network_available() if is_network else None
@@ -85,12 +95,16 @@ def segmenter_learn(
             "None of these images has a mask. Upload masks named like NAME.mask.png, or correct "
             "predicted ones."
         )
+    if edges:
+        images = numbered_images(images)
+        choices = replace(choices, holdout_percent=0)
     with transaction.atomic():
         segmenter = Segmenter.objects.create(
             organisation=user.own_organisation,
             created_by=user,
             name=name.strip()[:120] or image_sets[0].name,
             foreground=image_sets[0].foreground,
+            classes=edge_classes(image_sets[0].foreground) if edges else [],
             **asdict(choices),
         )
         segmenter.image_sets.set(image_sets)
@@ -112,8 +126,43 @@ def segmenter_learn(
         segmenter.learned_digests = [file.digest for file in learned]
         segmenter.held_out_digests = [file.digest for file in held_out]
         segmenter.save(update_fields=["job", "learned_digests", "held_out_digests"])
-        _tell_job(segmenter.job, learned, held_out, copies=len(masked) - len(images))
+        n_copies = len(masked) - len(unique_contents(masked))
+        _tell_job(segmenter.job, learned, held_out, copies=n_copies)
     return segmenter
+
+
+def numbered_images(images: Sequence[ImageFile]) -> list[ImageFile]:
+    """Return the images whose masks number their objects, and those with one object or none.
+
+    Raises
+    ------
+    SegmentationError
+        If no mask numbers its objects.
+    """
+    facts = [file.mask.facts.get("mask") or {} for file in images]
+    if not any(one.get("numbered") for one in facts):
+        raise SegmentationError(
+            "No mask of these sets numbers its objects, so the edges between objects that touch "
+            "are not known. Upload masks in which every object has a number of its own, such as "
+            "NAME_instances.tif."
+        )
+    return [
+        file
+        for file, one in zip(images, facts, strict=True)
+        if one.get("numbered") or one.get("objects", 2) < 2
+    ]
+
+
+def edge_classes(foreground: str) -> list[dict[str, Any]]:
+    """Return the classes of a model that learns edges, by the name of the object."""
+    background, kind, edge = EDGE_CLASSES
+    given = foreground.strip()
+    is_taken = not given or given.lower() in BACKGROUND_NAMES | EDGE_NAMES
+    names = (background, kind if is_taken else given[0].upper() + given[1:], edge)
+    return [
+        {"value": place + 1, "name": one, "colour": COLOURS[place]}
+        for place, one in enumerate(names)
+    ]
 
 
 def _tell_job(

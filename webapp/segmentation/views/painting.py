@@ -319,7 +319,7 @@ def paint_learn(request: SignedInRequest, pk: str) -> HttpResponse:
     try:
         if not form.is_valid():
             raise SegmentationError("Choose how long it may learn.")
-        chosen = {"predict": form.cleaned_data["predict"]}
+        chosen = {name: form.cleaned_data.get(name, False) for name in ("predict", "network")}
         if form.cleaned_data["max_seconds"]:
             chosen["max_seconds"] = int(form.cleaned_data["max_seconds"])
         return redirect(painting_learn(user=request.user, image_set=image_set, **chosen))

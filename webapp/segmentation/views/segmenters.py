@@ -57,6 +57,7 @@ def segmenter_new(request: SignedInRequest) -> HttpResponse:
                 name=form.cleaned_data["name"],
                 image_sets=list(form.cleaned_data["image_sets"]),
                 choices=form.choices(),
+                edges=form.wants_edges,
             )
         except Refusal as error:
             form.add_error("image_sets", str(error))
@@ -189,6 +190,8 @@ def _checked(segmenter: Segmenter) -> dict[str, Any]:
         "checked": checked,
         # Painted in one place only, which the model was trained on, or left out for lack of time.
         "ran_out": segmenter.outcome.get("status") == TIME_LIMIT,
+        "caption_in_time": f"over the {_kind(segmenter)} pixels that there was time to judge",
+        "caption_of_all": f"over all {_kind(segmenter)} pixels, each judged by what never saw it",
         "unjudged": [one["name"] for one, figures in rows if not figures["pixels"]],
         "checked_iou": interval_of(checked, "iou"),
         "checked_accuracy": accuracy_of(checked),
@@ -198,8 +201,12 @@ def _checked(segmenter: Segmenter) -> dict[str, Any]:
 
 def _learned_from(segmenter: Segmenter) -> str:
     count = len(segmenter.learned_digests)
-    kind = "painted" if segmenter.classes else "masked"
-    return f"from {count:,} {kind} image{'s'[: count != 1]}"
+    return f"from {count:,} {_kind(segmenter)} image{'s'[: count != 1]}"
+
+
+def _kind(segmenter: Segmenter) -> str:
+    """Return the word for the images that a model is learned from."""
+    return "painted" if segmenter.classes and not segmenter.learns_edges else "masked"
 
 
 def _n_maps(segmenter: Segmenter) -> int:

@@ -1,0 +1,160 @@
+"""Edges of touching objects, learned on the pages from masks that number their objects."""
+
+import io
+
+import numpy as np
+import pytest
+import tifffile
+
+from engine import load_segmentation_model
+from tests.webapp.segmentation.conftest import encoded
+from webapp.jobs.models import JobState
+from webapp.jobs.runner import run_job
+from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.forms import LearnForm
+from webapp.segmentation.models import ImageSet, Segmenter
+from webapp.segmentation.object_options import background_of, edge_of
+from webapp.segmentation.services.image_sets import image_set_create, pairing_refresh
+from webapp.segmentation.services.predictions import prediction_start
+from webapp.segmentation.services.segmenters import (
+    LearningChoices,
+    edge_classes,
+    segmenter_learn,
+)
+from webapp.segmentation.services.uploads import image_file_add
+
+FAST = LearningChoices(max_seconds=60)
+
+
+def touching(seed: int, side: int = 48) -> tuple[np.ndarray, np.ndarray]:
+    """Two touching squares of numbers of their own, with a darker line where they touch."""
+    rng = np.random.default_rng(seed)
+    numbers = np.zeros((side, side), dtype=np.uint16)
+    top = int(rng.integers(6, 16))
+    numbers[top : top + 20, 6:22], numbers[top : top + 20, 22:40] = 7, 9
+    grey = np.where(numbers > 0, 170, 40)
+    grey[top : top + 20, 20:24] = 110
+    image = np.repeat((grey + rng.normal(0, 6, grey.shape))[:, :, None], 3, axis=2)
+    return np.clip(image, 0, 255).astype(np.uint8), numbers
+
+
+def tiff(numbers: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, numbers)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def numbered(bob) -> ImageSet:
+    image_set = image_set_create(user=bob, name="Nuclei", foreground="nucleus")
+    for k in range(3):
+        image, numbers = touching(k)
+        for name, content in (
+            (f"n{k}.png", encoded(image, "PNG")),
+            (f"n{k}_instances.tif", tiff(numbers)),
+        ):
+            image_file_add(user=bob, image_set=image_set, name=name, chunks=[content])
+    pairing_refresh(image_set=image_set)
+    return image_set
+
+
+def sent(image_set: ImageSet, **changes: str) -> dict[str, object]:
+    fields = {"name": "N", "image_sets": [image_set.pk], "restraint": "1", "max_side": "200"}
+    fields |= {"max_seconds": "60", "holdout_percent": "20", "solver": "auto", "edges": "on"}
+    return fields | changes
+
+
+def test_only_sets_whose_masks_number_objects_offer_edges(client_of, bob, image_set) -> None:
+    page = client_of(bob).get("/image-models/new/").content.decode()
+    assert "Learn the edges" not in page
+    assert "edges" not in LearnForm(sent(image_set), user=bob).fields
+
+
+def test_numbered_masks_offer_edges(client_of, bob, numbered) -> None:
+    page = client_of(bob).get("/image-models/new/").content.decode()
+    assert "Learn the edges of objects that touch" in page
+    assert "3 images with masks, whose objects have numbers" in page
+
+
+def test_sets_of_another_organisation_offer_nothing(client_of, mallory, make_set, numbered) -> None:
+    make_set(mallory)
+    page = client_of(mallory).get("/image-models/new/").content.decode()
+    assert "2 images with masks" in page
+    assert "Learn the edges" not in page
+
+
+@pytest.mark.parametrize("solver", ["theta", "certified", "frank-wolfe"])
+def test_methods_of_masks_alone_are_refused_beside_their_field(
+    client_of, bob, numbered, solver
+) -> None:
+    response = client_of(bob).post("/image-models/new/", sent(numbered, solver=solver))
+    assert response.status_code == 422
+    assert "Edges are learned by" in response.content.decode()
+    assert not Segmenter.objects.exists()
+
+
+def test_a_chosen_set_without_numbers_is_refused(client_of, bob, numbered, image_set) -> None:
+    response = client_of(bob).post("/image-models/new/", sent(image_set))
+    assert response.status_code == 422
+    assert "No mask of these sets numbers its objects" in response.content.decode()
+    with pytest.raises(SegmentationError, match="numbers its objects"):
+        segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=FAST, edges=True)
+
+
+def test_edges_are_learned_and_separate_touching_objects(client_of, bob, numbered) -> None:
+    response = client_of(bob).post("/image-models/new/", sent(numbered, max_seconds="1800"))
+    segmenter = Segmenter.objects.get()
+    assert response.url == segmenter.get_absolute_url()
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    segmenter.job.refresh_from_db()
+    assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
+    assert load_segmentation_model(segmenter.path).classes == ("Background", "Nucleus", "Edge")
+    assert (segmenter.outcome["n_learned"], segmenter.outcome["n_held_out"]) == (3, 0)
+    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
+    assert "3 masked" in page
+    assert "painted image" not in page
+    assert "painted pixels" not in page
+    batch = prediction_start(user=bob, image_set=numbered, segmenter=segmenter)
+    run_job(batch.job_id, watched=False)
+    batch.refresh_from_db()
+    assert batch.object_options["edge"] == 3
+    assert {row.state for row in batch.images.all()} == {"done"}
+    counts = {row.shares["2"]["count"] for row in batch.images.all()}
+    assert counts == {2}
+
+
+def test_pictures_whose_mask_has_no_numbers_are_left_out(bob, numbered) -> None:
+    image, _ = touching(9)
+    plain = np.zeros((48, 48), np.uint8)
+    plain[2:10, 2:10] = plain[30:40, 30:40] = 255
+    for name, content in (
+        ("plain.png", encoded(image, "PNG")),
+        ("plain.mask.png", encoded(plain, "PNG")),
+    ):
+        image_file_add(user=bob, image_set=numbered, name=name, chunks=[content])
+    pairing_refresh(image_set=numbered)
+    segmenter = segmenter_learn(user=bob, name="N", image_sets=[numbered], choices=FAST, edges=True)
+    assert len(segmenter.learned_digests) == 3
+
+
+def test_a_mask_replaced_meanwhile_is_named(bob, numbered) -> None:
+    segmenter = segmenter_learn(user=bob, name="N", image_sets=[numbered], choices=FAST, edges=True)
+    plain = np.zeros((48, 48), np.uint8)
+    plain[2:10, 2:10] = plain[30:40, 30:40] = 255
+    old = numbered.files.get(name="n0_instances.tif")
+    old.delete()
+    image_file_add(user=bob, image_set=numbered, name="n0.mask.png", chunks=[encoded(plain, "PNG")])
+    pairing_refresh(image_set=numbered)
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    assert segmenter.outcome["n_learned"] == 2
+    assert "n0.mask.png: its objects have no numbers" in segmenter.outcome["sentence"]
+
+
+@pytest.mark.parametrize("name", ["nucleus", "edge", "Background", "border", " "])
+def test_names_of_the_classes_tell_objects_from_edges(name) -> None:
+    classes = edge_classes(name)
+    assert len({one["name"] for one in classes}) == 3
+    assert background_of(classes) == (1,)
+    assert edge_of(classes) == 3
