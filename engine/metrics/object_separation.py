@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from engine.core.errors import InvalidProblemError
 from engine.core.options import check_number, check_whole
 
 Numbers = NDArray[np.int32]
+Contact = tuple[float, float, float]
+"""Saddle, length and sum of edges of a contact of two regions."""
 Moments = tuple[float, float, float, float, float, float]
 """Pixels of a region, and sums over them of x, y, x squared, y squared and x times y."""
 
@@ -23,12 +26,26 @@ SMOOTHING = 1.0
 """Standard deviation of the Gaussian that smooths the mean distance, pixels."""
 SEED_WINDOW = 5
 """Side of the window, pixels, within which a seed has the largest mean distance."""
-ROUNDNESS, SIZE, NECK, BIAS = -5.4, -0.9, 4.3, 0.15
-"""Weights of the log-odds that two regions are one object, fitted on pictures of nuclei.
 
-They multiply the share of the ellipse of equal moments that both fill together, the log of their
-area over the typical area, and the width of the neck over that of the narrower region.
-"""
+
+class MergeWeights(NamedTuple):
+    """Weights of the log-odds that two regions are one object, fitted on pictures of nuclei.
+
+    They multiply the share of the ellipse of equal moments that both fill together, the log of
+    their area over the typical area, the width of the neck over that of the narrower region, and
+    the mean probability of an edge along the contact; ``bias`` is added.
+    """
+
+    roundness: float
+    size: float
+    neck: float
+    edge: float
+    bias: float
+
+
+SHAPE_WEIGHTS = MergeWeights(-5.4, -0.9, 4.3, 0.0, 0.15)
+EDGE_WEIGHTS = MergeWeights(-2.9, -0.44, 2.13, -7.07, 2.06)
+"""The same where a model knows edges, from predictions of pictures that it did not learn from."""
 SPLITS_SCALE = 2.0
 """Log-odds that a merge needs at ``splits`` of one half; they grow without bound towards one."""
 MIN_ROUND = 0.95
@@ -39,10 +56,16 @@ MIN_SINGLES, MIN_SINGLE_PIXELS = 5, 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Contacts:
-    """Pairs of regions that touch, (n, 2), and the largest distance along each contact, (n,)."""
+    """Pairs of regions that touch, (n, 2), and numbers of each contact, (n,).
+
+    ``saddles`` are the largest distances along contacts, ``lengths`` the numbers of neighbouring
+    pixels, and ``edges`` the sums of the probabilities of an edge over these.
+    """
 
     pairs: NDArray[np.int64]
     saddles: FloatArray
+    lengths: FloatArray
+    edges: FloatArray
 
 
 def separate_objects(
@@ -57,8 +80,8 @@ def separate_objects(
 
     A watershed of the mean distance to the border over several probabilities gives regions; the
     most probable pair of neighbours is merged until no pair is more likely one object than two.
-    One object fills the ellipse of its moments, is not much larger than the typical object, and
-    has no neck.
+    One object fills the ellipse of its moments, is not much larger than the typical object, has
+    no neck, and no learned edge between its regions.
 
     Parameters
     ----------
@@ -112,11 +135,12 @@ def separate_objects(
         inside = np.asarray(mask if probability is None else probability, dtype=np.float64)
         distance = _mean_distance(mask, inside - edge / 2.0, EDGE_LEVELS)
     regions = _flooded(mask, distance)
-    contacts = _contacts(regions, distance)
+    contacts = _contacts(regions, distance, edge)
     moments = _moments(regions)
     typical = typical_area or _estimated_area(moments, contacts)
-    numbers = _merged(moments, _peaks(regions, distance), contacts, typical, _least_odds(splits))
-    return numbers[regions]
+    weights = SHAPE_WEIGHTS if edge is None else EDGE_WEIGHTS
+    peaks, least = _peaks(regions, distance), _least_odds(splits)
+    return _merged(moments, peaks, contacts, typical, weights, least)[regions]
 
 
 def object_planes(
@@ -233,10 +257,13 @@ def _flooded(mask: BoolArray, distance: FloatArray) -> Numbers:
     return np.asarray(regions, dtype=np.int32)
 
 
-def _contacts(regions: Numbers, distance: FloatArray) -> _Contacts:
-    """Return neighbouring regions, joined by sides or corners, and the saddle between them."""
+def _contacts(
+    regions: Numbers, distance: FloatArray, edge: NDArray[np.floating] | None
+) -> _Contacts:
+    """Return neighbouring regions, joined by sides or corners, and what lies between them."""
     height, width = regions.shape
-    keys, heights = [], []
+    known = np.zeros(regions.shape) if edge is None else edge
+    keys, heights, edges = [], [], []
     n = int(regions.max()) + 1
     for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
         one = slice(0, height - down), slice(max(0, -right), width - max(0, right))
@@ -246,10 +273,13 @@ def _contacts(regions: Numbers, distance: FloatArray) -> _Contacts:
         low = np.minimum(first[touch], second[touch]).astype(np.int64)
         keys.append(low * n + np.maximum(first[touch], second[touch]))
         heights.append(np.minimum(distance[one][touch], distance[two][touch]))
+        edges.append(np.maximum(known[one][touch], known[two][touch]))
     pairs, places = np.unique(np.concatenate(keys), return_inverse=True)
     saddles = np.zeros(len(pairs))
     np.maximum.at(saddles, places, np.concatenate(heights))
-    return _Contacts(np.stack([pairs // n, pairs % n], axis=1), saddles)
+    lengths = np.bincount(places, minlength=len(pairs)).astype(np.float64)
+    sums = np.bincount(places, weights=np.concatenate(edges), minlength=len(pairs))
+    return _Contacts(np.stack([pairs // n, pairs % n], axis=1), saddles, lengths, sums)
 
 
 def _moments(regions: Numbers) -> FloatArray:
@@ -288,7 +318,12 @@ def _estimated_area(moments: FloatArray, contacts: _Contacts) -> float:
 
 
 def _merged(
-    moments: FloatArray, peaks: FloatArray, contacts: _Contacts, typical: float, least: float
+    moments: FloatArray,
+    peaks: FloatArray,
+    contacts: _Contacts,
+    typical: float,
+    weights: MergeWeights,
+    least: float,
 ) -> Numbers:
     """Merge regions, most probable pair first; return the object of each region.
 
@@ -298,22 +333,25 @@ def _merged(
     sums: list[Moments] = [tuple(row) for row in moments.tolist()]
     tops: list[float] = peaks.tolist()
     parents = list(range(len(sums)))
-    beside: list[dict[int, float]] = [{} for _ in sums]
+    beside: list[dict[int, Contact]] = [{} for _ in sums]
 
     def union_of(one: int, two: int) -> Moments:
         a, b = sums[one], sums[two]
         return (a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5])
 
-    def odds(one: int, two: int, saddle: float) -> float:
+    def odds(one: int, two: int, contact: Contact) -> float:
+        saddle, length, edges = contact
         union = union_of(one, two)
         neck = saddle / max(min(tops[one], tops[two]), 1e-9)
         size = float(np.log(union[0] / typical))
-        return ROUNDNESS * _roundness(union) + SIZE * size + NECK * neck + BIAS
+        shape = weights.roundness * _roundness(union) + weights.size * size
+        return shape + weights.neck * neck + weights.edge * edges / length + weights.bias
 
     queue = []
-    for (one, two), saddle in zip(contacts.pairs.tolist(), contacts.saddles.tolist(), strict=True):
-        beside[one][two] = beside[two][one] = saddle
-        queue.append((-odds(one, two, saddle), one, two))
+    numbers = np.stack([contacts.saddles, contacts.lengths, contacts.edges], axis=1)
+    for (one, two), values in zip(contacts.pairs.tolist(), numbers.tolist(), strict=True):
+        contact = beside[one][two] = beside[two][one] = tuple(values)
+        queue.append((-odds(one, two, contact), one, two))
     heapq.heapify(queue)
     while queue and -queue[0][0] >= least:
         _, one, two = heapq.heappop(queue)
@@ -324,17 +362,18 @@ def _merged(
         tops.append(max(tops[one], tops[two]))
         parents[one] = parents[two] = new
         parents.append(new)
-        around: dict[int, float] = {}
+        around: dict[int, Contact] = {}
         for old in (one, two):
-            for other, saddle in beside[old].items():
+            for other, (saddle, length, edges) in beside[old].items():
                 del beside[other][old]
                 if other not in (one, two):
-                    around[other] = max(saddle, around.get(other, 0.0))
+                    top, longer, more = around.get(other, (0.0, 0.0, 0.0))
+                    around[other] = (max(saddle, top), length + longer, edges + more)
             beside[old] = {}
         beside.append(around)
-        for other, saddle in around.items():
-            beside[other][new] = saddle
-            heapq.heappush(queue, (-odds(other, new, saddle), other, new))
+        for other, contact in around.items():
+            beside[other][new] = contact
+            heapq.heappush(queue, (-odds(other, new, contact), other, new))
     return _objects_of(parents, len(moments))
 
 
