@@ -262,7 +262,7 @@ def _contacts(
 ) -> _Contacts:
     """Return neighbouring regions, joined by sides or corners, and what lies between them."""
     height, width = regions.shape
-    known = np.zeros(regions.shape) if edge is None else edge
+    known: NDArray[np.floating] = np.zeros(regions.shape) if edge is None else edge
     keys, heights, edges = [], [], []
     n = int(regions.max()) + 1
     for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
@@ -349,9 +349,11 @@ def _merged(
 
     queue = []
     numbers = np.stack([contacts.saddles, contacts.lengths, contacts.edges], axis=1)
-    for (one, two), values in zip(contacts.pairs.tolist(), numbers.tolist(), strict=True):
-        contact = beside[one][two] = beside[two][one] = tuple(values)
-        queue.append((-odds(one, two, contact), one, two))
+    for (one, two), (saddle, length, edges) in zip(
+        contacts.pairs.tolist(), numbers.tolist(), strict=True
+    ):
+        beside[one][two] = beside[two][one] = (saddle, length, edges)
+        queue.append((-odds(one, two, (saddle, length, edges)), one, two))
     heapq.heapify(queue)
     while queue and -queue[0][0] >= least:
         _, one, two = heapq.heappop(queue)

@@ -218,8 +218,8 @@ class WeightLearner(Generic[Example]):
             return replace(found, errors=errors, left_out=tuple(left_out))
         counts = {candidate: one.counts for candidate, one in whole.items()}
         wrong = {candidate: n_wrong(one) for candidate, one in counts.items()}
-        wrong = beginning_with_best(wrong)
-        best = choose_candidate(wrong, standard_errors=self.problem.rules.standard_errors)
+        ordered = beginning_with_best(wrong)
+        best = choose_candidate(ordered, standard_errors=self.problem.rules.standard_errors)
         results, kept = whole[best].results, tuple(counts[best])
         pace.next("Evaluating the held-out pictures")
         if self.wholes and (self.clock.left != 0.0 or len(self.examples) == 1):
