@@ -170,7 +170,7 @@ class OnnxNetwork:
 
 @dataclass(slots=True, eq=False)
 class OnnxMaps:
-    """Maps of a picture of any size, of which rectangles are computed on demand.
+    """Maps of a picture of any size; rectangles of them are computed on demand.
 
     Parameters
     ----------
@@ -330,4 +330,5 @@ def _resized(planes: Planes, shape: tuple[int, int]) -> Planes:
         )
         for k in range(planes.shape[2])
     ]
-    return np.clip(np.stack(found, axis=2), 0, 1)
+    resized: Planes = np.clip(np.stack(found, axis=2), 0, 1)
+    return resized

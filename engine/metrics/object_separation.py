@@ -278,7 +278,8 @@ def _contacts(
     saddles = np.zeros(len(pairs))
     np.maximum.at(saddles, places, np.concatenate(heights))
     lengths = np.bincount(places, minlength=len(pairs)).astype(np.float64)
-    sums = np.bincount(places, weights=np.concatenate(edges), minlength=len(pairs))
+    sums = np.zeros(len(pairs))
+    np.add.at(sums, places, np.concatenate(edges))
     return _Contacts(np.stack([pairs // n, pairs % n], axis=1), saddles, lengths, sums)
 
 

@@ -166,7 +166,8 @@ class NewPlacementForm(RulesForm):
     def rules(self) -> PlacementRules:
         """The rules that the form sends, with the order of the halls of the chosen list."""
         found = super().rules
-        names = self._orders.get(self.cleaned_data.get("buildings"), {}) if self.is_bound else {}
+        chosen = self.cleaned_data.get("buildings") if self.is_bound else None
+        names = {} if chosen is None else self._orders.get(chosen, {})
         return _with_order(self, found, names)
 
 

@@ -119,7 +119,7 @@ def _read(
     return image, labels, _read_maps(file, image, n_planes) if n_planes else None
 
 
-def _numbers(path: Path, name: str) -> NDArray[np.integer[Any]]:
+def _numbers(path: Path, name: str) -> NDArray[np.int64]:
     """Return the numbers of the objects of a mask, which a correction may have replaced."""
     reading = understand_mask(path, name=name)
     if reading.n_numbered < 0 and reading.n_objects > 1:
@@ -127,7 +127,7 @@ def _numbers(path: Path, name: str) -> NDArray[np.integer[Any]]:
             f"{name}: its objects have no numbers, so the edges between those that touch are not "
             "known."
         )
-    return reading.numbers
+    return reading.numbers.astype(np.int64)
 
 
 def _read_maps(file: ImageFile, image: ByteImage, n_planes: int) -> Planes:

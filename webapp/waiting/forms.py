@@ -86,9 +86,7 @@ class MoveForm(TypedForm):
 
     refused_field = "hall"
     hall = forms.ChoiceField(label=_("Hall"), required=False)
-    beds = forms.TypedChoiceField(
-        label=_("Kind of room"), required=False, coerce=int, empty_value=0
-    )
+    beds = forms.ChoiceField(label=_("Kind of room"), required=False)
 
     def __init__(self, *args: Any, placement: Placement, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -101,6 +99,10 @@ class MoveForm(TypedForm):
             ("", _("Any kind")),
             *((beds, ngettext("%(n)d bed", "%(n)d beds", beds) % {"n": beds}) for beds in kinds),
         ]
+
+    def clean_beds(self) -> int:
+        """Return the number of beds of the wished kind; 0 for any."""
+        return int(self.cleaned_data["beds"] or 0)
 
 
 class StaffMoveForm(MoveForm):

@@ -1,6 +1,6 @@
 """Shapes of terms, dates of beds, needs in the words of students, and rounds of room choice."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from webapp.housing.models import Term as TermRow
 from webapp.housing.models.need import MAX_NEED
 from webapp.housing.models.term import MAX_TERM_CODE, MAX_TERM_NAME
 from webapp.housing.selectors.need_meanings import NeedWords
-from webapp.room_choice.models import ChoiceRound
+from webapp.room_choice.models import ChoiceRound, RoundState
 from webapp.room_choice.selectors.boards import Board
 
 
@@ -94,14 +94,14 @@ class CohortNeeds(Answer):
 
 
 class NewMeaning(Body):
-    """What rooms say that meet a need; an empty list says that no room meets it."""
+    """Features of the rooms that meet a need; an empty list means that no room meets it."""
 
     need: str = Field(min_length=1, max_length=MAX_NEED)
     offers: list[Annotated[str, Field(max_length=MAX_NEED)]] = Field(max_length=1000)
 
 
 class Meaning(Answer):
-    """What staff said about a need, and how many rooms meet it now."""
+    """The features that meet a need, as staff chose them, and the number of rooms that meet it now."""
 
     id: int
     need: str
@@ -114,7 +114,7 @@ class RoomChoiceRound(Answer):
 
     id: int
     name: str
-    state: Literal["draft", "open", "paused", "closed"]
+    state: RoundState
     opens_at: Time
     closes_at: Time
     minutes: int = Field(description="length of a slot")
@@ -132,7 +132,7 @@ class RoomChoiceRound(Answer):
         return cls(
             id=found.pk,
             name=found.name,
-            state=found.state,
+            state=RoundState(found.state),
             opens_at=found.opens_at,
             closes_at=found.closes_at,
             minutes=found.minutes,
