@@ -101,7 +101,7 @@ class NewMeaning(Body):
 
 
 class Meaning(Answer):
-    """The features that meet a need, as staff chose them, and the number of rooms that meet it now."""
+    """The features that meet a need, as staff chose them, and how many rooms meet it now."""
 
     id: int
     need: str
