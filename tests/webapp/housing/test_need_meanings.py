@@ -66,7 +66,7 @@ def test_the_question_is_asked_once_and_the_answer_counts_everywhere(
     assert broken_rule(room(placement), [person(1001)], RULES) == ""
     assert unmet_needs(["GROUND-FLOOR ROOM"], room(placement)) == []
     assert unmet_needs(["Ground-floor room"], room(placement, "102")) == ["Ground-floor room"]
-    rooms = _rooms([room(placement), room(placement, "102")], [person(1001)], RULES, {}, {}, {})
+    rooms = _rooms([room(placement), room(placement, "102")], [person(1001)], RULES, {}, {}, {}, {})
     assert rooms.attributes["Ground-floor room"] == ("yes", "no"), "the solver knows it too"
     client.post(address, {"need": "Wheelchair", "none": "1"})
     page = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
