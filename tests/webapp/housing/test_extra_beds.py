@@ -246,7 +246,7 @@ def test_floor_lists_show_names_by_right_and_the_file_one_line_a_bed(
     file = reverse("housing:placement-floors-file", args=[placement.pk, "csv"])
     assert client_of(alice).get(file).status_code == 403
     rows = client_of(bob).get(file).content.decode("utf-8-sig").splitlines()
-    assert rows[0] == "Building,Floor,Room,Bed,Student,Name,Note"
+    assert rows[0] == "Building,Floor,Room,Bed,Student,Name,First day,Last day,Note"
     assert any(f"S-{number},Anna Ash" in row for row in rows)
     bob.organisation.names_for = NamesFor.NOBODY
     bob.organisation.save()

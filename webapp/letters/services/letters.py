@@ -340,7 +340,7 @@ def _rows(template: LetterTemplate, recipients: Sequence[Recipient]) -> list[lis
 def _word_rows(recipients: Sequence[Recipient]) -> list[list[str]]:
     most = max(len(one.roommates) for one in recipients)
     names = [name for name in recipients[0].values if name != "roommates"]
-    columns = [name.capitalize() for name in names]
+    columns = ["".join(word.capitalize() for word in name.split()) for name in names]
     rows = [["Email", *columns, *(f"Roommate{k + 1}" for k in range(most))]]
     for one in recipients:
         mates = [" ".join(mate.name.split()) for mate in one.roommates]
