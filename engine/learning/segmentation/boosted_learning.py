@@ -51,7 +51,6 @@ from engine.learning.segmentation.network.learning import (
     NetworkLearning,
     NetworkOptions,
     after_network,
-    check_loss_of_network,
     checkpoint_setting,
     resolved_options,
 )
@@ -74,7 +73,7 @@ from engine.learning.segmentation.tree_learning import (
     own_checkpoint,
 )
 from engine.learning.segmentation.tree_unaries import TreeUnaries
-from engine.learning.segmentation.weight_learning import WeightLearner
+from engine.learning.segmentation.weight_learning import WeightLearner, check_loss
 from engine.solvers.result import LearningResult
 
 EDGE_PICTURES = 45
@@ -196,7 +195,7 @@ def train_boosted_segmentation(
     check_callables(on_progress=on_progress, should_stop=should_stop)
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
-    check_loss_of_network(loss, network)
+    check_loss(loss, has_network=network is not None)
     options = None if network is None else resolved_options(network)
     read = _read(images, masks, maps, max_side, order, clock)
     pictures, left_out = read.pictures, read.left_out

@@ -54,7 +54,6 @@ from engine.learning.segmentation.network.learning import (
     NetworkLearning,
     NetworkOptions,
     after_network,
-    check_loss_of_network,
     checkpoint_setting,
     resolved_options,
 )
@@ -69,7 +68,7 @@ from engine.learning.segmentation.tree_learning import (
     own_checkpoint,
 )
 from engine.learning.segmentation.tree_unaries import TreeUnaries
-from engine.learning.segmentation.weight_learning import WeightLearner
+from engine.learning.segmentation.weight_learning import WeightLearner, check_loss
 from engine.metrics.classes import Confusion
 from engine.solvers.result import LearningResult
 
@@ -197,7 +196,7 @@ def train_class_segmentation(
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
     size = detail or Detail()
-    check_loss_of_network(loss, network)
+    check_loss(loss, has_network=network is not None)
     options = None if network is None else resolved_options(network)
     pairs = read_class_pictures(images, labels, len(names), maps=maps, detail=size)
     read, unread = _read(pairs, len(names), clock)

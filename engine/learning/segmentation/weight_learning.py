@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
+from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.crf.class_features import ClassExample
 from engine.crf.grid_features import GridExample
@@ -31,6 +32,15 @@ of both halves; halves evaluate weights from fewer pictures, which may be worse 
 
 EDGELESS = ("trees", "network")
 """Losses without edges: the trees alone, and the network alone."""
+
+
+def check_loss(loss: str | None, *, has_network: bool) -> None:
+    """Raise InvalidProblemError if the network alone is requested and none is learned."""
+    if loss == "network" and not has_network:
+        raise InvalidProblemError(
+            "loss: the network alone needs a network; give its options, or choose another loss."
+        )
+
 
 Example = TypeVar("Example", GridExample, ClassExample)
 Chosen = TypeVar("Chosen")

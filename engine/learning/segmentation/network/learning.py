@@ -111,14 +111,6 @@ def resolved_options(options: NetworkOptions) -> NetworkOptions:
     return options.resolved()
 
 
-def check_loss_of_network(loss: str | None, options: NetworkOptions | None) -> None:
-    """Raise InvalidProblemError if the network alone is requested and none is learned."""
-    if loss == "network" and options is None:
-        raise InvalidProblemError(
-            "loss: the network alone needs a network; give its options, or choose another loss."
-        )
-
-
 def checkpoint_setting(options: NetworkOptions) -> str:
     """Return the options as a setting of a checkpoint."""
     return f"{options.width} {options.steps} {options.batch}"
