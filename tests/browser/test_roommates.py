@@ -154,6 +154,7 @@ def deciding_goes_on_with_the_next_card(page: Page) -> None:
     expect(row).to_have_attribute("id", f"pair-{card.get_attribute('data-drawer')}")
     page.keyboard.press("z")
     expect(page.locator("#tab-locked")).to_contain_text("0")
+    page.wait_for_load_state()  # undoing loads the page anew: keys are heard once its scripts run
     page.keyboard.press("Enter")
     expect(card).to_be_visible()
 
