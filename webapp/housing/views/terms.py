@@ -98,7 +98,7 @@ def dates(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
         room = f"?room={place.room_id}" if place.room_id else ""
         return redirect(reverse("housing:placement", args=[found.pk]) + room)
     usual = stay_of_term(found.term).words
-    term = f"The term goes from {usual}. " if usual else "This placement is for no term. "
+    term = f"The term goes from {usual}. " if usual else "This placement has no term. "
     published = f" {found.name} is published: the page of {place.label} shows these days at once."
     words = (
         f"{term}Leave a day blank if {place.label} arrives or leaves with the term. On the other "
