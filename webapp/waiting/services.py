@@ -394,7 +394,7 @@ def move_wish_save(
     )
     audit(
         user,
-        "put a student with a bed on the waiting list",
+        "added a wish for another bed",
         placement,
         organisation=placement.organisation,
         student=place.label,
@@ -419,7 +419,7 @@ def move_wish_remove(*, user: User | None, placement: Placement, number: int) ->
     )
     audit(
         user,
-        "took a student with a bed off the waiting list",
+        "removed a wish for another bed",
         placement,
         organisation=placement.organisation,
         student=f"S-{number}",
