@@ -155,7 +155,7 @@ def test_a_student_waits_accepts_and_stops_on_the_own_page(
     assert offer.state == OfferState.WITHDRAWN
     assert one.client.post(stop).status_code == 409
     assert room_of(placement, 1001) == "101"
-    assert AuditLine.objects.filter(verb__contains="a student with a bed").count() == 2
+    assert AuditLine.objects.filter(verb__contains="a wish for another bed").count() == 2
     spanish = resident(1002, "es")
     page = spanish.client.get(reverse("waiting:own-move", args=[spanish.handle]))
     assert "Esperar otra cama" in page.content.decode()
