@@ -154,7 +154,7 @@ def deciding_goes_on_with_the_next_card(page: Page) -> None:
     expect(row).to_have_attribute("id", f"pair-{card.get_attribute('data-drawer')}")
     page.keyboard.press("z")
     expect(page.locator("#tab-locked")).to_contain_text("0")
-    page.wait_for_load_state()  # undoing loads the page anew: keys are heard once its scripts run
+    page.wait_for_load_state()  # undoing reloads the page; keys work once its scripts run
     page.keyboard.press("Enter")
     expect(card).to_be_visible()
 
@@ -183,7 +183,7 @@ def test_deciding_by_keyboard_alone(page_as: Callable[..., Page], tmp_path: Path
     expect(page.locator("#tab-locked")).to_contain_text("1")
     page.keyboard.press("z")
     expect(page.locator("#tab-locked")).to_contain_text("0")
-    page.wait_for_load_state()  # undoing loads the page anew: keys are heard once its scripts run
+    page.wait_for_load_state()  # undoing reloads the page; keys work once its scripts run
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.locator("[data-drawer]")).to_be_visible()

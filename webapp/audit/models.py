@@ -3,6 +3,9 @@
 from django.conf import settings
 from django.db import models
 
+MOST_OF_VERB = 40
+"""Largest number of characters of a verb."""
+
 
 class AuditLine(models.Model):
     """One act. Stored as text, the line outlives the object and the person."""
@@ -14,7 +17,7 @@ class AuditLine(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     username = models.CharField(max_length=150)
-    verb = models.CharField(max_length=40)
+    verb = models.CharField(max_length=MOST_OF_VERB)
     target_type = models.CharField(max_length=60, blank=True)
     target_id = models.CharField(max_length=64, blank=True)
     target_name = models.CharField(max_length=200, blank=True)

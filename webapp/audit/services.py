@@ -7,7 +7,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 
 from webapp.accounts.models import Organisation, User
-from webapp.audit.models import AuditLine
+from webapp.audit.models import MOST_OF_VERB, AuditLine
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +41,10 @@ def audit(
     owner = organisation or (user.own_organisation if user else None)
     if owner is None:
         raise ValueError("An act of the system needs an organisation.")
+    if len(verb) > MOST_OF_VERB:  # SQLite stores longer ones, PostgreSQL refuses the whole act
+        raise ValueError(
+            f"A verb of the audit log has at most {MOST_OF_VERB} characters: {verb!r}."
+        )
     target_type, target_id = "", ""
     if isinstance(target, models.Model):
         target_type, target_id = str(target._meta.verbose_name), str(target.pk)

@@ -88,3 +88,9 @@ def test_details_are_words_even_for_odd_values(bob: User) -> None:
     line = audit(bob, "proposed", "x", pairs=np.int64(3), key=uuid.UUID(int=1), odd={1: {2}})
     line.refresh_from_db()
     assert line.details == {"pairs": 3, "key": str(uuid.UUID(int=1)), "odd": {"1": [2]}}
+
+
+def test_a_verb_longer_than_its_column_is_refused_on_every_database(bob: User) -> None:
+    audit(bob, "x" * 40, bob)
+    with pytest.raises(ValueError, match="at most 40 characters"):
+        audit(bob, "x" * 41, bob)

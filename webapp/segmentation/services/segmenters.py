@@ -79,8 +79,8 @@ def segmenter_learn(
     Raises
     ------
     SegmentationError, QuotaError
-        If no image of the sets has a mask, or with ``edges`` none that numbers its objects, no
-        network can be learned here, or there is no space.
+        If no image of the sets has a mask, if ``edges`` are requested and no mask numbers its
+        objects, if no network can be learned here, or if there is no space.
     """
     is_network = choices.solver == Segmenter.Solver.NETWORK
     missing = network_available() if is_network else None

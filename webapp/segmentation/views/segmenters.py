@@ -191,7 +191,8 @@ def _checked(segmenter: Segmenter) -> dict[str, Any]:
         # Painted in one place only, which the model was trained on, or left out for lack of time.
         "ran_out": segmenter.outcome.get("status") == TIME_LIMIT,
         "caption_in_time": f"over the {_kind(segmenter)} pixels that there was time to judge",
-        "caption_of_all": f"over all {_kind(segmenter)} pixels, each judged by what never saw it",
+        "caption_of_all": f"over all {_kind(segmenter)} pixels, "
+        "judged by models that did not learn from them",
         "unjudged": [one["name"] for one, figures in rows if not figures["pixels"]],
         "checked_iou": interval_of(checked, "iou"),
         "checked_accuracy": accuracy_of(checked),
