@@ -4,6 +4,7 @@ alice looks, bob works, carol administers, otto is staff and an operator of the 
 Northfield University; mallory works elsewhere.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,14 @@ def _touches_database(item: pytest.Item) -> bool:
     return bool(
         item.get_closest_marker("django_db") or fixtures & {"db", "transactional_db", "live_server"}
     )
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Copy the database that ``bin/with-tables`` migrated, where there is one."""
+    template = os.environ.get("TEST_DATABASE_TEMPLATE")
+    if template:
+        connection.settings_dict["TEST"]["TEMPLATE"] = template
 
 
 @pytest.fixture(autouse=True)
