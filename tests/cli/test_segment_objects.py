@@ -120,7 +120,7 @@ def write_numbered(folder: Path, count: int = 4) -> None:
 def test_learned_edges_separate_objects_that_touch(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_numbered(tmp_path)
+    write_numbered(tmp_path, count=2)
     where = ["--images", str(tmp_path / "images")]
     masks, model = ["--masks", str(tmp_path / "masks")], str(tmp_path / "m.npz")
     words = ["segment", "train", *where, *masks, "--edges", "--scale", "1", "--out", model]
