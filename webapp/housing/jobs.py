@@ -1,6 +1,7 @@
 """Jobs that compute placements: all rooms at once, or the moves of late changes."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -281,13 +282,24 @@ def _rooms(problem: PlacementProblem, found: FoundPlacement) -> dict[int, int | 
 
 
 def _scores(problem: PlacementProblem, found: FoundPlacement) -> dict[int, float | None]:
-    """Return each student's mean score with the roommates; None alone and without a room."""
-    return {
+    """Return each student's mean score with the roommates; None alone and without a room.
+
+    The engine knows no days: rooms of people with dates of their own are scored again.
+    """
+    scores = {
         student.pk: float(score) if len(found.roommates(k)) else None
         for k, (student, score) in enumerate(
             zip(problem.students, found.student_scores, strict=True)
         )
     }
+    members: dict[int, list[int]] = defaultdict(list)
+    key = {student.number: student.pk for student in problem.students}
+    for student, room in zip(problem.students, found.room.tolist(), strict=True):
+        if room >= 0:
+            members[problem.room_keys[room]].append(student.number)
+    dated = [people for people in members.values() if not problem.stays.keys().isdisjoint(people)]
+    again = problem.scores.of_rooms(dated) if dated else {}
+    return scores | {key[number]: score for number, score in again.items()}
 
 
 def _known(bound: float) -> float | None:

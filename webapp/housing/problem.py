@@ -16,6 +16,7 @@ from webapp.housing.scores import Scores
 from webapp.housing.selectors.waiting import held_beds
 from webapp.housing.selectors.wishes import CohortWishes
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
+from webapp.housing.stays import ALWAYS, Stay, stays_in, successive_groups
 
 # Names of the columns that rules refer to. Conflicts show some of these to staff in words; needs
 # use their own names, and "!" keeps other names distinct from these.
@@ -28,7 +29,10 @@ class PlacementProblem:
     """The engine's input for a placement, with the keys that lead back to rows.
 
     ``survey`` holds the students who have not left, in the order of ``students``; ``rooms`` the
-    rooms that are open and free, in the order of ``room_keys``.
+    rooms that are open and free, in the order of ``room_keys``. A room that people use one after
+    the other has several positions with the same key: see :class:`_Following`. ``apart`` are the
+    pairs of positions to keep apart, ``stays`` the days of students with dates of their own, by
+    number.
     """
 
     scores: Scores
@@ -38,6 +42,23 @@ class PlacementProblem:
     room_keys: list[int]
     rules: RoomRules
     previous: NDArray[np.int64]
+    apart: tuple[tuple[int, int], ...]
+    stays: Mapping[int, Stay]
+
+    def roommates(self) -> list[tuple[int, int]]:
+        """Return the pairs of positions of students who now share a room on at least one day."""
+        members: dict[int, list[int]] = defaultdict(list)
+        for k, room in enumerate(self.previous.tolist()):
+            if room >= 0:
+                members[self.room_keys[room]].append(k)
+        days = [self.stays.get(student.number, ALWAYS) for student in self.students]
+        return [
+            (a, b)
+            for people in members.values()
+            for i, a in enumerate(people)
+            for b in people[i + 1 :]
+            if days[a].overlaps(days[b])
+        ]
 
 
 def placement_problem(
@@ -73,58 +94,138 @@ def placement_problem(
         for room in placement.buildings.rooms.all()
         if room.is_open and room.pk not in taken and room.capacity > len(held.get(room.pk, ()))
     ]
-    position = {room.pk: k for k, room in enumerate(open_rooms)}
+    stays = stays_in(placement)
+    following = _Following(places.values(), stays, {room.pk for room in open_rooms})
     requests = CohortWishes(placement.cohort_id).requests
     survey = scores.survey.take(np.array(kept, dtype=np.int64))
     in_use = Counter(place.room_id for place in places.values()) if keeps_beds else Counter()
-    shared = _beds_used_twice(places.values())
     designations = _designations(open_rooms, rules, survey)
     survey = _with_columns(survey, designations)
     if keeps_beds:
         rules = replace(rules, order=())
+    index = {student.number: k for k, student in enumerate(students)}
+    apart = _pairs_of(forbidden_numbers(placement), index)
+    position = following.positions(open_rooms)
     return PlacementProblem(
         scores=scores,
         survey=survey,
         students=students,
-        rooms=_rooms(open_rooms, students, rules, in_use, designations, held, shared),
-        room_keys=[room.pk for room in open_rooms],
+        rooms=_rooms(open_rooms, students, rules, in_use, designations, held, following),
+        room_keys=[room.pk for room in open_rooms] + following.keys,
         rules=_rules(
             placement,
             rules,
-            students,
-            requests,
+            index,
+            [*apart, *_pairs_of(following.kept_out(apart, students), index)],
+            _needs(rules, students),
+            following.outside(requests),
             designations,
-            _assigned(
-                students, places, position, set(pinned) | _following(places, shared), chosen or {}
-            ),
+            _assigned(students, places, position, set(pinned) | following.numbers, chosen or {}),
         ),
         previous=np.array(
             [_room_position(places.get(s.pk), position) for s in students], dtype=np.int64
         ),
+        apart=tuple(apart),
+        stays=stays,
     )
 
 
-def _beds_used_twice(places: Collection[Place]) -> dict[int, int]:
-    """Return how many people of each room use a bed after somebody else, by key of the room.
+class _Following:
+    """People who use a bed one after the other; they keep their rooms in a computation.
 
-    The engine knows no days. Where people follow each other, it keeps them there and counts a bed
-    for each of them, so that the other beds are left.
+    The engine knows no days. A room with such people is one room with one person in every bed in
+    use, and for the others a full room of their own, so that no room has more people than beds.
+
+    Attributes
+    ----------
+    keys : keys of the rooms of the others, in the order of their positions.
+    sizes : people of each of them.
+    numbers : everybody in a room that people use one after the other.
     """
-    beds: dict[int, list[int | None]] = defaultdict(list)
-    for place in places:
-        if place.room_id is not None:
-            beds[place.room_id].append(place.bed)
-    found = {room: len(taken) - len(set(taken)) for room, taken in beds.items()}
-    return {room: extra for room, extra in found.items() if extra}
+
+    def __init__(
+        self, places: Collection[Place], stays: Mapping[int, Stay], open_keys: Collection[int]
+    ) -> None:
+        self.keys: list[int] = []
+        self.sizes: list[int] = []
+        self.numbers: set[int] = set()
+        self._part: dict[int, int] = {}  # of the others: index of their room among `keys`
+        self._first: dict[int, list[int]] = {}  # the people of the first group, by room
+        self._room: dict[int, int] = {}
+        beds: dict[int, dict[int, tuple[int, Stay]]] = defaultdict(dict)
+        for place in places:
+            if place.room_id in open_keys and place.room_id is not None and place.bed is not None:
+                stay = stays.get(place.number, ALWAYS)
+                beds[place.room_id][place.number] = (place.bed, stay)
+        for room, people in beds.items():
+            if len({bed for bed, _ in people.values()}) == len(people):
+                continue
+            first, *others = successive_groups(people)
+            self.numbers |= set(people)
+            self._first[room] = first
+            self._room |= dict.fromkeys(people, room)
+            for group in others:
+                self._part |= dict.fromkeys(group, len(self.keys))
+                self.keys.append(room)
+                self.sizes.append(len(group))
+
+    def n_others(self, room: int) -> int:
+        """Return how many people of a room are outside its first group."""
+        return sum(size for key, size in zip(self.keys, self.sizes, strict=True) if key == room)
+
+    def positions(self, rooms: Sequence[Room]) -> "_Positions":
+        """Return the positions of rooms in the problem."""
+        numbers = {number: len(rooms) + part for number, part in self._part.items()}
+        return _Positions({room.pk: k for k, room in enumerate(rooms)}, numbers)
+
+    def outside(self, requests: RequestPairs) -> RequestPairs:
+        """Return the requests without those of two people of one room of this kind."""
+
+        def kept(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+            room = self._room
+            return [(a, b) for a, b in pairs if a not in room or room[a] != room.get(b)]
+
+        return replace(requests, mutual=kept(requests.mutual), one_sided=kept(requests.one_sided))
+
+    def kept_out(
+        self, apart: Sequence[tuple[int, int]], students: Sequence[Student]
+    ) -> set[frozenset[int]]:
+        """Return pairs that keep a student out of a room for the sake of people who follow there.
+
+        Somebody to be kept apart from one of the others is kept apart from the first group.
+        """
+        found = set()
+        for pair in apart:
+            a, b = (students[k].number for k in pair)
+            for one, other in ((a, b), (b, a)):
+                if one in self._part and other not in self.numbers:
+                    found.add(frozenset((self._first[self._room[one]][0], other)))
+        return found
 
 
-def _following(places: Mapping[int, Place], shared: Mapping[int, int]) -> set[int]:
-    """Return the numbers of the people in rooms where people follow each other."""
-    return {place.number for place in places.values() if place.room_id in shared}
+@dataclass(frozen=True, slots=True)
+class _Positions:
+    """Positions of rooms in the problem: by key, and of students with a position of their own."""
+
+    rooms: Mapping[int, int]
+    numbers: Mapping[int, int]
+
+    def of(self, number: int, room: int) -> int | None:
+        """Return the position of a student's room; None if it is not open."""
+        return self.numbers.get(number, self.rooms.get(room))
 
 
-def _room_position(place: Place | None, position: Mapping[int, int]) -> int:
-    return -1 if place is None or place.room_id is None else position.get(place.room_id, -1)
+def _pairs_of(pairs: Collection[frozenset[int]], index: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Return pairs of numbers as pairs of positions, without students who left."""
+    named = sorted(tuple(sorted(pair)) for pair in pairs)
+    return [(index[a], index[b]) for a, b in named if a in index and b in index]
+
+
+def _room_position(place: Place | None, position: _Positions) -> int:
+    if place is None or place.room_id is None:
+        return -1
+    found = position.of(place.number, place.room_id)
+    return -1 if found is None else found
 
 
 def _designations(
@@ -160,12 +261,12 @@ def _rooms(
     in_use: Mapping[int | None, int],
     designations: Mapping[str, Designation],
     held: Mapping[int, Sized],
-    shared: Mapping[int, int],
+    following: _Following,
 ) -> Rooms:
     """Return the rooms with their columns; beds ``in_use`` now are not extra beds.
 
-    Beds that are ``held`` for an offer of a waiting list are left out; ``shared`` are counts of
-    beds to add for people who follow others.
+    Beds that are ``held`` for an offer of a waiting list are left out. The rooms of people who
+    follow others come last.
     """
     needs = {need for s in students for need in needs_of_student(s, rules.needs)}
     met, order = [room.met_needs for room in rooms], dict(rules.order)
@@ -181,20 +282,26 @@ def _rooms(
         NEED + need: tuple("yes" if need.casefold() in known else "no" for known in met)
         for need in needs
     }
-    n_more = np.array(
-        [shared.get(room.pk, 0) - len(held.get(room.pk, ())) for room in rooms], dtype=np.int64
-    )
-    largest = np.array([room.max_capacity for room in rooms], dtype=np.int64) + n_more
-    used = [in_use.get(room.pk, 0) - shared.get(room.pk, 0) for room in rooms]
+    n_held = np.array([len(held.get(room.pk, ())) for room in rooms], dtype=np.int64)
+    largest = np.array([room.max_capacity for room in rooms], dtype=np.int64) - n_held
+    used = [in_use.get(room.pk, 0) - following.n_others(room.pk) for room in rooms]
     normal = [min(max(r.capacity, n), r.max_capacity) for r, n in zip(rooms, used, strict=True)]
-    capacities = np.array(normal, dtype=np.int64) + n_more
-    return Rooms(tuple(str(room.pk) for room in rooms), capacities, attributes, largest)
+    capacities = np.array(normal, dtype=np.int64) - n_held
+    at = {room.pk: k for k, room in enumerate(rooms)}
+    origins = [*range(len(rooms)), *(at[key] for key in following.keys)]
+    return Rooms(
+        tuple(str(room.pk) for room in rooms)
+        + tuple(f"{key}, {k}" for k, key in enumerate(following.keys)),
+        np.concatenate([capacities, np.array(following.sizes, dtype=np.int64)]),
+        {name: tuple(column[k] for k in origins) for name, column in attributes.items()},
+        np.concatenate([largest, np.array(following.sizes, dtype=np.int64)]),
+    )
 
 
 def _assigned(
     students: list[Student],
     places: Mapping[int, Place],
-    position: Mapping[int, int],
+    position: _Positions,
     pinned: set[int],
     chosen: Mapping[int, int],
 ) -> list[tuple[int, int]]:
@@ -205,28 +312,32 @@ def _assigned(
         room = chosen.get(student.number)
         if place is not None and (place.is_locked or student.number in pinned):
             room = place.room_id
-        if room is not None and room in position:
-            found.append((k, position[room]))
+        where = None if room is None else position.of(student.number, room)
+        if where is not None:
+            found.append((k, where))
     return found
+
+
+def _needs(rules: PlacementRules, students: Sequence[Student]) -> list[Need]:
+    return [
+        Need(k, NEED + need)
+        for k, student in enumerate(students)
+        for need in needs_of_student(student, rules.needs)
+    ]
 
 
 def _rules(
     placement: Placement,
     rules: PlacementRules,
-    students: list[Student],
+    index: Mapping[int, int],
+    apart: Sequence[tuple[int, int]],
+    needs: Sequence[Need],
     requests: RequestPairs,
     designations: Mapping[str, Designation],
     assigned: Sequence[tuple[int, int]],
 ) -> RoomRules:
-    index = {student.number: k for k, student in enumerate(students)}
-    forbids = [tuple(sorted(pair)) for pair in forbidden_numbers(placement)]
-    needs = [
-        Need(k, NEED + need)
-        for k, student in enumerate(students)
-        for need in needs_of_student(student, rules.needs)
-    ]
     return RoomRules(
-        forbids=tuple((index[a], index[b]) for a, b in forbids if a in index and b in index),
+        forbids=tuple(apart),
         same=rules.same,
         assigned=tuple(assigned),
         designations=tuple(designations.values()),

@@ -70,6 +70,38 @@ def most_at_once(stays: Iterable[Stay]) -> int:
     return max(sum(one.first <= stay.first <= one.last for one in known) for stay in known)
 
 
+def successive_groups(beds: Mapping[int, tuple[int, Stay]]) -> list[list[int]]:
+    """Return the people of a room in groups in which each bed is used once.
+
+    Parameters
+    ----------
+    beds : mapping of a student's number to the bed and the days of the bed.
+
+    Returns
+    -------
+    list of lists of numbers
+        The first group has somebody in every bed in use: the people of the day on which most are
+        there, and for the other beds those who come first. One group if nobody follows another.
+    """
+    groups, rest = [], dict(sorted(beds.items()))
+    while rest:
+        day = max(
+            (stay.first for _, stay in rest.values()),
+            key=lambda day: sum(one.first <= day <= one.last for _, one in rest.values()),
+        )
+        order = sorted(
+            rest,
+            key=lambda n: (not rest[n][1].first <= day <= rest[n][1].last, rest[n][1].first, n),
+        )
+        chosen: dict[int, int] = {}
+        for number in order:
+            chosen.setdefault(rest[number][0], number)
+        groups.append(sorted(chosen.values()))
+        for number in chosen.values():
+            del rest[number]
+    return groups
+
+
 def first_free_bed(stay: Stay, taken: Iterable[tuple[int, Stay]]) -> int:
     """Return the lowest bed that nobody else has on a day of a stay; beds count from 1."""
     used = {bed for bed, other in taken if other.overlaps(stay)}

@@ -35,6 +35,6 @@ def _allowed(problem: PlacementProblem) -> NDArray[np.bool_]:
     for column in problem.rules.same:
         values = np.array(problem.survey.attributes[column])
         allowed &= values[:, np.newaxis] == values
-    for a, b in problem.rules.forbids:
+    for a, b in problem.apart:
         allowed[a, b] = allowed[b, a] = False
     return allowed

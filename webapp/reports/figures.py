@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine import InvalidProblemError, Status
 from engine.learning.roommates.model import RoommateModel
 from engine.learning.roommates.uncertainty import estimate_by_year
-from engine.rooms.chain import share_probabilities
+from engine.rooms.chain import SharedRooms, share_probabilities
 from engine.rooms.parity import placement_parity
 from engine.rooms.placement import Placement
 from engine.rooms.veto import VetoCurve, veto_curve
@@ -42,55 +42,62 @@ def uncertainty_figures(
 ) -> dict[str, Any]:
     """Return how likely each pair of roommates shares a room in placements drawn at random."""
     room = problem.previous
-    if not len(engine_pairs(room)):
+    roommates = np.array(problem.roommates(), dtype=np.int64).reshape(-1, 2)
+    if not len(roommates):
         return {"pairs": []}
-    found = share_probabilities(
-        scores,
-        problem.rooms,
-        room,
-        problem.rules,
-        attributes=problem.survey.attributes,
-        pairs=engine_pairs(room),
-        standard_error=STANDARD_ERROR,
-        max_seconds=DOUBT_SECONDS,
-        rng=rng,
-        should_stop=stop,
-    )
+    # People who follow others in a bed keep their rooms, whatever is drawn.
+    is_fixed = room[roommates[:, 0]] != room[roommates[:, 1]]
+    drawn = roommates[~is_fixed]
+    found = _drawn(problem, scores, drawn, rng, stop) if len(drawn) else None
     number = [student.number for student in problem.students]
-    probabilities = found.probabilities
+    probabilities, errors = np.ones(len(roommates)), np.zeros(len(roommates))
+    if found is not None:
+        roommates = np.concatenate([found.pairs, roommates[is_fixed]])
+        probabilities[: len(drawn)] = found.probabilities
+        errors[: len(drawn)] = found.standard_errors
     order = np.argsort(probabilities, kind="stable")
     order = order[probabilities[order] >= RARE][:KEPT_PAIRS]
     rows = [
         [
-            number[found.pairs[k, 0]],
-            number[found.pairs[k, 1]],
-            problem.room_keys[room[found.pairs[k, 0]]],
+            number[roommates[k, 0]],
+            number[roommates[k, 1]],
+            problem.room_keys[room[roommates[k, 0]]],
             float(probabilities[k]),
-            _known(found.standard_errors[k]),
+            _known(errors[k]),
         ]
         for k in order
     ]
     bins = np.histogram(np.clip(probabilities, 0.0, 1.0), bins=10, range=(0.0, 1.0))[0]
     return {
         "pairs": rows,
-        "n_pairs": len(found.pairs),
+        "n_pairs": len(roommates),
         "n_rare": int((probabilities < RARE).sum()),
         "median": float(np.median(probabilities)),
         "bins": bins.tolist(),
-        "has_mixed": bool(found.has_mixed),
+        "has_mixed": found is None or bool(found.has_mixed),
     }
 
 
-def engine_pairs(room: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the pairs of positions that share a room, shape (p, 2)."""
-    found = [
-        (int(a), int(b))
-        for key in np.unique(room[room >= 0])
-        for members in [np.flatnonzero(room == key)]
-        for i, a in enumerate(members)
-        for b in members[i + 1 :]
-    ]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+def _drawn(
+    problem: PlacementProblem,
+    scores: Scores,
+    pairs: NDArray[np.int64],
+    rng: np.random.Generator,
+    stop: Callable[[], bool],
+) -> SharedRooms:
+    """Return how often pairs of positions share a room in placements drawn at random."""
+    return share_probabilities(
+        scores,
+        problem.rooms,
+        problem.previous,
+        problem.rules,
+        attributes=problem.survey.attributes,
+        pairs=pairs,
+        standard_error=STANDARD_ERROR,
+        max_seconds=DOUBT_SECONDS,
+        rng=rng,
+        should_stop=stop,
+    )
 
 
 def pair_scores(problem: PlacementProblem, scores: Scores) -> list[list[Any]]:
@@ -98,7 +105,7 @@ def pair_scores(problem: PlacementProblem, scores: Scores) -> list[list[Any]]:
     number = [student.number for student in problem.students]
     rows = [
         [number[a], number[b], problem.room_keys[problem.previous[a]], float(scores[a, b])]
-        for a, b in engine_pairs(problem.previous).tolist()
+        for a, b in problem.roommates()
     ]
     return sorted(rows, key=lambda row: row[3])
 
@@ -190,17 +197,15 @@ def parity_figures(
 def _placement(problem: PlacementProblem, scores: Scores) -> Placement:
     """Return the current rooms as the engine reads them; only rooms and scores are used."""
     room = problem.previous
-    own = np.full(len(room), np.nan)
-    for key in np.unique(room[room >= 0]):
-        members = np.flatnonzero(room == key)
-        if len(members) > 1:
-            table = scores[np.ix_(members, members)].copy()
-            np.fill_diagonal(table, 0.0)
-            own[members] = table.sum(axis=1) / (len(members) - 1)
-    together = [
-        room[wish.student] >= 0 and room[wish.student] == room[wish.wants]
-        for wish in problem.rules.requests
-    ]
+    roommates = problem.roommates()
+    pairs = np.array(roommates, dtype=np.int64).reshape(-1, 2)
+    sums, counts = np.zeros(len(room)), np.zeros(len(room))
+    for one, other in ((0, 1), (1, 0)):
+        np.add.at(sums, pairs[:, one], scores[pairs[:, one], pairs[:, other]])
+        np.add.at(counts, pairs[:, one], 1)
+    own = np.divide(sums, counts, out=np.full(len(room), np.nan), where=counts > 0)
+    shared = {frozenset(pair) for pair in roommates}
+    together = [frozenset((wish.student, wish.wants)) in shared for wish in problem.rules.requests]
     return Placement(
         room=room,
         score=0.0,

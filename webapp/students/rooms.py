@@ -8,7 +8,8 @@ from django.db.models import Q
 
 from webapp.cohorts.models import Cohort, Student
 from webapp.housing.models import Place, Placement
-from webapp.housing.stays import place_stay
+from webapp.housing.stays import Stay as Days
+from webapp.housing.stays import place_stay, stay_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +67,26 @@ def stays_of(student: Student) -> list[Stay]:
     )
     rows = sorted(places, key=lambda place: not place.placement.is_published)
     keys = [place.room_id for place in rows if place.room_id]
-    mates: dict[tuple[int, Any], list[int]] = {}
+    mates: dict[tuple[int, Any], list[tuple[int, Days]]] = {}
     others = Place.objects.filter(
         placement__in=[p.placement_id for p in rows], room__in=keys
     ).exclude(student=student)
-    for room, placement, number in others.order_by("number").values_list(
-        "room", "placement", "number"
+    for room, placement, number, arrives_on, leaves_on in others.order_by("number").values_list(
+        "room", "placement", "number", "arrives_on", "leaves_on"
     ):
-        mates.setdefault((room, placement), []).append(number)
+        days = stay_of(None, arrives_on, leaves_on)
+        mates.setdefault((room, placement), []).append((number, days))
     return [
         Stay(
             student.cohort,
             place.placement,
             place.room.label if place.room else "",
             None if place.placement.is_pairs else place.bed,
-            tuple(mates.get((place.room_id or 0, place.placement_id), ())),
+            tuple(
+                number
+                for number, days in mates.get((place.room_id or 0, place.placement_id), ())
+                if days.overlaps(place_stay(place, None))
+            ),
             place.has_left,
             place_stay(place, place.placement.term).words if place.room_id is not None else "",
         )

@@ -84,7 +84,7 @@ def _free_rooms(
         card
         for card in rooms.cards()
         if card is not own
-        and (words or card.has_bed_for(rooms.stays.get(number, ALWAYS)))
+        and (words or _has_bed(rooms, card, number))
         and card.room.pk not in taken
         and all(word in card.room.label.casefold() for word in words)
     ]
@@ -100,8 +100,31 @@ def _free_rooms(
         members = [students[number], *(students[p.number] for p in card.people)]
         reason = rooms.parting(number, card.room.pk)
         reason = reason or broken_rule(card.room, members, rooms.rules, forbidden, rooms.stays)
-        found.append(_choice(card, pairs, leaving, reason))
+        if not reason and not rooms.has_bed(card.room, number):
+            reason = f"No bed of {card.room} is free on all days."
+        if rooms.has_dates(number, card.room) or (own and rooms.has_dates(number, own.room)):
+            found.append(_dated_choice(scores, number, own, card, reason))
+        else:
+            found.append(_choice(card, pairs, leaving, reason))
     return found
+
+
+def _has_bed(rooms: PlacementRooms, card: RoomCard, number: int) -> bool:
+    """Return True if a room has a bed on all days of a student's stay."""
+    stay = rooms.stays.get(number, ALWAYS)
+    return card.has_bed_for(stay) and rooms.has_bed(card.room, number)
+
+
+def _dated_choice(
+    scores: Scores, number: int, own: RoomCard | None, card: RoomCard, reason: str
+) -> RoomChoice:
+    """Return a room with its scores where some people are there on a part of the days only."""
+    here = [person.number for person in own.people] if own is not None else []
+    there = [person.number for person in card.people]
+    leaving = scores.total_of([n for n in here if n != number]) - scores.total_of(here)
+    after = scores.of_members([*there, number])
+    change = scores.total_of([*there, number]) - scores.total_of(there)
+    return RoomChoice(card, after[number], leaving + change, reason)
 
 
 def _after_leaving(

@@ -65,11 +65,12 @@ def candidates(
             yield number, f"S-{number} has an offer already."
             continue
         members = [students[number], *living]
-        yield (
-            number,
-            rooms.parting(number, card.room.pk)
-            or broken_rule(card.room, members, rooms.rules, forbidden, rooms.stays),
+        refusal = rooms.parting(number, card.room.pk) or broken_rule(
+            card.room, members, rooms.rules, forbidden, rooms.stays
         )
+        if not refusal and not rooms.has_bed(card.room, number):
+            refusal = f"No bed of {card.room} is free on all days."
+        yield number, refusal
 
 
 def beds_for(
@@ -94,6 +95,7 @@ def beds_for(
             BedOffer(number, card.room, _gain(scores, card, number))
             for card in free
             if card.has_bed_for(rooms.stays.get(number, ALWAYS))
+            and rooms.has_bed(card.room, number)
             and not rooms.parting(number, card.room.pk)
             and not broken_rule(
                 card.room,

@@ -43,7 +43,9 @@ def scored_alike(found: Sequence[PlacementRooms], base: int) -> list[PlacementRo
             for number, room in rooms.where.items():
                 if room is not None:
                     members[room].append(number)
-            rooms = rooms.once_moved(rooms.where, scores.of_rooms(list(members.values())))
+            rooms = rooms.once_moved(
+                rooms.where, scores.of_rooms(list(members.values()), rooms.stays)
+            )
         alike.append(rooms)
     return alike
 

@@ -20,7 +20,7 @@ from webapp.housing.rules import MUST, PlacementRules, needs_of_student
 from webapp.housing.scores import room_score
 from webapp.housing.selectors.waiting import held_beds, in_order
 from webapp.housing.selectors.wishes import CohortWishes
-from webapp.housing.stays import ALWAYS, Stay, most_at_once, stay_of
+from webapp.housing.stays import ALWAYS, Stay, first_free_bed, most_at_once, stay_of
 
 SHOWN_A_FLOOR = 9  # rooms, on the page of one hall
 SHOWN_OF_MANY = 3  # rooms, on the page of all halls
@@ -285,7 +285,7 @@ class PlacementRooms:
         Students in ``rooms`` who are not in the placement yet are added; beds are renumbered.
         """
         moved = copy(self)
-        for kept in ("_cards", "_homeless"):
+        for kept in ("_cards", "_homeless", "_beds"):
             moved.__dict__.pop(kept, None)
         known = {place["number"]: place for place in self.places}
         blank: dict[str, Any] = {
@@ -370,8 +370,39 @@ class PlacementRooms:
         return {s.number: s for s in students.filter(number__in=set(numbers))}
 
     def is_together(self, a: int, b: int) -> bool:
-        """Return True if two people share a room."""
+        """Return True if two people share a room on at least one day."""
+        days = self.stays
+        return self.has_same_room(a, b) and days.get(a, ALWAYS).overlaps(days.get(b, ALWAYS))
+
+    def has_same_room(self, a: int, b: int) -> bool:
+        """Return True if two people have beds in one room, maybe one after the other."""
         return self._where.get(a) is not None and self._where.get(a) == self._where.get(b)
+
+    @cached_property
+    def _beds(self) -> dict[int, list[tuple[int, int, Stay]]]:
+        """The people of each room: number, bed and days, by the key of the room."""
+        found: dict[int, list[tuple[int, int, Stay]]] = defaultdict(list)
+        for place in self.places:
+            if place["room_id"] is not None:
+                number = place["number"]
+                found[place["room_id"]].append(
+                    (number, place["bed"], self.stays.get(number, ALWAYS))
+                )
+        return found
+
+    def has_dates(self, number: int, room: Room) -> bool:
+        """Return True if a student, or somebody in a room, has dates of their own."""
+        stays = self.stays
+        return number in stays or any(one in stays for one, *_ in self._beds.get(room.pk, ()))
+
+    def has_bed(self, room: Room, number: int, leaving: Collection[int] = ()) -> bool:
+        """Return True if one bed of a room is free on all days of a student's stay.
+
+        ``leaving`` are people who give up their beds there.
+        """
+        people = self._beds.get(room.pk, ())
+        taken = [(bed, stay) for other, bed, stay in people if other not in leaving]
+        return first_free_bed(self.stays.get(number, ALWAYS), taken) <= room.max_capacity
 
     @cached_property
     def _musts(self) -> dict[int, set[int]]:
@@ -396,7 +427,7 @@ class PlacementRooms:
             (a, b)
             for a, others in self._musts.items()
             for b in others
-            if a < b and {a, b} <= self._where.keys() and not self.is_together(a, b)
+            if a < b and {a, b} <= self._where.keys() and not self.has_same_room(a, b)
         )
 
     def parting(self, number: int, room: int | None, moving: Collection[int] = ()) -> str:
@@ -448,7 +479,7 @@ class PlacementRooms:
         persons, n_asked, n_honoured = [], 0, 0
         for place in sorted(places, key=lambda row: row["bed"]):
             asked = self._asked.get(place["number"], ())
-            met = sum(other in numbers for other in asked)
+            met = sum(self.is_together(place["number"], other) for other in asked)
             n_asked += bool(asked)
             n_honoured += bool(met)
             pulls = (

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -80,8 +81,14 @@ def room_drawer(
     if len(members) < 2:
         return context
     table = scores.between(members, members)
+    apart = [[a != b and not scores.are_there_together(a, b) for b in members] for a in members]
+    table[np.array(apart, dtype=bool)] = np.nan  # they follow each other: no roommates
+    shared = {(a, b) for a, b in combinations(members, 2) if scores.are_there_together(a, b)}
+    if not shared:
+        return context
     cells = _cells(rooms, members, table)
-    chosen = pair if pair and set(pair) <= set(members) else _weakest(members, table)
+    is_pair = pair is not None and shared & {pair, pair[::-1]}
+    chosen = pair if pair is not None and is_pair else _weakest(members, table)
     context |= {
         "cells": cells,
         "rows": [
@@ -92,7 +99,8 @@ def room_drawer(
         "is_matrix": len(members) <= LARGEST_MATRIX,
         "pair": chosen,
         "reasons": _reasons(rooms, scores, chosen),
-        "total": float(np.triu(table, 1).sum() / (len(members) - 1)),
+        "total": scores.total_of(members),
+        "follows": len(shared) < len(members) * (len(members) - 1) // 2,
         "culprit": _culprit(card),
     }
     swapped = context["culprit"] or chosen[1]
@@ -112,7 +120,7 @@ def _cells(
     cells = {}
     for i, a in enumerate(members):
         for j, b in enumerate(members):
-            if i != j:
+            if i != j and not np.isnan(table[i, j]):
                 score = float(table[i, j])
                 third = 0 if score < low else 2 if score > high else 1
                 cells[a, b] = Cell(a, b, score, third, frozenset((a, b)) in asked)
@@ -128,7 +136,7 @@ def _thirds(rooms: PlacementRooms) -> tuple[float, float]:
 
 def _weakest(members: list[int], table: np.ndarray) -> tuple[int, int]:
     off = table + np.diag(np.full(len(members), np.inf))
-    i, j = np.unravel_index(int(np.argmin(off)), off.shape)
+    i, j = np.unravel_index(int(np.nanargmin(off)), off.shape)
     return members[min(i, j)], members[max(i, j)]
 
 
@@ -201,10 +209,16 @@ def swap_offers(
         if (
             broken_rule(card.room, new_here, rooms.rules, forbidden, rooms.stays)
             or broken_rule(room, new_there, rooms.rules, forbidden, rooms.stays)
+            or not rooms.has_bed(card.room, other, {number})
+            or not rooms.has_bed(room, number, {other})
             or _parts(rooms, (number, card.room), (other, room))
         ):
             continue
-        offers.append(RoomSwap(other, room, float(gains_here[k]), float(gains_there[k])))
+        gain_here, gain_there = float(gains_here[k]), float(gains_there[k])
+        if rooms.has_dates(number, card.room) or rooms.has_dates(other, room):
+            gain_here = scores.total_of([other, *here]) - scores.total_of([number, *here])
+            gain_there = scores.total_of([number, *there]) - scores.total_of([other, *there])
+        offers.append(RoomSwap(other, room, gain_here, gain_there))
         if len(offers) == OFFERED:
             break
     return offers

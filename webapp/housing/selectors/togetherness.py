@@ -4,6 +4,7 @@ A room of c people counts 1/(c - 1) times the sum of its pairs, so what a swap o
 read from the pairs of two rooms alone, exactly.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,6 +18,7 @@ from webapp.housing.rules import PlacementRules, answer_in, broken_rule, needs_o
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
+from webapp.housing.stays import ALWAYS
 
 SMALLEST = 0.005  # score: a change that is shown as none
 
@@ -109,11 +111,14 @@ class _Search:
                 self._locked.add(place["number"])
         around = [self._around(*pair) for pair in pairs if not rooms.is_together(*pair)]
         self._students = rooms.students([number for near in around for number in near])
-        needed = list({pair for near in around for pair in combinations(near, 2)})
-        weights = Scores(rooms.placement).of_pairs(needed) if needed else ()
+        scores = Scores(rooms.placement)
+        nearby = {pair for near in around for pair in combinations(near, 2)}
+        needed = [pair for pair in nearby if scores.are_there_together(*pair)]
+        weights = scores.of_pairs(needed) if needed else ()
         self._pairs = dict(zip(needed, map(float, weights), strict=True))
         self._forbidden = forbidden_numbers(rooms.placement)
         self._taken = rooms_taken_elsewhere(rooms.placement)
+        self._stays = rooms.stays
 
     def _around(self, a: int, b: int) -> list[int]:
         """Return two students and the roommates of either, in order."""
@@ -122,7 +127,10 @@ class _Search:
         return sorted(near & where.keys())
 
     def best(self, a: int, b: int) -> WayTogether | None:
-        """Return the act of least cost, or None."""
+        """Return the act of least cost, or None; nobody is united whose days do not overlap."""
+        days = self._stays
+        if not days.get(a, ALWAYS).overlaps(days.get(b, ALWAYS)):
+            return None
         ways = [*self._into(a, b), *self._into(b, a)]
         return max(ways, key=lambda way: way.change, default=None)
 
@@ -134,13 +142,17 @@ class _Search:
             return
         room, living = self._room[there], self._members[there]
         old = self._members[here] if here is not None else []
-        if len(living) < room.max_capacity:
+        if self._rooms.has_bed(room, mover):
             left = [n for n in old if n != mover]
             if self._may(here, left, room, [*living, mover], (mover,)):
                 change = self._change((old, left), (living, [*living, mover]))
                 yield WayTogether(mover, room, None, change)
         for other in living if here is not None else ():
             if other == host or other in self._locked:
+                continue
+            if not self._rooms.has_bed(room, mover, {other}) or (
+                here is not None and not self._rooms.has_bed(self._room[here], other, {mover})
+            ):
                 continue
             after_here = [other if n == mover else n for n in old]
             after_there = [mover if n == other else n for n in living]
@@ -162,7 +174,7 @@ class _Search:
             sides.append((self._room[here], after_here))
         for side, numbers in sides:
             students = [self._students[n] for n in numbers]
-            if broken_rule(side, students, rules, self._forbidden):
+            if broken_rule(side, students, rules, self._forbidden, self._stays):
                 return False
         targets = (room.pk, here)
         return not any(
@@ -174,10 +186,9 @@ class _Search:
         """Return the gain of rooms whose people change; each side is (before, after)."""
 
         def weight(numbers: list[int]) -> float:
-            if len(numbers) < 2:
-                return 0.0
-            pairs = sum(self._pairs[pair] for pair in combinations(sorted(numbers), 2))
-            return pairs / (len(numbers) - 1)
+            pairs = [pair for pair in combinations(sorted(numbers), 2) if pair in self._pairs]
+            n_mates = Counter(number for pair in pairs for number in pair)
+            return sum(self._pairs[a, b] * (1 / n_mates[a] + 1 / n_mates[b]) for a, b in pairs) / 2
 
         return sum(weight(after) - weight(before) for before, after in sides)
 

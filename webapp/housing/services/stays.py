@@ -1,5 +1,6 @@
 """Dates of a student's bed, where they differ from those of the term; an act of the history."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
 
@@ -8,6 +9,7 @@ from django.db import transaction
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
 from webapp.housing.models import ActKind, Place, Placement, PlacementEvent, Room
+from webapp.housing.scores import Scores
 from webapp.housing.services.checks import check_rooms
 from webapp.housing.services.conflicts import check_unchanged
 from webapp.housing.services.history import event_record
@@ -96,6 +98,22 @@ def days_put(placement: Placement, days: Mapping[int, Sequence[str | None]]) -> 
     Place.objects.bulk_update(places, ["arrives_on", "leaves_on"])
     students = {other.number: other.student for other in living}
     check_rooms(placement, {r: [students[p.number] for p in members[r.pk]] for r in rooms})
+    _score_again(placement, [other for people in members.values() for other in people])
+
+
+def _score_again(placement: Placement, people: Sequence[Place]) -> None:
+    """Write the scores of people in rooms where the days changed: others may be roommates now."""
+    members: dict[int, list[int]] = defaultdict(list)
+    for place in people:
+        members[place.room_id or 0].append(place.number)
+    scores = Scores(placement).of_rooms(list(members.values()))
+    changed = []
+    for place in people:
+        score = scores.get(place.number)
+        if place.score != score:
+            place.score = score
+            changed.append(place)
+    Place.objects.bulk_update(changed, ["score"])
 
 
 def _check_beds(
