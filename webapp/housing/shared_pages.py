@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.urls import reverse
 
 from webapp.accounts.models import User
@@ -182,7 +182,10 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     waiting = light(owned_by(Placement, user)).filter(
         published_at=None, revision__gt=0, is_pairs=False
     )
-    for placement in waiting.exclude(cohort__placements__published_at__isnull=False)[:2]:
+    published = Placement.objects.filter(published_at__isnull=False, cohort=OuterRef("cohort"))
+    same_term = Exists(published.filter(term=OuterRef("term")))
+    without_term = Exists(published.filter(term=None))
+    for placement in waiting.exclude(same_term | Q(term=None) & without_term)[:2]:
         yield hooks.NextStep(
             f"Look at the rooms of {placement.name}",
             "Rooms are proposed, and nothing is published yet.",

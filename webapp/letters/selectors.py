@@ -43,7 +43,7 @@ def letters_context(
         return context
     recipients = recipients_of(placement, template)
     problems = problems_of(template, placement, recipients)
-    due = letters_due(template, recipients)
+    due = letters_due(template, placement, recipients)
     counts = letter_counts(placement, template)
     tab = next((name for name, _, _ in STATES if name == parameters.get("show")), "")
     states = [(name, words, sum(counts[s] for s in within)) for name, words, within in STATES]

@@ -23,6 +23,7 @@ from webapp.housing.models import (
     Term,
     WaitingOffer,
 )
+from webapp.housing.selectors.publication import current_first
 from webapp.housing.selectors.waiting import place_in_line, waiting_list_of
 from webapp.housing.stays import ALWAYS, place_stay
 from webapp.identity.students import SignedInStudent
@@ -86,6 +87,42 @@ class Line:
     rule: str
 
 
+def _first_day(place: Place) -> date | None:
+    day = place_stay(place, place.placement.term).first
+    return None if day == ALWAYS.first else day
+
+
+def _last_day(place: Place) -> date | None:
+    day = place_stay(place, place.placement.term).last
+    return None if day == ALWAYS.last else day
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTerm:
+    """A student's place in a published placement for another term; ``names`` are the roommates.
+
+    ``names`` has "" for a roommate whose name the office does not know.
+    """
+
+    place: Place
+    names: Sequence[str]
+
+    @property
+    def term(self) -> Term | None:
+        """The term of the placement."""
+        return self.place.placement.term
+
+    @property
+    def first_day(self) -> date | None:
+        """The first day of the bed, if the office set one."""
+        return _first_day(self.place)
+
+    @property
+    def last_day(self) -> date | None:
+        """The last day of the bed, if the office set one."""
+        return _last_day(self.place)
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """The content of a personal page, once the rooms are published."""
@@ -98,18 +135,17 @@ class Home:
     asks: Sequence[ChangeAsk]
     line: Line | None
     offers: Sequence[ShownOffer]
+    other_terms: Sequence[OtherTerm] = ()
 
     @property
     def first_day(self) -> date | None:
         """The first day of the bed, if the office set one."""
-        day = place_stay(self.place, self.term).first
-        return None if day == ALWAYS.first else day
+        return _first_day(self.place)
 
     @property
     def last_day(self) -> date | None:
         """The last day of the bed, if the office set one."""
-        day = place_stay(self.place, self.term).last
-        return None if day == ALWAYS.last else day
+        return _last_day(self.place)
 
     @property
     def open_ask(self) -> ChangeAsk | None:
@@ -122,15 +158,26 @@ def organisation_of(page: ResidentPage) -> Organisation:
     return page.student.cohort.organisation
 
 
-def published_place(student: Student) -> Place | None:
-    """Return the place of a student in a published placement; None if the student withdrew."""
+def published_places(student: Student) -> list[Place]:
+    """Return the places of a student in published placements: of today, then of later terms.
+
+    Places of terms that are over come last.
+    """
     places = Place.objects.select_related("placement__term", "room").present()
-    return places.filter(student=student, placement__published_at__isnull=False).first()
+    return current_first(places.filter(student=student, placement__published_at__isnull=False))
+
+
+def published_place(student: Student) -> Place | None:
+    """Return the place of a student in the published placement of the present or the next term.
+
+    None if the student withdrew, or if nothing is published.
+    """
+    return next(iter(published_places(student)), None)
 
 
 def home_of(page: ResidentPage) -> Home | None:
     """Return what a page shows; None before publishing, and for somebody who withdrew."""
-    place = published_place(page.student)
+    place, *others = published_places(page.student) or [None]
     if place is None:
         return None
     mates = _roommates(page.student, place)
@@ -142,21 +189,25 @@ def home_of(page: ResidentPage) -> Home | None:
         requests=_requests(page.student, {mate.number for mate in mates}),
         asks=list(page.student.change_asks.filter(placement=place.placement)),
         line=_line(place),
-        offers=[_shown(offer) for offer in _offers(page.student, place.placement)[:SHOWN_OFFERS]],
+        offers=[_shown(offer) for offer in _offers(page.student)[:SHOWN_OFFERS]],
+        other_terms=[_other_term(one) for one in others],
     )
 
 
+def _other_term(place: Place) -> OtherTerm:
+    mates = [] if place.room_id is None else mates_of(place).select_related("student")
+    return OtherTerm(place, [shown_name(mate.student) for mate in mates])
+
+
 def offer_shown(student: Student, offer_id: int) -> ShownOffer | None:
-    """Return an offer of a student in the published placement; None for any other."""
-    place = published_place(student)
-    if place is None:
-        return None
-    offer = _offers(student, place.placement).filter(pk=offer_id).first()
+    """Return an offer of a student in a published placement; None for any other."""
+    offer = _offers(student).filter(pk=offer_id).first()
     return _shown(offer) if offer is not None else None
 
 
-def _offers(student: Student, placement: Placement) -> QuerySet[WaitingOffer]:
-    rows = WaitingOffer.objects.filter(student=student, placement=placement)
+def _offers(student: Student) -> QuerySet[WaitingOffer]:
+    places = Place.objects.filter(student=student, placement__published_at__isnull=False).present()
+    rows = WaitingOffer.objects.filter(student=student, placement__in=places.values("placement"))
     return rows.select_related("room", "student", "placement__organisation")
 
 

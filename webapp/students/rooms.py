@@ -1,6 +1,6 @@
 """Rooms and roommates of students, in placements and in past years."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from webapp.cohorts.models import Cohort, Student
 from webapp.housing.models import Place, Placement
+from webapp.housing.selectors.publication import current_first
 from webapp.housing.stays import Stay as Days
 from webapp.housing.stays import place_stay, stay_of
 
@@ -38,34 +39,58 @@ class Stay:
 
 
 def rooms_in_words(wanted: Collection[tuple[Cohort, int]]) -> dict[tuple[Any, int], str]:
-    """Return the room of each student in words: of the published placement, else of the last."""
-    found: dict[tuple[Any, int], str] = {}
+    """Return the room of each student in words: of the published placement, else of the last.
+
+    Of several published placements all are named, that of today first.
+    """
     if not wanted:
-        return found
+        return {}
     is_meant = Q()
     for cohort, number in wanted:
         is_meant |= Q(placement__cohort=cohort.pk, number=number)
-    places = Place.objects.filter(is_meant, room__isnull=False).select_related("room")
-    rows = places.order_by("placement__published_at", "placement__updated_at").values_list(
-        "placement__cohort", "number", "room__hall", "room__name", "bed",
-        "placement__published_at", "placement__name", "placement__is_pairs",
-    )  # fmt: skip
+    places = Place.objects.filter(is_meant, room__isnull=False)
+    rows = places.select_related("room", "placement__term").order_by("placement__updated_at")
     drafts: dict[tuple[Any, int], str] = {}
-    for cohort_pk, number, hall, room, bed, published, placement, is_pairs in rows:
-        words = f"{hall} {room}" if is_pairs else f"{hall} {room}, bed {bed}"
-        if published is None:
-            drafts[cohort_pk, number] = f"{words} in the draft {placement}"
+    published: dict[tuple[Any, int], list[Place]] = {}
+    for place in rows:
+        key = (place.placement.cohort_id, place.number)
+        if place.placement.is_published:
+            published.setdefault(key, []).append(place)
         else:
-            found[cohort_pk, number] = words
-    return drafts | found
+            drafts[key] = f"{_bed_in_words(place)} in the draft {place.placement}"
+    return drafts | {key: _beds_in_words(found) for key, found in published.items()}
+
+
+def _bed_in_words(place: Place) -> str:
+    return f"{place.room}" if place.placement.is_pairs else f"{place.room}, bed {place.bed}"
+
+
+def _beds_in_words(places: Sequence[Place]) -> str:
+    """Return the published beds of one student; with the term and days if there are several."""
+    if len(places) == 1:
+        return _bed_in_words(places[0])
+    return "; ".join(
+        " ".join(filter(None, (_bed_in_words(place), _term_in_words(place))))
+        for place in current_first(places)
+    )
+
+
+def _term_in_words(place: Place) -> str:
+    term = place.placement.term
+    days = place_stay(place, term).words
+    words = ": ".join(filter(None, (term.name if term is not None else "", days)))
+    return f"({words})" if words else ""
 
 
 def stays_of(student: Student) -> list[Stay]:
-    """Return the rooms of a student in all placements of the cohort, published first."""
+    """Return the rooms of a student in all placements of the cohort, published first.
+
+    Of several published placements that of today comes first, then those of later terms.
+    """
     places = student.places.select_related("placement__term", "room").order_by(
         "-placement__published_at", "-placement__updated_at"
     )
-    rows = sorted(places, key=lambda place: not place.placement.is_published)
+    rows = sorted(current_first(places), key=lambda place: not place.placement.is_published)
     keys = [place.room_id for place in rows if place.room_id]
     mates: dict[tuple[int, Any], list[tuple[int, Days]]] = {}
     others = Place.objects.filter(

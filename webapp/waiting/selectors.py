@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Prefetch, Q, QuerySet
 
@@ -15,7 +16,7 @@ from webapp.housing.selectors.placements import PlacementRooms, RoomCard, free_i
 from webapp.housing.selectors.waiting import in_order, waiting_list_of, waiting_order
 from webapp.housing.services.checks import rooms_taken_elsewhere
 from webapp.residents.models import ResidentMail
-from webapp.residents.selectors import published_place
+from webapp.residents.selectors import published_places
 from webapp.waiting.models import MoveWish
 
 SHOWN_ROOMS = 60
@@ -116,9 +117,13 @@ def _movers(placement: Placement) -> list[tuple[MoveWish, Room]]:
     return [(wish, rooms[wish.student.number]) for wish in wishes]
 
 
-def movable_place(student: Student) -> Place | None:
-    """Return the place of a student who has a bed of a published placement; None for others."""
-    place = published_place(student)
+def movable_place(student: Student, placement_id: UUID | None = None) -> Place | None:
+    """Return the place of a student who has a bed of a published placement; None for others.
+
+    Of several placements it is that of the present term, or the one with a key.
+    """
+    found = published_places(student)
+    place = next((p for p in found if placement_id in (None, p.placement_id)), None)
     if place is None or place.room_id is None or place.placement.is_pairs:
         return None
     return place

@@ -36,7 +36,7 @@ SPRING = (date(2027, 1, 10), date(2027, 5, 20))
 @pytest.fixture
 def placement(bob: User, monkeypatch: pytest.MonkeyPatch) -> Placement:
     """Anna and Ben share 101, Cleo and Dan 102, Eva lives alone in 103; Finn has no room."""
-    monkeypatch.setattr(Scores, "of_rooms", lambda self, rooms: {})
+    monkeypatch.setattr(Scores, "of_rooms", lambda self, rooms, stays=None: {})
     monkeypatch.setattr(Scores, "of_members", lambda self, members: dict.fromkeys(members))
     made = placed_cohort(bob)
     made.cohort.constraints = ["Gender"]

@@ -14,6 +14,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +49,7 @@ from webapp.housing.models import (
     PlacementVersion,
     ProposedChange,
     RoommateRequest,
+    WaitingOffer,
 )
 from webapp.housing.rules import PlacementRules
 from webapp.housing.scores import Scores
@@ -77,6 +80,7 @@ from webapp.housing.services.publication import (
 )
 from webapp.housing.services.requests import requests_cut, requests_import, requests_keep
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
+from webapp.housing.services.stays import place_dates_set
 from webapp.housing.services.undo import (
     beds_changed,
     contradiction,
@@ -92,6 +96,15 @@ from webapp.housing.services.versions import (
 from webapp.housing.services.waiting import turn_change
 from webapp.jobs.models import Job
 from webapp.matching.models import ForbiddenPair, LearnedModel
+from webapp.waiting.models import MoveWish
+from webapp.waiting.selectors import free_rooms, next_student
+from webapp.waiting.services import (
+    move_wish_remove,
+    move_wish_save,
+    offer_accept,
+    offer_decline,
+    offer_make,
+)
 
 RULES = PlacementRules(designation="Gender", same=("Gender",), needs=("Accessible",))
 EXAMPLES = int(os.environ.get("DECISION_EXAMPLES", "8"))
@@ -99,6 +112,7 @@ STEPS = int(os.environ.get("DECISION_STEPS", "40"))
 ROUNDS = 12  # of two staff at once
 WHO = st.integers(0, 2)
 ROLLS = st.integers(0, 10**6)  # which student, room, act or version, of those that there are
+DAYS = st.sampled_from([None, None, date(2026, 10, 31), date(2026, 11, 1), date(2026, 12, 1)])
 LOOKS = st.sampled_from([True, True, True, False])  # whether the person looks at the page again
 
 
@@ -145,7 +159,13 @@ def holds(placement: Placement) -> None:
     places = list(placement.places.select_related("student", "room"))
     assert len({place.student_id for place in places}) == len(places)
     living = [place for place in places if place.room_id is not None]
-    assert max(Counter((p.room_id, p.bed) for p in living).values(), default=0) <= 1
+    beds: dict[tuple[int, int], list[tuple[date, date]]] = {}
+    for one in living:
+        days = (one.arrives_on or date.min, one.leaves_on or date.max)
+        beds.setdefault((one.room_id, one.bed), []).append(days)
+    for taken in beds.values():
+        for (first, last), (other_first, other_last) in combinations(taken, 2):
+            assert last < other_first or other_last < first, "two in one bed on the same day"
     never = {
         frozenset(pair)
         for pair in ForbiddenPair.objects.values_list("first__number", "second__number")
@@ -227,7 +247,8 @@ class ThreePeople(RuleBasedStateMachine):
         return {(key, number): (room, bed) for key, number, room, bed in places}
 
     def state(self) -> list[tuple[object, ...]]:
-        columns = ("placement", "number", "room", "bed", "is_locked", "has_left")
+        columns = ("placement", "number", "room", "bed", "is_locked", "has_left", "arrives_on",
+                   "leaves_on")  # fmt: skip
         return list(Place.objects.order_by("placement", "number").values_list(*columns))
 
     @contextmanager
@@ -325,6 +346,67 @@ class ThreePeople(RuleBasedStateMachine):
             turn_change(user=self.people[who], placement=fresh, number=number, is_first=is_first)
             homeless = PlacementRooms(self.fresh).homeless
             assert homeless[0 if is_first else -1] == number
+
+    # Days of beds, and wishes for another bed.
+
+    @rule(who=WHO, roll=ROLLS, looks=LOOKS, first=DAYS, last=DAYS)
+    def dates(
+        self, who: int, roll: int, looks: bool, first: date | None, last: date | None
+    ) -> None:
+        with self.act("dates"):
+            (number,) = self.pick(roll, 1, has_left=False)
+            options = self.look(who, looks=looks)
+            place_dates_set(number=number, arrives_on=first, leaves_on=last, **options)
+
+    @rule(who=WHO, roll=ROLLS, is_hall=st.booleans(), by_student=st.booleans())
+    def wish(self, who: int, roll: int, is_hall: bool, by_student: bool) -> None:
+        with self.act("wish"):
+            (number,) = self.pick(roll, 1, room__isnull=False)
+            user = None if by_student else self.people[who]
+            hall = ("Alder", "Elm")[roll % 2] if is_hall else ""
+            move_wish_save(user=user, placement=self.fresh, number=number, hall=hall)
+
+    @rule(who=WHO, roll=ROLLS)
+    def stop_wish(self, who: int, roll: int) -> None:
+        with self.act("stop wish"):
+            wishes = list(self.fresh.move_wishes.waiting())
+            if not wishes:
+                raise HousingError("Nobody waits for another bed.")
+            number = wishes[roll % len(wishes)].student.number
+            move_wish_remove(user=self.people[who], placement=self.fresh, number=number)
+
+    @rule(who=WHO, roll=ROLLS)
+    def offer(self, who: int, roll: int) -> None:
+        """A bed that the page of the waiting list offers can be offered, and taken at once."""
+        with self.act("offer"):
+            fresh = self.fresh
+            free = free_rooms(fresh) if fresh.is_published else []
+            if not free:
+                raise HousingError("No bed is free.")
+            room = free[roll % len(free)].room
+            number = next_student(fresh, room).number
+            try:
+                offer_make(
+                    user=self.people[who], placement=fresh, room=room, number=number, hours=24
+                )
+            except HousingError as problem:
+                if number is not None:
+                    pytest.fail(f"S-{number} is next for {room}, then refused: {problem}")
+                raise
+
+    @rule(who=WHO, roll=ROLLS, says_yes=st.booleans())
+    def answer(self, who: int, roll: int, says_yes: bool) -> None:
+        with self.act("answer: yes" if says_yes else "answer: no", confirmed=says_yes):
+            offers = list(WaitingOffer.objects.filter(state="open").select_related("placement"))
+            if not offers:
+                raise HousingError("No bed is offered.")
+            one = offers[roll % len(offers)]
+            if says_yes:
+                event = offer_accept(offer=one, user=self.people[who])
+                assert not one.placement.move_wishes.waiting().filter(student=one.student).exists()
+                assert event.after[0][1] == one.room_id
+            else:
+                offer_decline(offer=one, user=self.people[who])
 
     # Drafts of late changes.
 
@@ -437,8 +519,12 @@ class ThreePeople(RuleBasedStateMachine):
                 with pytest.raises(PlacesChangedError, match="confirm"):
                     decision_undo(**options)
                 return
+            fulfilled = MoveWish.objects.filter(event=event)
+            wishers = set(fulfilled.values_list("student", flat=True))
             decision_undo(confirmed=n_beds, **options)
             assert not problem
+            waiting = set(fresh.move_wishes.waiting().values_list("student", flat=True))
+            assert wishers <= waiting, "a wish is lost though its bed was taken back"
 
     # Publishing.
 

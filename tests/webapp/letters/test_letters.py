@@ -116,7 +116,7 @@ def test_letters_go_out_once_and_again_only_where_it_changed(
     assert mail.outbox[0].extra_headers["Auto-Submitted"] == "auto-generated"
     # Dan moves: he, and Cleo whom he leaves, read something new; nobody else does.
     move(placement, 1004, "104")
-    due = letters_due(template, recipients_of(placement, template))
+    due = letters_due(template, placement, recipients_of(placement, template))
     assert ([r.number for r in due.first], [r.number for r in due.again]) == ([], [1003, 1004])
     assert queue(carol, placement, template) == 2
     assert letters_send() == 2

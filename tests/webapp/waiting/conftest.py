@@ -18,7 +18,7 @@ YEARS = ("First", "Senior", "Junior", "Senior")
 @pytest.fixture
 def placement(bob: User, monkeypatch: pytest.MonkeyPatch) -> Placement:
     """Anna and Ben share 101, Cleo and Dan 102, Eva lives alone, 104 is free, four wait."""
-    monkeypatch.setattr(Scores, "of_rooms", lambda self, rooms: {})
+    monkeypatch.setattr(Scores, "of_rooms", lambda self, rooms, stays=None: {})
     monkeypatch.setattr(Scores, "of_members", lambda self, members: dict.fromkeys(members))
     made = placed_cohort(bob)
     made.cohort.constraints = ["Share my e-mail", "Year", "Needs"]

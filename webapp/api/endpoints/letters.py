@@ -83,7 +83,7 @@ def get_sending(request: Request, placement_id: UUID, letter_id: UUID) -> shapes
     """Return the students who are due, the problems, and the delivery of sent letters."""
     found = _options(request, placement_id, letter_id)
     recipients = recipients_of(**found)
-    due = services.letters_due(found["template"], recipients)
+    due = services.letters_due(found["template"], found["placement"], recipients)
     counts = services.letter_counts(**found)
     return shapes.Sending(
         due=len(due.everybody),

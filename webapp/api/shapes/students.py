@@ -19,7 +19,10 @@ class Student(Answer):
     preferred: str | None = Field(description=f"the preferred name; {_NULL}")
     pronouns: str | None = Field(description=_NULL)
     email: str | None = Field(description=_NULL)
-    room: str = Field(description="hall, room and bed, of the published placement or a draft")
+    room: str = Field(
+        description="hall, room and bed, of the published placement or a draft; of several "
+        "published ones each with its term and days, that of today first"
+    )
 
     @classmethod
     def seen(cls, cohort: Cohort, one: Identity, room: str, *, with_names: bool) -> "Student":

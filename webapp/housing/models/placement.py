@@ -22,7 +22,8 @@ class Placement(OrganisationOwned):
     into force, ``best_at`` the time of its certificate, and ``changes`` how many acts have moved
     somebody since. ``rules`` are those of the rooms in force. ``clashes`` lists the contradictions
     that made the last computation impossible. ``term`` says from when to when the beds are given,
-    if staff chose a term. At most one placement of a cohort is published.
+    if staff chose a term. A cohort may have a published placement for each term, and no student a
+    bed in two of them on the same day (:mod:`webapp.housing.services.publication`).
 
     ``is_pairs`` marks a placement in pairs without a building list: each pair is a room of two in a
     private list (:class:`webapp.housing.models.PlacedPair`). ``arrays`` names the file of their
@@ -70,10 +71,15 @@ class Placement(OrganisationOwned):
         ordering = ["-updated_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["cohort"],
+                fields=["cohort", "term"],
                 condition=models.Q(published_at__isnull=False),
-                name="published_once_per_cohort",
-            )
+                name="published_once_per_cohort_and_term",
+            ),
+            models.UniqueConstraint(
+                fields=["cohort"],
+                condition=models.Q(published_at__isnull=False, term__isnull=True),
+                name="published_once_per_cohort_without_term",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -123,6 +129,18 @@ class Placement(OrganisationOwned):
             array_path(self.organisation_id, "proposals", arrays),
             array_path(self.organisation_id, "proposals", arrays, ".npy"),
         )
+
+    @property
+    def same_term(self) -> models.Q:
+        """Filter of the placements that this one replaces when it is published."""
+        term = models.Q(term=self.term_id) if self.term_id else models.Q(term__isnull=True)
+        return models.Q(cohort=self.cohort_id) & term
+
+    @property
+    def replaced(self) -> "Placement | None":
+        """The published placement of the cohort for the same term, other than this one."""
+        found = Placement.objects.filter(self.same_term, published_at__isnull=False)
+        return found.exclude(pk=self.pk).first()
 
 
 class PlaceQuerySet(models.QuerySet["Place"]):

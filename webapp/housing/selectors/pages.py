@@ -33,6 +33,7 @@ from webapp.housing.selectors.publication import publish_question
 from webapp.housing.selectors.rooms import room_drawer
 from webapp.housing.selectors.versions import waiting_context
 from webapp.housing.services.placements import left_out_of
+from webapp.housing.stays import ALWAYS
 from webapp.matching.selectors.models import learned_since
 
 VIEWS = ("rooms", "table", "students")
@@ -253,7 +254,12 @@ def _order(score: float | None, doubt: float | None, sort: str) -> float:
 
 
 def _row(person: Person, card: RoomCard) -> StudentRow:
-    others = tuple(other.number for other in card.people if other.number != person.number)
+    days = person.stay or ALWAYS
+    others = tuple(
+        other.number
+        for other in card.people
+        if other.number != person.number and days.overlaps(other.stay or ALWAYS)
+    )
     return StudentRow(person, card, others)
 
 

@@ -1,9 +1,14 @@
 """Effects of publishing a placement, in the words of the confirmation question."""
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date
 
+from django.utils import timezone
+
+from webapp.cohorts.models import Cohort
 from webapp.common.formats import counted
-from webapp.housing.models import Placement
+from webapp.housing.models import Place, Placement
+from webapp.housing.stays import place_stay, stay_of_term
 
 NAMED = 8  # students whom a question names
 
@@ -35,11 +40,42 @@ def losing_between(before: Placement, after: Placement) -> list[int]:
     return sorted(number for student, number in housed if student not in has_bed)
 
 
+def current_first(places: Iterable[Place]) -> list[Place]:
+    """Return the places of one student: that of today first, then the next ones, then past ones.
+
+    ``placement__term`` of the places is read.
+    """
+
+    def order(place: Place) -> tuple[int, int]:
+        stay = place_stay(place, place.placement.term)
+        return _days_away(stay.first, stay.last)
+
+    return sorted(places, key=order)
+
+
+def published_placements(cohort: Cohort) -> list[Placement]:
+    """Return the published placements of a cohort: of today, then of later terms, then past."""
+
+    def order(placement: Placement) -> tuple[int, int]:
+        stay = stay_of_term(placement.term)
+        return _days_away(stay.first, stay.last)
+
+    rows = cohort.placements.filter(published_at__isnull=False).select_related("term")
+    return sorted(rows.order_by("-published_at"), key=order)
+
+
+def _days_away(first: date, last: date) -> tuple[int, int]:
+    today = timezone.localdate()
+    if first <= today <= last:
+        return (0, 0)
+    return (1, (first - today).days) if first > today else (2, (today - last).days)
+
+
 def publish_question(placement: Placement, homeless: Sequence[int]) -> str:
     """Return the effects of publishing, for the confirmation question."""
-    other = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False).first()
+    other = placement.replaced
     what = "roommate" if placement.is_pairs else "room"
-    if other is None or other.pk == placement.pk:
+    if other is None:
         return publish_words(homeless, None, 0, [], what)
     moved, losing = moved_between(other, placement), losing_between(other, placement)
     return publish_words(homeless, other, moved, losing, what)

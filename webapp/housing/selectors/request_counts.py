@@ -12,6 +12,7 @@ from webapp.housing.models import Placement
 from webapp.housing.request_graph import RequestPairs
 from webapp.housing.rules import MUST, NO, WISH_STRENGTHS, PlacementRules, strength_in_words
 from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.selectors.publication import published_placements
 from webapp.housing.selectors.wish_effects import strengths_context
 
 COMPARED = ("mutual", "one_sided", "wish")  # the rules that the panel sets
@@ -29,10 +30,15 @@ class CostAgainst:
 
 
 def reference_placement(cohort: Cohort) -> Placement | None:
-    """Return the reference placement of the page: the published one, or the last changed."""
+    """Return the reference placement of the page: the published one, or the last changed.
+
+    Of several published ones it is that of the term of today, else of the next term.
+    """
     placements = cohort.placements.select_related("cohort", "model", "job", "buildings")
-    published = placements.filter(published_at__isnull=False).first()
-    return published or placements.order_by("-updated_at").first()
+    published = published_placements(cohort)
+    if published:
+        return placements.get(pk=published[0].pk)
+    return placements.order_by("-updated_at").first()
 
 
 def counts_context(cohort: Cohort, placement: Placement, requests: RequestPairs) -> dict[str, Any]:

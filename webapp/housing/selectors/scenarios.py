@@ -18,7 +18,7 @@ from webapp.housing.selectors.outcomes import (
     side_by_side,
 )
 from webapp.housing.selectors.placements import PlacementRooms
-from webapp.housing.selectors.publication import publish_words
+from webapp.housing.selectors.publication import publish_question, published_placements
 
 AT_MOST = 4  # columns that fit beside each other
 BINS = 24
@@ -70,13 +70,17 @@ class GroupMean:
 
 
 def compared_placements(cohort: Cohort) -> tuple[list[Placement], Placement | None]:
-    """Return the placements that are compared, at most four, and the published one."""
+    """Return the placements that are compared, at most four, and the published one.
+
+    Of several published ones it is that of the term of today, else of the next term.
+    """
     every = list(
         cohort.placements.select_related("cohort", "model", "job", "buildings").order_by(
             "created_at"
         )
     )
-    published = next((p for p in every if p.is_published), None)
+    now = published_placements(cohort)[:1]
+    published = next((p for p in every if p in now), None)
     chosen = [p for p in every if p.is_computed][-AT_MOST:]
     if published is not None and published not in chosen and published.is_computed:
         chosen = [published, *chosen[1:]]
@@ -101,7 +105,7 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
     outcomes = [outcome(rooms, low) for rooms in found]
     scores = [_scores(rooms) for rooms in found]
     return context | {
-        "publishable": _publishable(found, published, base),
+        "publishable": _publishable(found),
         "only": only,
         "column": chosen.index(only) + 2 if only else 2,
         "base": chosen[base],
@@ -115,9 +119,7 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
     }
 
 
-def _publishable(
-    found: Sequence[PlacementRooms], published: Placement | None, base: int
-) -> list[dict[str, Any]]:
+def _publishable(found: Sequence[PlacementRooms]) -> list[dict[str, Any]]:
     """Return the scenarios that could be published now, with their confirmation questions."""
     return [
         {
@@ -125,25 +127,11 @@ def _publishable(
             "dialog": f"publish-{rooms.placement.pk}",
             "form": f"publish-form-{rooms.placement.pk}",
             "n_placed": rooms.n_placed,
-            "question": publish_words(
-                rooms.homeless,
-                published,
-                moved_from(found[base], rooms) if published is not None else 0,
-                _losing(found[base], rooms) if published is not None else [],
-            ),
+            "question": publish_question(rooms.placement, rooms.homeless),
         }
         for rooms in found
         if not rooms.placement.is_published and not rooms.placement.is_running
     ]
-
-
-def _losing(published: PlacementRooms, other: PlacementRooms) -> list[int]:
-    """Return the students with a bed in the published placement and none in another, by number."""
-    return sorted(
-        number
-        for number, room in published.where.items()
-        if room is not None and other.where.get(number) is None
-    )
 
 
 def base_of(chosen: Sequence[Placement], published: Placement | None) -> int:

@@ -21,6 +21,7 @@ from webapp.housing.selectors.waiting import held_beds
 from webapp.housing.stays import Stay, place_stay, stay_of, stay_of_term, stays_in
 from webapp.matching.models import ForbiddenPair
 
+NAMED_STUDENTS = 8  # students with another bed whom a sentence names
 NAMED_BEDS = 3  # beds of other cohorts that a sentence names
 
 
@@ -53,6 +54,8 @@ def check_rooms(placement: Placement, members: Mapping[Room, Sequence[Student]])
         taken = _clashes(placement, own)
         if taken:
             raise HousingError(_taken_sentence(taken))
+        inside = [student.number for students in members.values() for student in students]
+        check_no_other_bed(placement, {number: stays.get(number, usual) for number in inside})
 
 
 def offer_in_words(room: Room, offer: WaitingOffer) -> str:
@@ -120,17 +123,18 @@ def forbidden_numbers(placement: Placement) -> set[frozenset[int]]:
 def rooms_taken_elsewhere(
     placement: Placement, rooms: Collection[int] | None = None
 ) -> dict[int, Place]:
-    """Return the rooms used by other cohorts' published placements, each with one place there.
+    """Return the rooms used by other published placements, each with one place there.
 
-    Only beds that are taken on a day of this placement's term count; without a term, every day
-    counts. ``rooms`` limits the search to some rooms, by key.
+    A placement of the same cohort and term is left out: only one of them is published. Only beds
+    that are taken on a day of this placement's term count; without a term, every day counts.
+    ``rooms`` limits the search to some rooms, by key.
     """
     found = _places_elsewhere(placement, rooms)
     return {place.room_id: place for place in found if place.room_id is not None}
 
 
 def _places_elsewhere(placement: Placement, rooms: Collection[int] | None) -> QuerySet[Place]:
-    """Return the beds of other cohorts' published placements on the days of a placement's term."""
+    """Return the beds of other published placements on the days of a placement's term."""
     window = stay_of_term(placement.term)
     same_days = Q(
         placement__term__starts_on__lte=window.last, placement__term__ends_on__gte=window.first
@@ -140,27 +144,64 @@ def _places_elsewhere(placement: Placement, rooms: Collection[int] | None) -> Qu
         Q(arrives_on=None) | Q(arrives_on__lte=window.last),
         Q(leaves_on=None) | Q(leaves_on__gte=window.first),
         placement__buildings=placement.buildings_id,
-        placement__published_at__isnull=False,
+        placement__in=Placement.objects.filter(published_at__isnull=False).exclude(
+            placement.same_term
+        ),
         room__isnull=False,
-    ).exclude(placement__cohort=placement.cohort_id)
+    ).exclude(placement=placement)
     if rooms is not None:
         places = places.filter(room__in=rooms)
     return places.select_related("placement__term", "room")
 
 
 def check_free_elsewhere(placement: Placement) -> None:
-    """Raise HousingError if publishing would put two cohorts into one room on the same day."""
+    """Raise HousingError if publishing would give a bed, or a student, away twice on the same day.
+
+    A student of a cohort with placements for several terms has at most one bed on a day.
+    """
     own: dict[int, list[Stay]] = defaultdict(list)
-    rows = placement.places.with_bed().values_list("room_id", "arrives_on", "leaves_on")
-    for room, arrives_on, leaves_on in rows:
+    people: dict[int, Stay] = {}
+    rows = placement.places.with_bed().values_list("room_id", "number", "arrives_on", "leaves_on")
+    for room, number, arrives_on, leaves_on in rows:
         if room is not None:
-            own[room].append(stay_of(placement.term, arrives_on, leaves_on))
+            people[number] = stay_of(placement.term, arrives_on, leaves_on)
+            own[room].append(people[number])
+    check_no_other_bed(placement, people)
     taken = _clashes(placement, own)
     if taken:
         raise HousingError(
             f"{_taken_sentence(taken)} Choose a term that does not overlap, or place again: rooms "
             "that others have are left out then."
         )
+
+
+def check_no_other_bed(placement: Placement, people: Mapping[int, Stay]) -> None:
+    """Raise HousingError if students have a bed elsewhere in their cohort on the same days.
+
+    Beds count in the cohort's published placements for other terms. ``people`` are the days of the
+    beds in ``placement``, by number.
+    """
+    others = Placement.objects.filter(cohort=placement.cohort_id, published_at__isnull=False)
+    others = others.exclude(placement.same_term).exclude(pk=placement.pk)
+    places = Place.objects.filter(placement__in=others, room__isnull=False, number__in=people)
+    twice = [
+        place
+        for place in places.select_related("placement__term").order_by("number")
+        if place_stay(place, place.placement.term).overlaps(people[place.number])
+    ]
+    if not twice:
+        return
+    first = twice[0]
+    named = ", ".join(place.label for place in twice[:NAMED_STUDENTS])
+    rest = len(twice) - NAMED_STUDENTS
+    more = f" and {counted(rest, 'other student')}" if rest > 0 else ""
+    verb = "have" if len(twice) > 1 else "has"
+    when = place_stay(first, first.placement.term).words
+    days = f" ({when})" if when else ""
+    raise HousingError(
+        f"{named}{more} {verb} a bed on the same days in {first.placement}{days}, which is "
+        "published. Choose terms or dates that do not overlap, or withdraw that publication first."
+    )
 
 
 def _clashes(placement: Placement, own: Mapping[int, Sequence[Stay]]) -> list[Place]:

@@ -1,9 +1,10 @@
 """Publishing a placement and withdrawing a publication, each confirmed and in the history."""
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import APART, ActKind, Placement
@@ -16,15 +17,17 @@ from webapp.housing.webhook_reports import report_published
 
 @transaction.atomic
 def placement_publish(*, user: User, placement: Placement, version: int) -> Placement:
-    """Publish a placement to the students; the cohort's other publication ends.
+    """Publish a placement to the students; the cohort's publication for the same term ends.
 
     Raises
     ------
     PlacesChangedError
         If any student got another bed since ``version``: only what was reviewed is published.
     HousingError
-        If it has no rooms, is published already, or shares a room with another published cohort.
+        If it has no rooms, is published already, shares a room with another published placement,
+        or gives a bed to a student who has one on the same days in a placement for another term.
     """
+    Cohort.objects.select_for_update().get(pk=placement.cohort_id)
     placement = lock_placement(placement)
     if not placement.is_computed:
         raise HousingError(f"{placement.name} has no rooms yet.")
@@ -34,15 +37,11 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
     if placement.is_pairs:
         _check_pairs(placement)
     check_free_elsewhere(placement)
-    for other in Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False):
+    if (other := placement.replaced) is not None:
         _withdraw(user, lock_placement(other), f"{placement.name} is published instead.")
     placement.published_at = timezone.now()
     placement.published_by = user.get_username()
-    try:
-        with transaction.atomic():
-            placement.save(update_fields=["published_at", "published_by"])
-    except IntegrityError as error:
-        raise HousingError("Somebody published another placement meanwhile.") from error
+    placement.save(update_fields=["published_at", "published_by"])
     placed = published_people(placement)
     what = counted(placed, "student has a bed", "students have a bed")
     if placement.is_pairs:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement, Term
@@ -84,12 +85,20 @@ def _published(term: Term) -> QuerySet[Placement]:
 def placement_term_set(*, user: User, placement: Placement, term: Term | None) -> None:
     """Set the term that a placement is for, or none.
 
-    Raises HousingError if a published bed would be taken twice on a day.
+    Raises HousingError if a published bed would be taken twice on a day, or if another placement of
+    the cohort is published for that term.
     """
+    Cohort.objects.select_for_update().get(pk=placement.cohort_id)
     placement = lock_placement(placement)
     if term is not None and term.organisation_id != placement.organisation_id:
         raise HousingError("There is no such term.", "term")
     placement.term, placement.updated_at = term, timezone.now()
+    if placement.is_published and (other := placement.replaced) is not None:
+        raise HousingError(
+            f"{other} is published for {term.name if term else 'no term'} already. Withdraw that "
+            "publication first, or choose another term.",
+            "term",
+        )
     placement.save(update_fields=["term", "updated_at"])
     if placement.is_published:
         check_free_elsewhere(placement)

@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from webapp.accounts.models import User
@@ -61,13 +61,18 @@ class Due:
         return self.first + self.again
 
 
-def letters_due(template: LetterTemplate, recipients: Sequence[Recipient]) -> Due:
+def letters_due(
+    template: LetterTemplate, placement: Placement, recipients: Sequence[Recipient]
+) -> Due:
     """Return the recipients who have an address and no letter about their present place yet.
+
+    Letters about a placement for another term do not count.
 
     Students whose letter about this place failed, bounced or was stopped are not included: staff
     check such letters and send them again on purpose.
     """
-    told = dict(_letters_of(template, recipients).values_list("student_id", "place"))
+    letters = _of_term(_letters_of(template, recipients), placement)
+    told = dict(letters.values_list("student_id", "place"))
     due = Due([], [])
     for recipient in recipients:
         if not recipient.address:
@@ -86,8 +91,21 @@ def _letters_of(template: LetterTemplate, recipients: Sequence[Recipient]) -> Qu
     return template.letters.filter(student__cohort=cohort).order_by("number")
 
 
-def _last_letters(template: LetterTemplate, recipients: Sequence[Recipient]) -> dict[int, Letter]:
+def _of_term(letters: QuerySet[Letter], placement: Placement) -> QuerySet[Letter]:
+    """Return the letters about placements of a cohort for the same term, or about removed ones."""
+    same = Placement.objects.filter(placement.same_term)
+    return letters.filter(Q(placement__in=same) | Q(placement=None))
+
+
+def _last_letters(
+    template: LetterTemplate,
+    recipients: Sequence[Recipient],
+    placement: Placement | None = None,
+) -> dict[int, Letter]:
+    """Return the last letter to each student, of all terms or of those of a placement's term."""
     letters = _letters_of(template, recipients).defer("text")
+    if placement is not None:
+        letters = _of_term(letters, placement)
     return {letter.student_id: letter for letter in letters}
 
 
@@ -112,11 +130,11 @@ def letters_queue(
     blocking = [p for p in problems_of(template, placement, recipients) if p.blocks]
     if blocking:
         raise LetterError(f"{blocking[0].sentence} Nothing was sent.")
-    due = letters_due(template, recipients)
+    due = letters_due(template, placement, recipients)
     if not due.everybody:
         raise LetterError("Everybody with a room and an e-mail was written to already.")
     last = _last_letters(template, recipients)
-    template.letters.filter(
+    _of_term(template.letters.all(), placement).filter(
         state=Letter.WAITING, student__in=[r.student.pk for r in due.again]
     ).update(state=Letter.STOPPED, error="The room changed before it was sent.")
     numbers = {key: letter.number + 1 for key, letter in last.items()}
@@ -258,7 +276,7 @@ def letters_retry(*, user: User, placement: Placement, template: LetterTemplate)
         if not placement.is_published:
             raise LetterError(f"{placement.name} is not published. Nothing was sent.")
         recipients = recipients_of(placement, template)
-        last = _last_letters(template, recipients)
+        last = _last_letters(template, recipients, placement)
         count = 0
         for recipient in recipients:
             letter = last.get(recipient.student.pk)

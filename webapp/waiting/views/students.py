@@ -103,7 +103,7 @@ def _answer(
             "handle": handle,
             "shown": shown,
             "is_yes": is_yes,
-            "old": movable_place(page.student),
+            "old": movable_place(page.student, shown.offer.placement_id),
             **menu(None),
         }
         return render(request, "residents/student/offer.html", context)
