@@ -108,7 +108,7 @@ def movers_for(placement: Placement, room: Room) -> list[int]:
     ]
 
 
-def _movers(placement: Placement) -> list[tuple[MoveWish, Room]]:
+def movers(placement: Placement) -> list[tuple[MoveWish, Room]]:
     """Return the wishes for another bed with the rooms where their students live."""
     wishes = move_wishes(placement)
     numbers = [wish.student.number for wish in wishes]
@@ -236,7 +236,7 @@ def waiting_context(placement: Placement, query: str) -> Mapping[str, Any]:
         "column": _shown_column(placement),
         "waiting": people[:SHOWN_STUDENTS],
         "n_waiting": len(people),
-        "movers": _movers(placement),
+        "movers": movers(placement),
         "free": found[:SHOWN_ROOMS],
         "n_free": len(found),
         "beds_free": free_in_words(free),

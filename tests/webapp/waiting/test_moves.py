@@ -1,10 +1,13 @@
 """Students with a bed wait for another one: the old bed stays until the new one is taken."""
 
+import csv
+import io
 from collections.abc import Callable
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from tests.webapp.residents.conftest import Resident
 from webapp.accounts.models import User
@@ -190,3 +193,29 @@ def test_staff_add_and_take_off_students_with_a_bed(
     assert client.post(remove).status_code == 404
     with pytest.raises(HousingError, match="meanwhile"):
         move_wish_remove(user=bob, placement=placement, number=1001)
+
+
+def test_the_export_has_students_who_want_another_bed(
+    bob: User, placement: Placement, free_room: Room, client_of: ClientOf
+) -> None:
+    wish(placement, 1001, hall="Alder", beds=2)
+    wish(placement, 1005)
+    placement.places.without_bed().exclude(number=1006).update(has_left=True)
+    data = client_of(bob).get(reverse("waiting:export", args=[placement.pk, "csv"])).content
+    table = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
+    assert [row["On screen"] for row in table] == ["S-1006", "S-1001", "S-1005"]
+    assert [row["Waits for"] for row in table] == ["a bed", "another bed", "another bed"]
+    assert [row["Wants"] for row in table] == ["", "Alder, double", "any other room"]
+    assert [row["Lives in"] for row in table] == ["", "Alder 101", "Alder 103"]
+    assert [row["Place"] for row in table] == ["1", "", ""]
+    assert table[1]["Added"].startswith(f"{timezone.localtime():%Y-%m-%d}")
+    # A student whose wish was fulfilled is not on the list any more, with the offer as it ended.
+    placement.places.without_bed().update(has_left=True)
+    offer_accept(offer=offered(bob, placement, free_room))
+    data = client_of(bob).get(reverse("waiting:export", args=[placement.pk, "csv"])).content
+    table = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
+    assert [(row["On screen"], row["Waits for"]) for row in table] == [
+        ("S-1005", "another bed"),
+        ("S-1001", ""),
+    ]
+    assert table[1]["Offer"] == "Accepted"
