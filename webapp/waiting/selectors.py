@@ -11,10 +11,11 @@ from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
 from webapp.housing.models import OfferState, OrderRule, Place, Placement, Room, WaitingOffer
+from webapp.housing.scores import Scores
 from webapp.housing.selectors.offers import candidates
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard, free_in_words
 from webapp.housing.selectors.waiting import in_order, waiting_list_of, waiting_order
-from webapp.housing.services.checks import rooms_taken_elsewhere
+from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 from webapp.residents.models import ResidentMail
 from webapp.residents.selectors import published_places
 from webapp.waiting.models import MoveWish
@@ -51,6 +52,15 @@ class Waiter:
     is_reachable: bool
     value: str
     offers: Sequence[WaitingOffer] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerMatch:
+    """Two students without a partner who fit each other, and the score of their pair, nats."""
+
+    number: int
+    partner: int
+    score: float
 
 
 def next_student(placement: Placement, room: Room) -> Next:
@@ -245,8 +255,42 @@ def waiting_context(placement: Placement, query: str) -> Mapping[str, Any]:
         "ended": ended[:SHOWN_OFFERS],
         "n_ended": len(ended),
         "calls": counted(sum(map(needs_a_call, open_offers)), "student", "students"),
+        "matches": partner_matches(placement) if placement.is_pairs else [],
         "n_calls": sum(map(needs_a_call, open_offers)),
     }
+
+
+def partner_matches(placement: Placement) -> list[PartnerMatch]:
+    """Return who of the students without a partner fit each other, in a placement of pairs.
+
+    The first student of the list gets the best of the others, then the next one who is left.
+    Students who are never to be paired, who differ in a column in which roommates agree, or who
+    stay single by a rule are not matched.
+    """
+    order = [n for n in waiting_order(placement) if n not in placement.singles][:SHOWN_STUDENTS]
+    if len(order) < 2:
+        return []
+    table = Scores(placement).between(order, order)
+    students = placement.cohort.students.filter(number__in=order).defer("answers")
+    answers = {
+        student.number: tuple(student.attributes.get(column, "") for column in placement.same)
+        for student in students
+    }
+    forbidden = forbidden_numbers(placement)
+    found, left = [], list(range(len(order)))
+    while left:
+        one = left.pop(0)
+        fits = [
+            k
+            for k in left
+            if answers[order[k]] == answers[order[one]]
+            and frozenset((order[k], order[one])) not in forbidden
+        ]
+        if fits:
+            other = max(fits, key=lambda k: float(table[one, k]))
+            left.remove(other)
+            found.append(PartnerMatch(order[one], order[other], float(table[one, other])))
+    return found
 
 
 def free_rooms(placement: Placement) -> list[RoomCard]:

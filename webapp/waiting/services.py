@@ -124,7 +124,9 @@ def offer_make(
     _check_hours(hours)
     placement = lock_placement(placement)
     if placement.is_pairs:
-        raise HousingError("Pairs have no beds to offer. Pair the students by hand.")
+        raise HousingError(
+            "Pairs have no beds to offer. The waiting list says how to pair students who wait."
+        )
     if not placement.is_published:
         raise HousingError(f"{placement.name} is not published. Publish it, then offer its beds.")
     found = next_student(placement, room)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.matching.conftest import acts_of, check_agrees, run_waiting, two_of
@@ -28,6 +29,7 @@ from webapp.housing.pairs.decisions import Decision, pairs_decide
 from webapp.housing.pairs.placing import pairs_compute
 from webapp.housing.pairs.rule_changes import ACTIONS, rule_change
 from webapp.housing.pairs.swaps import pairs_swap
+from webapp.housing.scores import Scores
 from webapp.housing.services.decisions import (
     Move,
     places_move,
@@ -35,13 +37,17 @@ from webapp.housing.services.decisions import (
     students_withdraw,
 )
 from webapp.housing.services.placements import placement_copy, placement_delete
-from webapp.housing.services.publication import placement_publish
+from webapp.housing.services.publication import placement_publish, placement_unpublish
 from webapp.housing.services.undo import decision_undo
 from webapp.housing.services.versions import fit_version, version_use
 from webapp.housing.services.waiting import latecomers_wait
 from webapp.letters.recipients import recipients_of
 from webapp.letters.services.templates import template_save
 from webapp.matching.models import LearnedModel
+from webapp.waiting.selectors import partner_matches
+from webapp.waiting.services import offer_make
+
+ClientOf = Callable[[User], Client]
 
 
 def decide(user: User, placement: Placement, decision: Decision, *pairs: PlacedPair) -> None:
@@ -402,3 +408,71 @@ def test_acts_at_random_keep_pairs_and_places_together(
         if pair.shares_a_room
     }
     assert together == {pair for pair in paired(placement) if pair[0] != pair[1]}
+
+
+def test_the_waiting_list_of_pairs_names_matches_and_how_to_pair_them(
+    bob: User, carol: User, make_pairs: Callable[..., Placement], client_of: ClientOf
+) -> None:
+    """What the page says to do pairs the two whom it names, and keeps all accepted pairs."""
+    placement = make_pairs()
+    women = [
+        pair
+        for pair in placement.pairs.order_by("first_number")
+        if pair.first.attributes["Gender"] == "F"
+    ]
+    apart, kept = women[:2], placement.pairs.exclude(pk__in=[pair.pk for pair in women[:2]])
+    decide(bob, placement, Decision.REJECT, *apart)
+    decide(bob, placement, Decision.ACCEPT, *kept)
+    others = paired(placement)
+    placement.refresh_from_db()
+    placement_publish(user=carol, placement=placement, version=placement.version)
+    waiting = sorted(n for pair in apart for n in (pair.first_number, pair.second_number))
+    matches = partner_matches(placement)
+    assert sorted(n for one in matches for n in (one.number, one.partner)) == waiting
+    assert matches[0].number == waiting[0]
+    parted = [(pair.first_number, pair.second_number) for pair in apart]
+    assert not {tuple(sorted((one.number, one.partner))) for one in matches} & set(parted)
+    scores = Scores(placement)
+    mate = next(b if a == waiting[0] else a for a, b in parted if waiting[0] in (a, b))
+    best = max(
+        float(scores.of_pairs([(waiting[0], n)])[0]) for n in waiting if n not in (waiting[0], mate)
+    )
+    assert matches[0].score == pytest.approx(best)
+    page = client_of(bob).get(reverse("waiting:list", args=[placement.pk])).content.decode()
+    assert "4 students without a partner" in page
+    assert "Pairs have no free beds" in page
+    assert "Withdraw the publication" in page
+    with pytest.raises(HousingError, match="The waiting list says how"):
+        offer_make(
+            user=bob, placement=placement, room=placement.buildings.rooms.first(), number=None,
+            hours=24,
+        )  # fmt: skip
+    placement_unpublish(user=carol, placement=placement, people=2 * len(others))
+    one = matches[0]
+    rule_change(user=bob, placement=placement, action="lock", first=one.number, second=one.partner)
+    compute_again(bob, placement)
+    placement.refresh_from_db()
+    now = paired(placement)
+    assert others < now
+    assert tuple(sorted((one.number, one.partner))) in now
+    assert not partner_matches(placement)
+
+
+def test_students_who_stay_single_or_may_not_be_paired_are_no_match(
+    bob: User, make_pairs: Callable[..., Placement]
+) -> None:
+    placement = make_pairs()
+    first, second = placement.pairs.order_by("first_number")[:2]
+    decide(bob, placement, Decision.REJECT, first, second)
+    placement.refresh_from_db()
+    assert placement.places.without_bed().count() == 4
+    rule_change(user=bob, placement=placement, action="single", first=first.first_number)
+    placement.refresh_from_db()
+    named = {n for one in partner_matches(placement) for n in (one.number, one.partner)}
+    assert first.first_number not in named
+    for number in (second.first_number, second.second_number):
+        rule_change(
+            user=bob, placement=placement, action="never", first=first.second_number, second=number
+        )
+    placement.refresh_from_db()
+    assert not partner_matches(placement)
