@@ -358,6 +358,26 @@ class ThreePeople(RuleBasedStateMachine):
             options = self.look(who, looks=looks)
             place_dates_set(number=number, arrives_on=first, leaves_on=last, **options)
 
+    @rule(who=WHO, roll=ROLLS, other=ROLLS)
+    def follow(self, who: int, roll: int, other: int) -> None:
+        """Somebody leaves in October, and somebody else comes into the room in November."""
+        with self.act("follow"):
+            (early,) = self.pick(roll, 1, room__isnull=False)
+            place = self.fresh.places.select_related("student").get(number=early)
+            gender = place.student.attributes["Gender"]
+            late, *_ = self.pick(other, 1, has_left=False, student__attributes__Gender=gender)
+            for number, first, last in (
+                (early, None, date(2026, 10, 31)),
+                (late, date(2026, 11, 1), None),
+            ):
+                one = self.fresh.places.get(number=number)
+                if (one.arrives_on, one.leaves_on) != (first, last):
+                    place_dates_set(
+                        number=number, arrives_on=first, leaves_on=last,
+                        **self.look(who, looks=True),
+                    )  # fmt: skip
+            self.decide(self.look(who, looks=True), moving([Move(late, place.room_id)], "follows"))
+
     @rule(who=WHO, roll=ROLLS, is_hall=st.booleans(), by_student=st.booleans())
     def wish(self, who: int, roll: int, is_hall: bool, by_student: bool) -> None:
         with self.act("wish"):

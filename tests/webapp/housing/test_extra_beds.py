@@ -208,6 +208,17 @@ def test_wrong_values_for_many_rooms_are_refused_and_kept(
     assert list(campus.rooms.values()) == before
 
 
+def test_ticked_rooms_stay_ticked_on_a_refused_page(
+    bob: User, client_of: ClientOf, campus: BuildingList
+) -> None:
+    first, second = campus.rooms.all()[:2]
+    sent = {"rooms": [second.pk], "change": ["capacity"], "capacity": "9"}
+    address = reverse("housing:rooms-edit", args=[campus.pk])
+    page = client_of(bob).post(address, sent).content.decode()
+    assert f'name="rooms" value="{second.pk}" checked' in page
+    assert f'name="rooms" value="{first.pk}" checked' not in page
+
+
 def test_a_change_that_somebody_changed_again_is_not_undone(
     bob: User, campus: BuildingList
 ) -> None:
