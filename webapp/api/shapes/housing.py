@@ -69,6 +69,9 @@ class Room(Answer):
     hall: str
     floor: str
     name: str
+    suite: str = Field(
+        description="rooms of one hall with the same suite share a door or a bathroom; blank: none"
+    )
     beds: int = Field(validation_alias="capacity")
     max_beds: int = Field(
         validation_alias="max_capacity", description="beds with extra beds, which are used last"
@@ -93,10 +96,12 @@ class NewRoom(Body):
     meets: list[Annotated[str, Field(max_length=80)]] = Field(default=[], max_length=20)
     state: State = str(RoomState.OPEN)
     note: str = Field("", max_length=120)
+    suite: str | None = Field(None, max_length=40, description="stays as it is if left out")
 
     def values(self) -> dict[str, Any]:
         """Return the values as the service takes them."""
-        return {
+        suite = {} if self.suite is None else {"suite": " ".join(self.suite.split())}
+        return suite | {
             "hall": " ".join(self.hall.split()),
             "floor": " ".join(self.floor.split()),
             "name": " ".join(self.name.split()),
