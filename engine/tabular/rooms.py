@@ -203,7 +203,7 @@ class RoomFile:
     @property
     def n_suites(self) -> int:
         """Number of suites: rooms of one hall with the same name of a suite."""
-        return len({(r.hall.casefold(), r.suite.casefold()) for r in self.rooms if r.suite})
+        return len({(r.hall, r.suite.casefold()) for r in self.rooms if r.suite})
 
     @property
     def halls(self) -> list[tuple[str, int, int]]:

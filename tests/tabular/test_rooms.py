@@ -99,13 +99,13 @@ def test_without_a_column_of_rooms_says_so() -> None:
 
 def test_a_role_stands_once_and_unknown_columns_are_left_out() -> None:
     roles = guess_roles(["Room", "Unit", "Rent"], [["1", "2", "300"]])
-    assert roles == [Column.ROOM, Column.IGNORE, Column.IGNORE]
+    assert roles == [Column.ROOM, Column.SUITE, Column.IGNORE]
 
 
 @pytest.mark.parametrize(
     ("header", "roles"),
     [
-        (["Unit", "Room", "Beds"], ["ignore", "room", "capacity"]),
+        (["Unit", "Room", "Beds"], ["suite", "room", "capacity"]),
         (["Number", "Room", "Size", "Capacity"], ["ignore", "room", "ignore", "capacity"]),
         (["Community", "Building", "Unit", "Size"], ["ignore", "hall", "room", "capacity"]),
     ],

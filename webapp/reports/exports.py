@@ -13,8 +13,18 @@ from webapp.tabular.tables_out import XLSX, as_xlsx
 
 _SUMS = ("Hall", "Rooms", "Beds", "Taken", "Free", "Held back or offline", "Mean score", "Asked",
          "Honoured", "Extra beds", "Of them taken", "Of them free")  # fmt: skip
-_ROOMS = ("Hall", "Floor", "Room", "Beds", "State", "Free", "Score", "Students", "Free extra beds",
-          "Suite")
+_ROOMS = (
+    "Hall",
+    "Floor",
+    "Room",
+    "Beds",
+    "State",
+    "Free",
+    "Score",
+    "Students",
+    "Free extra beds",
+    "Suite",
+)
 
 
 def report_export(

@@ -25,7 +25,7 @@ from webapp.residents.models import (
     Wish,
     new_nonce,
 )
-from webapp.residents.selectors import mates_of, organisation_of, published_place
+from webapp.residents.selectors import contacts_of, organisation_of, published_place
 
 ASKS_A_DAY = 5
 _DAY = 86_400
@@ -62,7 +62,7 @@ def contact_share(*, page: ResidentPage, number: int, shares: bool, contact: str
     place = published_place(student)
     if place is None:
         raise _gone()
-    mate = mates_of(place).filter(number=number).first() if place.room_id else None
+    mate = contacts_of(place).filter(number=number).first() if place.room_id else None
     if mate is None:
         if not shares:
             ContactConsent.objects.filter(student=student, roommate__number=number).delete()

@@ -12,6 +12,7 @@ from engine.tabular.designations import designations_in_words, read_designations
 from webapp.common.models import OrganisationOwned
 
 MAX_BEDS = 8  # beds in one room; the placement solver takes no more
+SuiteKey = tuple[str, str]  # hall, suite without case
 _NAMES_OF_SUITES = re.compile(
     r"(suite|apartment|apt|flat|unit|pod|cluster|wohnung|wg)\b", re.IGNORECASE
 )
@@ -111,9 +112,9 @@ class Room(models.Model):
         return f"{self.hall} {self.name}"
 
     @property
-    def suite_key(self) -> tuple[str, str] | None:
-        """Hall and suite without case, which the rooms of one suite share; None without a suite."""
-        return (self.hall.casefold(), self.suite.casefold()) if self.suite else None
+    def suite_key(self) -> SuiteKey | None:
+        """Hall and suite without case, which the rooms of a suite share; None without a suite."""
+        return (self.hall, self.suite.casefold()) if self.suite else None
 
     @property
     def suite_in_words(self) -> str:

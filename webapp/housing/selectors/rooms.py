@@ -191,16 +191,24 @@ def swap_offers(
         members[place["room_id"]].append(place["number"])
     order = [k for k in np.argsort(-total, kind="stable") if numbers[k] not in blocked][:TRIED]
     neighbours = {n for k in order for n in members[living[k]["room_id"]]}
-    students = rooms.students([number, *here, *neighbours])
+    neighbours |= {n for k in order for n in rooms.beside(living[k]["room_id"])}
+    students = rooms.students([number, *here, *neighbours, *rooms.beside(card.room.pk)])
     forbidden = forbidden_numbers(rooms.placement)
     for k in order:
         other, room = numbers[k], by_key[living[k]["room_id"]]
         there = [n for n in members[room.pk] if n != other]
         new_here = [students[n] for n in [other, *here]]
         new_there = [students[n] for n in [number, *there]]
+        moving = (number, other)
+        in_one_suite = room.pk in rooms.suites.get(card.room.pk, ())
+        beside_here = [students[n] for n in rooms.beside(card.room.pk, moving)]
+        beside_there = [students[n] for n in rooms.beside(room.pk, moving)]
+        if in_one_suite:  # each moves into a room beside the other
+            beside_here.append(students[number])
+            beside_there.append(students[other])
         if (
-            broken_rule(card.room, new_here, rooms.rules, forbidden, rooms.stays)
-            or broken_rule(room, new_there, rooms.rules, forbidden, rooms.stays)
+            broken_rule(card.room, new_here, rooms.rules, forbidden, rooms.stays, beside_here)
+            or broken_rule(room, new_there, rooms.rules, forbidden, rooms.stays, beside_there)
             or _parts(rooms, (number, card.room), (other, room))
         ):
             continue

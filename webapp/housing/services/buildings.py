@@ -10,7 +10,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engine.tabular.layout import find_layout
-from engine.tabular.rooms import MANY_COLUMNS, MOST_LETTERS, Column, RoomFile, guess_roles, read_rooms
+from engine.tabular.rooms import (
+    MANY_COLUMNS,
+    MOST_LETTERS,
+    Column,
+    RoomFile,
+    guess_roles,
+    read_rooms,
+)
 from engine.tabular.source import Line, Sheet, Source
 from engine.tabular.table import Table, build_table
 from webapp.accounts.models import User
