@@ -26,7 +26,7 @@ from webapp.housing.models import (
 )
 from webapp.housing.models import Placement as PlacementRow
 from webapp.housing.models import Room as RoomRow
-from webapp.housing.rules import DEFAULT_PRICE, DEFAULT_WISH, PlacementRules
+from webapp.housing.rules import DEFAULT_PRICE, DEFAULT_SUITE, DEFAULT_WISH, PlacementRules
 from webapp.housing.selectors.needs import uncounted_needs
 from webapp.housing.services.placements import left_out_of
 
@@ -180,6 +180,12 @@ class Rules(Body):
     wish: float = Field(DEFAULT_WISH, description="what an honoured wish is worth, score")
     preference: float = Field(0.0, description="what the first choice is worth, score")
     price: float = Field(DEFAULT_PRICE, description="what a move costs, score")
+    suite: float = Field(
+        DEFAULT_SUITE, description="what suite mates count, as a share of roommates; 0: not at all"
+    )
+    suite_same: bool = Field(
+        True, description="whether all people of a suite agree in the columns of same"
+    )
     order: list[tuple[str, int]] = Field(
         default=[],
         max_length=500,

@@ -33,9 +33,12 @@ def building_listing(user: User, parameters: Mapping[str, str]) -> Listing[Build
 
 
 def with_open_beds(lists: QuerySet[BuildingList]) -> QuerySet[BuildingList]:
-    """Return lists annotated with ``n_open_beds``, the beds of their open rooms."""
+    """Return lists with ``n_open_beds`` of open rooms, and ``n_suite_rooms``, those in suites."""
     is_open = Q(rooms__state=RoomState.OPEN)
-    return lists.annotate(n_open_beds=Sum("rooms__capacity", filter=is_open, default=0))
+    return lists.annotate(
+        n_open_beds=Sum("rooms__capacity", filter=is_open, default=0),
+        n_suite_rooms=Count("rooms", filter=~Q(rooms__suite="")),
+    )
 
 
 def halls_of(buildings: BuildingList) -> list[HallCounts]:
