@@ -152,7 +152,7 @@ def broken_rule(
                 return sentence
     for one in members:
         for other in beside:
-            sentence = _apart_in_suite(room, one, other, rules, forbidden)
+            sentence = apart_in_suite(room, one, other, rules, forbidden)
             if sentence:
                 return sentence
     n_people = most_at_once(stays.get(student.number, ALWAYS) for student in members)
@@ -213,7 +213,7 @@ def _apart(
     return ""
 
 
-def _apart_in_suite(
+def apart_in_suite(
     room: Room,
     one: Student,
     other: Student,

@@ -1,5 +1,6 @@
 """Suites in a computation: whom each suite is for before it, and the arrangement after it."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ from engine.rooms.placement import Placement as FoundPlacement
 from engine.rooms.placement import mean_scores
 from engine.rooms.suite_classes import classes_of_suites
 from engine.rooms.suites import apart_in_suites, arrange_in_suites
-from webapp.housing.models import Room
+from webapp.housing.models import Room, SuiteKey
 from webapp.housing.problem import PlacementProblem
 from webapp.housing.rules import PlacementRules
 
@@ -54,7 +55,7 @@ def with_suites(
     ``present`` gives the room of each student now, -1 for none; with ``keeps_present`` suites with
     residents keep their class.
     """
-    suite_of = _suites_of(problem.room_keys)
+    suite_of = _suites_of(problem)
     found = SuiteProblem(problem, suite_of, rules)
     if not (found.has_suites and rules.suite_same and rules.same):
         return found
@@ -92,16 +93,16 @@ def with_suites(
     return found
 
 
-def _suites_of(room_keys: list[int]) -> NDArray[np.int64]:
+def _suites_of(problem: PlacementProblem) -> NDArray[np.int64]:
     """Return the suite of each room by number, -1 for rooms that share none with another here."""
-    rows = Room.objects.filter(pk__in=room_keys).exclude(suite="")
-    key_of = {room.pk: room.suite_key for room in rows}
-    counts: dict[object, int] = {}
-    for key in key_of.values():
-        counts[key] = counts.get(key, 0) + 1
+    rows = Room.objects.filter(buildings=problem.scores.placement.buildings_id).exclude(suite="")
+    here = set(problem.room_keys)
+    key_of = {room.pk: room.suite_key for room in rows.order_by("position") if room.pk in here}
+    counts = Counter(key_of.values())
     shared = [key for key, count in counts.items() if count > 1]
-    number = {key: k for k, key in enumerate(shared)}
-    return np.array([number.get(key_of.get(room), -1) for room in room_keys], dtype=np.int64)
+    number: dict[SuiteKey | None, int] = {key: k for k, key in enumerate(shared)}
+    found = [number.get(key_of.get(room), -1) for room in problem.room_keys]
+    return np.array(found, dtype=np.int64)
 
 
 def arranged(

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import Rules, explain_pair
 from webapp.housing.models import Placement, PlacementEvent, Room
-from webapp.housing.rules import broken_rule
+from webapp.housing.rules import apart_in_suite, broken_rule
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.offers import bed_offers
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
@@ -76,6 +76,7 @@ def room_drawer(
         "history": room_history(rooms.placement, card.room)[:SHOWN_EVENTS],
         "waiting": bed_offers(rooms, card, scores),
         "moved": f"S-{members[0]}" if members else "",
+        "suite": _suite(rooms, card),
     }
     if len(members) < 2:
         return context
@@ -102,6 +103,31 @@ def room_drawer(
         "offers": swap_offers(rooms, scores, card, swapped),
     }
     return context
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteView:
+    """The other rooms of a suite with their people, and the first rule that its people break."""
+
+    rooms: Sequence[RoomCard]
+    conflict: str
+
+
+def _suite(rooms: PlacementRooms, card: RoomCard) -> SuiteView | None:
+    """Return the other rooms of a room's suite; None for a room in no suite."""
+    others = rooms.suites.get(card.room.pk, ())
+    if not others:
+        return None
+    cards = [other for other in rooms.cards() if other.room.pk in others]
+    here = [person.number for person in card.people]
+    beside = rooms.beside(card.room.pk)
+    students, forbidden = rooms.students([*here, *beside]), forbidden_numbers(rooms.placement)
+    sentences = (
+        apart_in_suite(card.room, students[one], students[other], rooms.rules, forbidden)
+        for one in here
+        for other in beside
+    )
+    return SuiteView(cards, next(filter(None, sentences), ""))
 
 
 def _cells(

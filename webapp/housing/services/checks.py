@@ -16,7 +16,7 @@ from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room, RoommateRequest, WaitingOffer
 from webapp.housing.request_graph import Pair, request_pairs
-from webapp.housing.rules import MUST, PlacementRules, broken_rule
+from webapp.housing.rules import MUST, PlacementRules, apart_in_suite, broken_rule
 from webapp.housing.selectors.suites import suite_mates
 from webapp.housing.selectors.waiting import held_beds
 from webapp.housing.stays import Stay, place_stay, stay_of, stay_of_term, stays_in
@@ -63,6 +63,25 @@ def check_rooms(
         taken = _clashes(placement, own)
         if taken:
             raise HousingError(_taken_sentence(taken))
+
+
+def check_suites(placement: Placement) -> None:
+    """Raise HousingError if people share a suite of a placement who must not."""
+    rooms = list(placement.buildings.rooms.exclude(suite=""))
+    if not rooms:
+        return
+    rules, forbidden = PlacementRules.from_json(placement.rules), forbidden_numbers(placement)
+    living: dict[int, list[Student]] = {room.pk: [] for room in rooms}
+    places = placement.places.filter(room__in=rooms).select_related("student")
+    for place in places.defer("student__answers").order_by("number"):
+        living[place.room_id or 0].append(place.student)
+    beside = suite_mates(placement, rooms, living)
+    for room in rooms:
+        for one in living[room.pk]:
+            for other in beside.get(room.pk, ()):
+                sentence = apart_in_suite(room, one, other, rules, forbidden)
+                if sentence:
+                    raise HousingError(f"{sentence} Move one of them first.")
 
 
 def offer_in_words(room: Room, offer: WaitingOffer) -> str:

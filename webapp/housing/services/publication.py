@@ -7,7 +7,7 @@ from webapp.accounts.models import User
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import APART, ActKind, Placement
-from webapp.housing.services.checks import check_free_elsewhere, forbidden_numbers
+from webapp.housing.services.checks import check_free_elsewhere, check_suites, forbidden_numbers
 from webapp.housing.services.conflicts import check_nobody_moved
 from webapp.housing.services.history import event_record, offers_withdraw
 from webapp.housing.services.locking import lock_placement
@@ -34,6 +34,7 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
     if placement.is_pairs:
         _check_pairs(placement)
     check_free_elsewhere(placement)
+    check_suites(placement)
     for other in Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False):
         _withdraw(user, lock_placement(other), f"{placement.name} is published instead.")
     placement.published_at = timezone.now()
