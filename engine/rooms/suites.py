@@ -19,7 +19,7 @@ from engine.rooms.atoms import sum_over_atoms
 from engine.rooms.formulation import Attributes, Formulation, formulate
 
 DIVIDED = 8  # atoms of a suite up to whose number its division among the rooms is exact
-MAX_ROUNDS = 12  # rounds of exchanges between suites
+MAX_ROUNDS = 6  # rounds of exchanges between suites
 TRIED = 3  # exchanges that are evaluated exactly for one atom or room
 NEVER = 1e6  # nats that a pair costs that must not share a suite: above all scores together
 SMALLEST_GAIN = 1e-9
@@ -120,6 +120,8 @@ def arrange_in_suites(
         suite_of,
     )  # fmt: skip
     before = search.room_value()
+    if weight == 0.0 and not search.has_pairs(apart):
+        max_rounds = 0  # suites play no part
     for _ in range(max_rounds):
         if should_stop():
             break
@@ -398,6 +400,16 @@ class _Suites:
         """Return what each atom counts in some rooms beside its roommates, (atoms, rooms)."""
         liked = self._problem.preference[view[rooms]].T + self._beside[:, rooms]
         return np.where(np.isfinite(self._inside[:, rooms]), liked, -1e3 * NEVER)
+
+    def has_pairs(self, apart: BoolArray) -> bool:
+        """Return True if a pair of a mask (n, n) shares a suite."""
+        room = self._room[self._formulation.atom_of]
+        suite = np.where(room >= 0, self._suite_of[room], -1)
+        return any(
+            bool(apart[np.ix_(people, people)].any())
+            for one in range(len(self._rooms_of))
+            if len(people := np.flatnonzero(suite == one))
+        )
 
     def part(self, apart: BoolArray, kept: set[int]) -> tuple[tuple[int, int], ...]:
         """Take the room of one of each pair who must not share a suite and still does.

@@ -138,6 +138,7 @@ _STATES = {
         "maintenance", "repair",
     },
 }  # fmt: skip
+LARGEST_SUITE = 24  # beds in one suite
 MANY_COLUMNS = (Column.NEED, Column.DESIGNATION, Column.IGNORE)  # roles of several columns
 
 MOST_LETTERS = {
@@ -232,7 +233,10 @@ def guess_roles(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
     roles: list[str] = []
     for index, words in enumerate(names):
         cells = {row[index].strip().casefold() for row in rows}
-        roles.append(_guess(words, cells, roles, better))
+        role = _guess(words, cells, roles, better)
+        if role == Column.SUITE and len(rows) > LARGEST_SUITE * len(cells - {""}):
+            role = Column.IGNORE  # a part of the campus, or a blank column
+        roles.append(role)
     if Column.MAX_CAPACITY in roles and (Column.CAPACITY not in roles or Column.BED in roles):
         is_only = Column.CAPACITY not in roles
         roles[roles.index(Column.MAX_CAPACITY)] = Column.CAPACITY if is_only else Column.IGNORE
@@ -310,6 +314,7 @@ def read_rooms(
         _gather_beds(found, lines)
     else:
         _check_once(found, lines)
+    _check_suites(found, row_numbers)
     return found
 
 
@@ -469,6 +474,25 @@ def _named_in_suites(
             room = replace(room, name=name)
         named.append((number, room))
     return named
+
+
+def _check_suites(found: RoomFile, row_numbers: Sequence[int]) -> None:
+    """Refuse suites that are too large to be suites: the column may name parts of a campus."""
+    suites: dict[tuple[str, str], list[RoomRow]] = {}
+    for room in found.rooms:
+        if room.suite:
+            suites.setdefault((room.hall, room.suite.casefold()), []).append(room)
+    for rooms in suites.values():
+        beds, first = sum(room.max_capacity for room in rooms), rooms[0]
+        if beds > LARGEST_SUITE:
+            number = row_numbers[first.lines[0]]
+            found.problems.append(
+                RoomProblem(
+                    f"Row {number:,}: suite {first.suite} of {first.hall} has {beds} beds; a suite "
+                    f"has at most {LARGEST_SUITE}. Leave the column out, or name smaller suites.",
+                    number,
+                )
+            )
 
 
 def _check_once(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
