@@ -287,7 +287,7 @@ class _Suites:
         return True
 
     def _refresh(self, rooms: IntArray) -> None:
-        """Estimate anew what each atom would count in some rooms and those of their suites.
+        """Estimate again what each atom would count in some rooms and those of their suites.
 
         Estimates suppose that the numbers of people stay as they are, and that nobody else moves.
         """
@@ -347,7 +347,7 @@ class _Suites:
 
     @property
     def _shares(self) -> FloatArray:
-        """What a pair counts in each room: 1 / (people - 1), shape (rooms,)."""
+        """The share that a pair counts in each room: 1 / (people - 1), shape (rooms,)."""
         placed = self._room >= 0
         people = np.bincount(
             self._room[placed], weights=self._problem.sizes[placed], minlength=len(self._suite_of)

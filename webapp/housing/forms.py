@@ -40,8 +40,8 @@ COUNT_WORDS = [
 
 
 SUITE_RULES = [
-    ("yes", "Agree in the same columns as roommates"),
-    ("no", "May differ: only roommates agree"),
+    ("yes", "Agree as roommates do"),
+    ("no", "May differ"),
 ]
 
 

@@ -17,7 +17,7 @@ DEFAULT_WISH = 0.2
 WISH_STRENGTHS = ((0.2, "A little"), (1.0, "More"), (3.0, "Hard"), (10.0, "Very hard"))
 # The same for the first choice of a hall or kind of room.
 CHOICE_STRENGTHS = ((0.0, "Do not count them"), (0.1, "A little"), (0.5, "More"), (2.0, "Hard"))
-# What suite mates of other rooms count, as a share of what roommates count, and its words.
+# Weight of suite mates of other rooms, as a share of that of roommates, and its words.
 DEFAULT_SUITE = 0.25
 SUITE_STRENGTHS = (
     (0.0, "Do not count them"),
