@@ -117,7 +117,15 @@ def _recipient(
     contacts = [mate.email for mate in mates if mate.email and _may_be_named(mate, template)]
     alone = "nobody: the room is yours alone for now"
     place = room.place_in_words if room.suite else f"room {room.name}"
-    where = (room.hall, room.floor, room.name, room.suite_in_words, place, str(bed), room.kind)
+    where: tuple[str, ...] = (
+        room.hall,
+        room.floor,
+        room.name,
+        room.suite_in_words,
+        place,
+        str(bed),
+        room.kind,
+    )
     if placement.is_pairs:  # a pair has no room yet
         where, alone = ("",) * len(_WHERE), "nobody yet"
     values = {

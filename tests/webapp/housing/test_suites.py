@@ -1,6 +1,7 @@
 """Suites: import and editing, rules across the rooms of a suite, and placing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from io import BytesIO
 
 import pytest
@@ -23,12 +24,14 @@ from webapp.housing.services.buildings import (
     building_draft_import,
     room_save,
 )
+from webapp.housing.services.changes import change_keep, change_propose
 from webapp.housing.services.checks import forbidden_numbers
 from webapp.housing.services.decisions import Move, places_move
 from webapp.housing.services.many_rooms import rooms_change, rooms_change_undo
-from webapp.housing.services.placements import placement_create
+from webapp.housing.services.placements import placement_create, rules_change
 from webapp.housing.services.publication import placement_publish
 from webapp.housing.services.undo import decision_undo
+from webapp.housing.services.versions import fit_version, version_use
 from webapp.matching.models import ForbiddenPair, LearnedModel
 
 ClientOf = Callable[[User], Client]
@@ -263,3 +266,46 @@ def test_without_suites_their_settings_change_no_number(
     assert [placed[0].figures[k] for k in keys] == [placed[1].figures[k] for k in keys]
     assert "n_suites" not in placed[0].figures
     assert RULES.suite_same
+
+
+def test_late_changes_and_new_versions_keep_the_rules_of_suites(
+    bob: User, first_years: Cohort, suites: BuildingList, learned: LearnedModel
+) -> None:
+    placement = place(bob, first_years, suites, learned)
+    # A second version under a weight that counts suite mates much, over moves by hand.
+    rules = replace(PlacementRules.from_json(placement.rules), suite=3.0)
+    rules_change(user=bob, placement=placement, rules=rules, seed=5)
+    (job,) = run_waiting()
+    assert job.state == "succeeded", job.error
+    placement.refresh_from_db()
+    mover = placement.places.with_bed().first()
+    places_move(
+        user=bob,
+        placement=placement,
+        moves=[Move(mover.number, None)],
+        version=placement.version,
+        sentence="Moved out.",
+    )
+    placement.refresh_from_db()
+    version = placement.versions.get(used_at=None)
+    assert version.figures["suite_weight"] == 3.0
+    digest = fit_version(placement, version).digest
+    version_use(user=bob, placement=placement, number=version.number, digest=digest)
+    placement.refresh_from_db()
+    assert not broken(placement)
+    # Late changes after a withdrawal, at a price at which people move.
+    placement_publish(user=bob, placement=placement, version=placement.version)
+    placement.refresh_from_db()
+    before = dict(placement.places.values_list("number", "room"))
+    change = change_propose(user=bob, placement=placement, price=0.02, pinned=())
+    for job in run_waiting():
+        assert job.state == "succeeded", job.error
+    change.refresh_from_db()
+    placement.refresh_from_db()
+    assert change.figures["n_moved"] == sum(
+        old is not None and old != new for _, old, new in change.rows
+    )
+    if change.rows:
+        change_keep(user=bob, placement=placement, change_id=change.pk)
+        assert dict(placement.places.values_list("number", "room")) != before
+    assert not broken(placement)

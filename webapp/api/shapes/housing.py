@@ -359,6 +359,7 @@ class StudentPlace(Answer):
     student: str = Field(description="the id on screen")
     room: int | None = Field(description="the room's id; null without one")
     hall: str | None
+    suite: str | None = Field(description="of the room; blank for a room in no suite")
     name: str | None
     bed: int | None
     score: float | None = Field(description="mean of the pairs with the roommates; null alone")
@@ -376,6 +377,7 @@ class StudentPlace(Answer):
             student=place.label,
             room=room.pk if room else None,
             hall=room.hall if room else None,
+            suite=room.suite if room else None,
             name=room.name if room else None,
             bed=place.bed,
             score=place.score,

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
 
 from webapp.cohorts.models import Student
 from webapp.housing.models import Placement, Room, SuiteKey
@@ -29,7 +30,7 @@ def rooms_of_suite(room: Room) -> list[Room]:
     return [other for other in others if other.suite_key == room.suite_key]
 
 
-def neighbours_in_list(buildings_id: object, rooms: Iterable[Room]) -> dict[int, tuple[int, ...]]:
+def neighbours_in_list(buildings_id: UUID, rooms: Iterable[Room]) -> dict[int, tuple[int, ...]]:
     """Return the keys of the other rooms of the suites of some rooms of one building list.
 
     ``rooms`` count as they are, saved or not. Without suites, nothing is read.

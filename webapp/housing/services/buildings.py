@@ -251,7 +251,7 @@ def room_save(
     for field in Room._meta.fields:
         if field.name in ("hall", "floor", "name", "designation", "note"):
             setattr(room, field.name, values[field.name][: field.max_length])
-    room.suite = values.get("suite", room.suite)[: MOST_LETTERS["suite"]]
+    room.suite = values.get("suite", room.suite)[: MOST_LETTERS[Column.SUITE]]
     room.capacity, room.extra_beds = capacity, most - capacity
     room.state, room.meets = state, values["meets"]
     same = buildings.rooms.exclude(pk=room.pk).filter(hall=room.hall, name=room.name)
