@@ -47,7 +47,7 @@ def nobody_apart(n: int) -> np.ndarray:
 @given(
     capacities=st.lists(st.integers(1, 3), min_size=2, max_size=4),
     seed=st.integers(0, 10_000),
-    weight=st.sampled_from([0.0, 0.25, 1.0]),
+    weight=st.sampled_from([0.01, 0.25, 1.0]),
     data=st.data(),
 )
 def test_a_suite_is_divided_as_well_as_by_brute_force(
@@ -154,6 +154,26 @@ def test_suites_gather_whole_rooms_without_a_change_of_their_scores() -> None:
     assert suite_of[found.room[0]] == suite_of[found.room[2]]
     assert suite_of[found.room[4]] == suite_of[found.room[6]]
     assert found.suite_score == pytest.approx(1.0)
+
+
+def test_suites_that_do_not_count_change_nothing_unless_a_pair_must_part() -> None:
+    scores = scores_of(4, 1)
+    rooms, suite_of = Rooms(("A", "B", "C"), np.array([2, 2, 2])), np.array([0, 0, -1])
+    room = np.array([0, 1, 2, 2])
+    for forbids in ((), ((0, 1),)):
+        found = arrange_in_suites(
+            scores,
+            {},
+            rooms,
+            RoomRules(forbids=forbids),
+            room,
+            suite_of,
+            apart_in_suites(4, forbids, []),
+            weight=0.0,
+        )
+        assert not found.left_out
+        assert (found.room.tolist() == room.tolist()) == (not forbids)
+    assert suite_of[found.room[0]] != suite_of[found.room[1]]
 
 
 def test_a_pair_that_cannot_be_parted_loses_one_bed_and_not_that_of_staff() -> None:

@@ -86,14 +86,15 @@ def floors_of(buildings: BuildingList, hall: str) -> list[str]:
 def rooms_matching(
     buildings: BuildingList, hall: str, query: str, floor: str = ""
 ) -> QuerySet[Room]:
-    """Return the rooms of one hall and floor, or of all, whose name contains the query."""
+    """Return the rooms of one hall and floor, or of all, whose name or suite contains the query."""
     rooms = buildings.rooms.all()
     if hall:
         rooms = rooms.filter(hall=hall)
     if hall and floor:
         rooms = rooms.filter(floor=floor)
     for word in query.split():
-        rooms = rooms.filter(Q(name__icontains=word) | Q(hall__icontains=word))
+        is_named = Q(name__icontains=word) | Q(hall__icontains=word)
+        rooms = rooms.filter(is_named | Q(suite__icontains=word))
     return rooms
 
 
