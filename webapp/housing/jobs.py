@@ -92,6 +92,8 @@ def place(context: JobContext) -> Outcome:
         sentence = f"{version}: {placed:,} of {students} have a bed"
         is_known = math.isfinite(found.relative_gap)
         sentence += f", within {rough_gap(found.relative_gap)} of the best." if is_known else "."
+        if of_suites:
+            sentence += " Scores with suite mates are no part of the proof."
         if found.dropped:
             sentence += f" {counted(len(found.dropped), 'request')} could not be honoured."
         return {"sentence": sentence}
