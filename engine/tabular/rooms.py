@@ -6,7 +6,7 @@ unreadable is a problem with its row and one sentence; nothing is dropped silent
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from engine.crf.rooms import LARGEST_CAPACITY
@@ -28,6 +28,7 @@ class Column(StrEnum):
     HALL = "hall"
     FLOOR = "floor"
     ROOM = "room"
+    SUITE = "suite"
     BED = "bed"
     CAPACITY = "capacity"
     MAX_CAPACITY = "max capacity"
@@ -43,6 +44,7 @@ LABELS = {
     Column.HALL: "Hall",
     Column.FLOOR: "Floor",
     Column.ROOM: "Room",
+    Column.SUITE: "Suite or apartment of the room",
     Column.BED: "Bed",
     Column.CAPACITY: "Beds in the room",
     Column.MAX_CAPACITY: "Beds with extra beds",
@@ -88,6 +90,11 @@ _NAMES = (
         r"chambre|num[ée]ro de chambre",
     ),
     (
+        Column.SUITE,
+        r"(suite|apartment|apt\.?|flat|unit|pod|cluster)( ?(name|number|no\.?|id|code))?|"
+        r"wohnung|wohneinheit|wohngemeinschaft|wg|apartamento|piso compartido|appartement",
+    ),
+    (
         Column.DESIGNATION,
         r"(room |hall |floor )?(gender|sex)( \w+)?|(\w+ )?designation|restricted to|reserved for|"
         r"who( may live (here|there))?|for|geschlecht|g[ée]nero|sexo|genre|sexe|"
@@ -131,12 +138,14 @@ _STATES = {
         "maintenance", "repair",
     },
 }  # fmt: skip
+LARGEST_SUITE = 24  # beds in one suite
 MANY_COLUMNS = (Column.NEED, Column.DESIGNATION, Column.IGNORE)  # roles of several columns
 
 MOST_LETTERS = {
     Column.HALL: 80,
     Column.FLOOR: 20,
     Column.ROOM: 40,
+    Column.SUITE: 40,
     Column.DESIGNATION: 200,
     Column.NOTE: 120,
     Column.NEEDS: 80,  # of one need
@@ -149,6 +158,7 @@ class RoomRow:
 
     ``lines`` are the positions of its rows in the table. ``max_capacity`` counts extra beds too;
     ``designation`` is in the form of :func:`engine.tabular.designations.read_designations`.
+    Rooms of one hall with the same ``suite``, without case, form a suite; blank is no suite.
     """
 
     hall: str
@@ -162,6 +172,7 @@ class RoomRow:
     max_capacity: int = 0
     bed: str = ""
     lines: tuple[int, ...] = ()
+    suite: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +202,11 @@ class RoomFile:
         return sum(room.max_capacity - room.capacity for room in self.rooms)
 
     @property
+    def n_suites(self) -> int:
+        """Number of suites: rooms of one hall with the same name of a suite."""
+        return len({(r.hall, r.suite.casefold()) for r in self.rooms if r.suite})
+
+    @property
     def halls(self) -> list[tuple[str, int, int]]:
         """Each hall with its rooms and beds, in the order of the file."""
         found: dict[str, list[int]] = {}
@@ -217,7 +233,10 @@ def guess_roles(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
     roles: list[str] = []
     for index, words in enumerate(names):
         cells = {row[index].strip().casefold() for row in rows}
-        roles.append(_guess(words, cells, roles, better))
+        role = _guess(words, cells, roles, better)
+        if role == Column.SUITE and len(rows) > LARGEST_SUITE * len(cells - {""}):
+            role = Column.IGNORE  # a part of the campus, or a blank column
+        roles.append(role)
     if Column.MAX_CAPACITY in roles and (Column.CAPACITY not in roles or Column.BED in roles):
         is_only = Column.CAPACITY not in roles
         roles[roles.index(Column.MAX_CAPACITY)] = Column.CAPACITY if is_only else Column.IGNORE
@@ -290,10 +309,12 @@ def read_rooms(
         for line, (row, number) in enumerate(zip(rows, row_numbers, strict=True))
     ]
     lines = [(number, room) for number, room in zip(row_numbers, read, strict=True) if room]
+    lines = _named_in_suites(found, lines)
     if found.one_line_a_bed:
         _gather_beds(found, lines)
     else:
         _check_once(found, lines)
+    _check_suites(found, row_numbers)
     return found
 
 
@@ -356,6 +377,7 @@ def _read_row(
             most,
             cell(Column.BED),
             (line,),
+            cell(Column.SUITE),
         )
     except _RowError as error:
         found.problems.append(RoomProblem(f"Row {number:,}{error}", number))
@@ -365,7 +387,7 @@ def _read_row(
 def _check_letters(hall: str, name: str, designation: str, cell: Callable[[Column], str]) -> None:
     if not name:
         raise _RowError(" has no room. Fill it in, or remove the row.")
-    others = [(role, cell(role)) for role in (Column.FLOOR, Column.NOTE)]
+    others = [(role, cell(role)) for role in (Column.FLOOR, Column.NOTE, Column.SUITE)]
     others.append((Column.DESIGNATION, designation))
     for role, text in ((Column.HALL, hall), (Column.ROOM, name), *others):
         if len(text) > MOST_LETTERS[role]:
@@ -427,6 +449,52 @@ def _state(text: str, where: str) -> str:
     raise _RowError(f", {where}: “{text[:20]}” is none of open, kept and offline.")
 
 
+def _named_in_suites(
+    found: RoomFile, lines: Sequence[tuple[int, RoomRow]]
+) -> list[tuple[int, RoomRow]]:
+    """Return the lines with names that are unique in their hall: room A of suite 201 is 201-A.
+
+    Only the names of rooms that occur in several suites of one hall change.
+    """
+    suites: dict[tuple[str, str], set[str]] = {}
+    for _, room in lines:
+        key = (room.hall.casefold(), room.name.casefold())
+        suites.setdefault(key, set()).add(room.suite.casefold())
+    named = []
+    for number, room in lines:
+        if len(suites[room.hall.casefold(), room.name.casefold()]) > 1 and room.suite:
+            name = f"{room.suite}-{room.name}"
+            if len(name) > MOST_LETTERS[Column.ROOM]:
+                sentence = (
+                    f"Row {number:,}, room: “{name[:20]}…”, the suite with the room, is longer "
+                    f"than {MOST_LETTERS[Column.ROOM]} characters. Shorten one of them."
+                )
+                found.problems.append(RoomProblem(sentence, number))
+                continue
+            room = replace(room, name=name)
+        named.append((number, room))
+    return named
+
+
+def _check_suites(found: RoomFile, row_numbers: Sequence[int]) -> None:
+    """Refuse suites that are too large to be suites: the column may name parts of a campus."""
+    suites: dict[tuple[str, str], list[RoomRow]] = {}
+    for room in found.rooms:
+        if room.suite:
+            suites.setdefault((room.hall, room.suite.casefold()), []).append(room)
+    for rooms in suites.values():
+        beds, first = sum(room.max_capacity for room in rooms), rooms[0]
+        if beds > LARGEST_SUITE:
+            number = row_numbers[first.lines[0]]
+            found.problems.append(
+                RoomProblem(
+                    f"Row {number:,}: suite {first.suite} of {first.hall} has {beds} beds; a suite "
+                    f"has at most {LARGEST_SUITE}. Leave the column out, or name smaller suites.",
+                    number,
+                )
+            )
+
+
 def _check_once(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
     seen: dict[tuple[str, str], int] = {}
     for number, room in lines:
@@ -475,6 +543,7 @@ def _gather_beds(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
                 first.note,
                 max(len(group), first.max_capacity),
                 lines=tuple(line for _, room in group for line in room.lines),
+                suite=first.suite,
             )
         )
 

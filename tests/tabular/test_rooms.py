@@ -99,13 +99,13 @@ def test_without_a_column_of_rooms_says_so() -> None:
 
 def test_a_role_stands_once_and_unknown_columns_are_left_out() -> None:
     roles = guess_roles(["Room", "Unit", "Rent"], [["1", "2", "300"]])
-    assert roles == [Column.ROOM, Column.IGNORE, Column.IGNORE]
+    assert roles == [Column.ROOM, Column.SUITE, Column.IGNORE]
 
 
 @pytest.mark.parametrize(
     ("header", "roles"),
     [
-        (["Unit", "Room", "Beds"], ["ignore", "room", "capacity"]),
+        (["Unit", "Room", "Beds"], ["suite", "room", "capacity"]),
         (["Number", "Room", "Size", "Capacity"], ["ignore", "room", "ignore", "capacity"]),
         (["Community", "Building", "Unit", "Size"], ["ignore", "hall", "room", "capacity"]),
     ],
@@ -169,3 +169,27 @@ def test_a_need_that_is_too_long_is_refused_with_its_row() -> None:
     assert "Row 2, needs: “wwwwwwwwwwwwwwwwwwww…” is longer than 80 characters" in problem.sentence
     (whole,) = read(["Room", "Capacity", "Features"], ["1", "2", f"lift, {long[1:]}"]).rooms
     assert whole.meets == ("lift", long[1:])
+
+
+def test_rooms_of_suites_get_unique_names_and_large_suites_are_refused() -> None:
+    header = ["Hall", "Apartment", "Room", "Beds"]
+    found = read(header, ["Elm", "201", "A", "2"], ["Elm", "202", "a", "1"], ["Elm", "", "B", "2"])
+    assert [(room.name, room.suite) for room in found.rooms] == [
+        ("201-A", "201"),
+        ("202-a", "202"),
+        ("B", ""),
+    ]
+    assert found.n_suites == 2
+    found = read(header, *(["Elm", "East", f"{k}", "8"] for k in range(4)))
+    assert found.problems[0].sentence == (
+        "Row 2: suite East of Elm has 32 beds; a suite has at most 24. Leave the column out, or "
+        "name smaller suites."
+    )
+    found = read(header, ["Elm", "x" * 39, "A", "1"], ["Elm", "y", "A", "1"])
+    assert "longer than 40 characters" in found.problems[0].sentence
+
+
+def test_a_column_of_parts_of_a_campus_or_without_values_is_no_suite() -> None:
+    for unit in ("North", ""):
+        rows = [[unit, f"{k}", "2"] for k in range(60)]
+        assert guess_roles(["Unit", "Room", "Beds"], rows)[0] == Column.IGNORE

@@ -29,6 +29,13 @@ class RoomForm(TypedForm):
     hall = forms.CharField(label="Hall", max_length=80, error_messages={"required": NAMED})
     floor = forms.CharField(label="Floor", required=False, max_length=20)
     name = forms.CharField(label="Room", max_length=40, error_messages={"required": NAMED})
+    suite = forms.CharField(
+        label="Suite",
+        required=False,
+        max_length=40,
+        help_text="Such as “201”, for rooms that share an entrance, a bathroom or a living room. "
+        "Rooms of one hall with the same name here form a suite. Blank: no suite.",
+    )
     capacity = forms.IntegerField(
         label="Beds",
         min_value=1,
@@ -94,7 +101,7 @@ class RoomForm(TypedForm):
         """Return the initial values for a room, or for a new room."""
         if room is None:
             return {"capacity": 2, "state": RoomState.OPEN}
-        names = ("hall", "floor", "name", "capacity", "designation", "state", "note")
+        names = ("hall", "floor", "name", "suite", "capacity", "designation", "state", "note")
         most = room.max_capacity if room.extra_beds else None
         own = {"meets": ", ".join(room.meets), "max_capacity": most}
         return {name: getattr(room, name) for name in names} | own
@@ -121,6 +128,7 @@ class ManyRoomsForm(TypedForm):
     meets = forms.CharField(
         label="Needs they meet", required=False, max_length=MAX_NEEDS * (MAX_NEED + 2)
     )
+    suite = forms.CharField(label="Suite", required=False, max_length=40)
     note = forms.CharField(label="Note", required=False, max_length=120)
 
     def clean_meets(self) -> list[str]:

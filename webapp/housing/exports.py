@@ -62,6 +62,12 @@ COLUMNS: dict[str, Column] = {
     "hall": Column("Building", lambda p, _: p.room.hall if p.room else "", is_of_office=True),
     "floor": Column("Floor", lambda p, _: p.room.floor if p.room else "", is_of_office=True),
     "room": Column("Room", lambda p, _: p.room.name if p.room else "", is_of_office=True),
+    "suite": Column("Suite", lambda p, _: p.room.suite if p.room else "", is_of_office=True),
+    "place": Column(
+        "Suite and Room",
+        lambda p, _: p.room.place_in_words if p.room else "",
+        is_of_office=True,
+    ),
     "bed": Column("Bed", lambda p, _: p.bed or ""),
     "kind": Column("Room Type", lambda p, _: p.room.kind if p.room else "", is_of_office=True),
     "space": Column(
@@ -302,10 +308,13 @@ def rooms_export(
                 people[place.room_id].append(names.name(place.number))
     most = max((room.max_capacity for room in rooms), default=0)
     widest = max([n_columns * most, *(len(living) for living in people.values())])
-    header = ["Building", "Floor", "Room", "Beds"]
+    has_suites = any(room.suite for room in rooms)
+    header = ["Building", "Floor", *(["Suite"] if has_suites else []), "Room", "Beds"]
     header += [f"Bed {k // n_columns + 1}{' Name' if k % n_columns else ''}" for k in range(widest)]
     rows = [
-        [_own(room.hall, exact), _own(room.floor, exact), _own(room.name, exact), room.capacity]
+        [_own(room.hall, exact), _own(room.floor, exact)]
+        + ([_own(room.suite, exact)] if has_suites else [])
+        + [_own(room.name, exact), room.capacity]
         + people[room.pk]
         + [""] * (widest - len(people[room.pk]))
         for room in rooms
@@ -324,7 +333,10 @@ def floors_export(*, user: User, placement: Placement, file_format: str) -> tupl
         living = beds.setdefault(place.room_id or 0, {})
         living.setdefault(place.bed or 0, []).append(place)
     rows: list[list[Any]] = []
-    for room in placement.buildings.rooms.all():
+    rooms = list(placement.buildings.rooms.all())
+    has_suites = any(room.suite for room in rooms)
+    for room in rooms:
+        where = [room.hall, room.floor, *([room.suite] if has_suites else []), room.name]
         living = beds.get(room.pk, {})
         shown = range(1, room.capacity + 1) if room.is_open else ()
         for bed in sorted({*living, *shown}):
@@ -333,9 +345,9 @@ def floors_export(*, user: User, placement: Placement, file_format: str) -> tupl
                 for place in living.get(bed, ())
             ]
             for cells in who or [["", "", "", ""]]:
-                rows.append([room.hall, room.floor, room.name, bed, *cells, room.note])
-    header = ["Building", "Floor", "Room", "Bed", "Student", "Name", "First day", "Last day"]
-    header.append("Note")
+                rows.append([*where, bed, *cells, room.note])
+    header = ["Building", "Floor", *(["Suite"] if has_suites else []), "Room", "Bed"]
+    header += ["Student", "Name", "First day", "Last day", "Note"]
     return _file(user, placement, "Floor lists", [header, *rows], file_format, exact=False)
 
 

@@ -39,6 +39,12 @@ COUNT_WORDS = [
 ]
 
 
+SUITE_RULES = [
+    ("yes", "Agree as roommates do"),
+    ("no", "May differ"),
+]
+
+
 class WorthField(forms.CharField):
     """A worth from 0 to 100 with a point or a comma; None if blank.
 
@@ -100,6 +106,8 @@ class RulesForm(BackForm):
     wish = WorthField("A wish")
     preference = WorthField("The first choice")
     price = WorthField("A move")
+    suite = WorthField("Suite mates")
+    suite_same = forms.ChoiceField(required=False, choices=SUITE_RULES)
 
     def __init__(
         self, *args: Any, cohort: Cohort, now: PlacementRules | None = None, **kwargs: Any
@@ -114,11 +122,13 @@ class RulesForm(BackForm):
             return self.now
         self.errors  # noqa: B018 - reads the fields, once
         found: dict[str, Any] = {}
-        for name in ("designation", "mutual", "one_sided", "wish", "preference", "price"):
+        for name in ("designation", "mutual", "one_sided", "wish", "preference", "price", "suite"):
             value = self.cleaned_data.get(name)
             is_sent = name in self.data and value is not None
             if is_sent and (value != "" or name == "designation"):
                 found[name] = value
+        if self.cleaned_data.get("suite_same"):
+            found["suite_same"] = self.cleaned_data["suite_same"] == "yes"
         for name in ("same", "needs"):
             chosen = self.cleaned_data.get(name, [])
             found[name] = tuple(c for c in chosen if c in self.cohort.constraints)

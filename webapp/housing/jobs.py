@@ -21,6 +21,7 @@ from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.changes import change_store, curve_point
 from webapp.housing.services.placements import placement_clash
 from webapp.housing.services.versions import start_of, version_store
+from webapp.housing.suites import SuiteProblem, arranged, with_suites
 from webapp.housing.uncertainty import uncertainty_shares
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Outcome, Subject, job_kind
@@ -48,13 +49,16 @@ def place(context: JobContext) -> Outcome:
     context.report("Reading students, rooms and requests")
     rules = PlacementRules.from_json(context.parameters.get("rules", placement.rules))
     problem = placement_problem(placement, rules=rules)
+    start = start_of(placement, problem)
+    suites = with_suites(problem, rules, start, should_stop=context.should_stop)
+    problem = suites.problem
     effort = Effort(context.on_progress, context.parameters.get("seconds", PLACE_SECONDS))
     try:
         found = place_in_rooms(
             (problem.scores.model, problem.survey),
             problem.rooms,
             problem.rules,
-            previous=start_of(placement, problem),
+            previous=start,
             allow_unplaced=True,
             may_drop=MAY_DROP,
             gap=TARGET_GAP,
@@ -69,6 +73,7 @@ def place(context: JobContext) -> Outcome:
         placement_clash(placement_id=placement.pk, clashes=_clashes(problem, error))
         raise
     context.raise_if_stopped()
+    found, of_suites = arranged(suites, found, should_stop=context.should_stop)
     rooms, doubts = _rooms(problem, found), uncertainty_shares(problem)
     outcomes = _version_outcome(placement, rules, problem, found)
 
@@ -80,7 +85,7 @@ def place(context: JobContext) -> Outcome:
             rules=rules.to_json(),
             rooms=rooms,
             doubts=doubts,
-            figures=_figures(context, problem, found) | effort.figures,
+            figures=_figures(context, problem, found) | effort.figures | of_suites,
             outcomes=outcomes,
         )
         placed = len(problem.students) - len(found.unplaced)
@@ -88,6 +93,8 @@ def place(context: JobContext) -> Outcome:
         sentence = f"{version}: {placed:,} of {students} have a bed"
         is_known = math.isfinite(found.relative_gap)
         sentence += f", within {rough_gap(found.relative_gap)} of the best." if is_known else "."
+        if of_suites:
+            sentence += " Scores with suite mates are no part of the proof."
         if found.dropped:
             sentence += f" {counted(len(found.dropped), 'request')} could not be honoured."
         return {"sentence": sentence}
@@ -100,7 +107,8 @@ def change(context: JobContext) -> Outcome:
     """Place a cohort again at a price of a move, and store the proposed changes for staff."""
     placement = _find(context)
     context.report("Reading students, rooms and requests")
-    problem = _changed_problem(placement, context)
+    suites = _changed_problem(placement, context)
+    problem = suites.problem
     effort = Effort(context.on_progress, CHANGE_SECONDS)
     found = place_in_rooms(
         (problem.scores.model, problem.survey),
@@ -119,6 +127,7 @@ def change(context: JobContext) -> Outcome:
         checkpoint=context.checkpoint,
     )
     context.raise_if_stopped()
+    found, of_suites = _arranged(suites, found, context.parameters["price"], context)
     rooms = _rooms(problem, found)
     before = dict(placement.places.values_list("student_id", "room_id"))
     rows = [
@@ -138,7 +147,7 @@ def change(context: JobContext) -> Outcome:
             rooms=rooms,
             rows=rows,
             doubts=doubts,
-            figures=_figures(context, problem, found) | effort.figures,
+            figures=_figures(context, problem, found) | effort.figures | of_suites,
             outcomes=outcomes,
         )
         moving = sum(row[1] is not None for row in rows)
@@ -151,7 +160,8 @@ def change(context: JobContext) -> Outcome:
 def price_curve(context: JobContext) -> Outcome:
     """Place a cohort at each price of a move, highest first, and store how many would move."""
     placement = _find(context)
-    problem = _changed_problem(placement, context)
+    suites = _changed_problem(placement, context)
+    problem = suites.problem
     for k, price in enumerate(reversed(PRICES)):
         context.report(f"Price {price:g}", k / len(PRICES))
         found = place_in_rooms(
@@ -168,6 +178,7 @@ def price_curve(context: JobContext) -> Outcome:
             should_stop=context.should_stop,
         )
         context.raise_if_stopped()
+        found, _ = _arranged(suites, found, price, context)
         point = (price, found.n_moved, found.score, len(found.unplaced))
         curve_point(placement=placement, job_id=context.job.pk, point=point)
 
@@ -177,14 +188,31 @@ def price_curve(context: JobContext) -> Outcome:
     return save
 
 
-def _changed_problem(placement: Placement, context: JobContext) -> PlacementProblem:
+def _changed_problem(placement: Placement, context: JobContext) -> SuiteProblem:
     """Return the placement's problem with the students who stay and the rooms that staff chose."""
     chosen = context.parameters.get("chosen", {})
-    return placement_problem(
+    problem = placement_problem(
         placement,
         context.parameters["pinned"],
         {int(number): room for number, room in chosen.items()},
         keeps_beds=True,
+    )
+    rules = PlacementRules.from_json(placement.rules)
+    return with_suites(
+        problem, rules, problem.previous, keeps_present=True, should_stop=context.should_stop
+    )
+
+
+def _arranged(
+    suites: SuiteProblem, found: FoundPlacement, price: float, context: JobContext
+) -> tuple[FoundPlacement, dict[str, float | int]]:
+    """Return late changes that are arranged for the suites, with figures about them."""
+    return arranged(
+        suites,
+        found,
+        previous=suites.problem.previous,
+        move_cost=price,
+        should_stop=context.should_stop,
     )
 
 

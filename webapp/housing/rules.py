@@ -17,6 +17,15 @@ DEFAULT_WISH = 0.2
 WISH_STRENGTHS = ((0.2, "A little"), (1.0, "More"), (3.0, "Hard"), (10.0, "Very hard"))
 # The same for the first choice of a hall or kind of room.
 CHOICE_STRENGTHS = ((0.0, "Do not count them"), (0.1, "A little"), (0.5, "More"), (2.0, "Hard"))
+# Weight of suite mates of other rooms, as a share of that of roommates, and its words.
+DEFAULT_SUITE = 0.25
+SUITE_STRENGTHS = (
+    (0.0, "Do not count them"),
+    (0.1, "A little"),
+    (0.25, "A quarter of a roommate"),
+    (0.5, "Half of a roommate"),
+    (1.0, "As much as a roommate"),
+)
 DEFAULT_PRICE = 0.5
 LAST_IN_ORDER = 99
 PRICES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # prices of a move at which the curve is drawn
@@ -40,6 +49,10 @@ class PlacementRules:
     wish : float, value of an honoured wish (score).
     preference : float, value of living in the first choice (score); later ones count less.
     price : float, cost of a move away from the present room (score).
+    suite : float
+        What the mean score with the people of the other rooms of a suite counts, as a share of the
+        mean score with roommates; 0 if suites do not count.
+    suite_same : bool, whether all people of a suite agree in the columns ``same``.
     singles : tuple of int, students who get no roommate, in a placement of pairs.
     """
 
@@ -53,6 +66,8 @@ class PlacementRules:
     price: float = DEFAULT_PRICE
     singles: tuple[int, ...] = ()
     order: tuple[tuple[str, int], ...] = ()
+    suite: float = DEFAULT_SUITE
+    suite_same: bool = True
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "PlacementRules":
@@ -115,9 +130,11 @@ def broken_rule(
     rules: PlacementRules,
     forbidden: Collection[frozenset[int]] = (),
     stays: Mapping[int, Stay] = NO_DATES,
+    beside: Sequence[Student] = (),
 ) -> str:
     """Return one sentence on the first rule that these people in this room would break, or "".
 
+    ``beside`` are the people of the other rooms of its suite, with whom they share the suite.
     ``forbidden`` holds pairs of numbers on screen that are never to share a room, ``stays`` the
     days of students with dates of their own. Only the number of beds depends on the days: rules on
     who may share a room hold for people who use it one after the other, too.
@@ -131,6 +148,11 @@ def broken_rule(
     for index, one in enumerate(members):
         for other in members[index + 1 :]:
             sentence = _apart(one, other, rules, forbidden)
+            if sentence:
+                return sentence
+    for one in members:
+        for other in beside:
+            sentence = apart_in_suite(room, one, other, rules, forbidden)
             if sentence:
                 return sentence
     n_people = most_at_once(stays.get(student.number, ALWAYS) for student in members)
@@ -148,15 +170,18 @@ def misfits(
     rules: PlacementRules,
     forbidden: Collection[frozenset[int]] = (),
     stays: Mapping[int, Stay] = NO_DATES,
+    beside: Sequence[Student] = (),
 ) -> dict[int, str]:
     """Return the students who cannot live in a room with those named before them, with reasons.
+
+    ``beside`` are the people of the other rooms of its suite.
 
     A rule that holds for a group holds for every part of it, so that one pass is enough.
     """
     kept: list[Student] = []
     refused: dict[int, str] = {}
     for student in members:
-        sentence = broken_rule(room, [*kept, student], rules, forbidden, stays)
+        sentence = broken_rule(room, [*kept, student], rules, forbidden, stays, beside)
         if sentence:
             refused[student.number] = sentence
         else:
@@ -188,6 +213,25 @@ def _apart(
     return ""
 
 
+def apart_in_suite(
+    room: Room,
+    one: Student,
+    other: Student,
+    rules: PlacementRules,
+    forbidden: Collection[frozenset[int]],
+) -> str:
+    """Return why two people cannot share the suite of a room, in different rooms, or ""."""
+    if one.number == other.number:
+        return ""
+    who, suite = f"{one.label} and {other.label}", f"{room.suite_in_words} in {room.hall}"
+    if frozenset((one.number, other.number)) in forbidden:
+        return f"{who} are never to share a room or a suite, and {room} is in {suite}."
+    for column in rules.same if rules.suite_same else ():
+        if one.attributes.get(column, "") != other.attributes.get(column, ""):
+            return f"{who} differ in {column}, which the people of {suite} share."
+    return ""
+
+
 def difference_in_words(rules: PlacementRules) -> dict[str, str]:
     """Return every rule in a few words, for pages that compare placements."""
     wish = f"Wish: {strength_in_words(rules.wish, WISH_STRENGTHS)}"
@@ -200,6 +244,8 @@ def difference_in_words(rules: PlacementRules) -> dict[str, str]:
         "Mutual requests": words[rules.mutual],
         "One-sided requests": words[rules.one_sided],
         "First choice of hall": choice.capitalize() if rules.preference else "Not counted",
+        "Suites agree in the same": "yes" if rules.suite_same else "no",
+        "Suite mates": strength_in_words(rules.suite, SUITE_STRENGTHS).capitalize(),
         "Price of a move": f"{rules.price:.2f}",
         "Rooms fill": order_in_words(rules.order) or "in any order",
     }

@@ -11,17 +11,20 @@ FIELDS = {
     "hall": "the hall",
     "floor": "the floor",
     "room": "the room, without the hall",
+    "suite": "the suite, such as Suite 201",
+    "place": "suite and room, such as “Suite 201, room 201A”, or “room 312”",
     "bed": "the bed's number",
     "kind": "single, double, triple, ...",
     "first day": "the first day of the bed: the student's own, else the term's",
     "last day": "the last day of the bed",
     "roommates": "the roommates' names, or that there is none",
+    "suite mates": "the names of the people in other rooms of the suite",
     "contacts": "the roommates' e-mails, of those who may be named",
     "cohort": "the name of the cohort",
     "page": "the link to the student's own page; letters that are sent from here have it",
     "organisation": "the name of your organisation",
 }
-MAY_BE_EMPTY = ("floor", "first day", "last day", "contacts")
+MAY_BE_EMPTY = ("floor", "suite", "suite mates", "first day", "last day", "contacts")
 _FIELD = re.compile(r"\[([A-Za-z][A-Za-z _-]{0,39})\]")
 _ONLY_FIELDS = re.compile(r"(?:\s*\[[A-Za-z][A-Za-z _-]{0,39}\]\s*)+")
 _ALIKE = 60.0  # of 100; below, the nearest field is not suggested

@@ -11,7 +11,7 @@ from django.conf import settings
 from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
-from webapp.housing.models import Placement, Room
+from webapp.housing.models import Placement, Room, SuiteKey
 from webapp.housing.rules import needs_of_student
 from webapp.housing.stays import ALWAYS, Stay, place_stay, stay_of_term, stays_in
 from webapp.letters.fields import FIELDS, MAY_BE_EMPTY, fields_in, fill, unknown_fields
@@ -19,6 +19,7 @@ from webapp.letters.models import Contact, LetterTemplate
 
 SHOWN = 12  # students named by a problem
 PAGE = "[page]"  # becomes the personal link as the letter leaves, so that no link is stored
+_WHERE = ("hall", "floor", "room", "suite", "place", "bed", "kind")  # fields of a bed
 NO_NAME = "a student whose name we do not have"
 
 
@@ -69,28 +70,38 @@ def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipi
     beds = list(places.values_list("student_id", "room_id", "bed"))
     stays, usual = stays_in(placement), stay_of_term(placement.term)
     together: dict[int, list[Student]] = defaultdict(list)
+    in_suite: dict[SuiteKey, list[tuple[int, Student]]] = defaultdict(list)
     for student, room, _ in beds:
         together[room].append(students[student])
+        suite = rooms[room].suite_key
+        if suite is not None:
+            in_suite[suite].append((room, students[student]))
     found = []
     for student, room, bed in beds:
         own = stays.get(students[student].number)
         others = together[room]
+        suite = rooms[room].suite_key
+        beside = [one for key, one in in_suite[suite] if key != room] if suite is not None else []
         if stays:
             days = own or usual
-            others = [one for one in others if days.overlaps(stays.get(one.number, usual))]
-        seat = _Seat(rooms[room], bed, own, own or usual)
+            others, beside = (
+                [one for one in people if days.overlaps(stays.get(one.number, usual))]
+                for people in (others, beside)
+            )
+        seat = _Seat(rooms[room], bed, own, own or usual, tuple(beside))
         found.append(_recipient(placement, template, students[student], seat, others))
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Seat:
-    """A bed, its days, and the student's own days if they differ from the term."""
+    """A bed, its days, the student's own days if they differ from the term, and the suite mates."""
 
     room: Room
     bed: int | None
     own: Stay | None
     stay: Stay
+    suite_mates: tuple[Student, ...] = ()
 
 
 def _recipient(
@@ -105,16 +116,26 @@ def _recipient(
     names = [_one_line(mate.name) or NO_NAME for mate in mates]
     contacts = [mate.email for mate in mates if mate.email and _may_be_named(mate, template)]
     alone = "nobody: the room is yours alone for now"
-    where = (room.hall, room.floor, room.name, str(bed), room.kind)
+    place = room.place_in_words if room.suite else f"room {room.name}"
+    where: tuple[str, ...] = (
+        room.hall,
+        room.floor,
+        room.name,
+        room.suite_in_words,
+        place,
+        str(bed),
+        room.kind,
+    )
     if placement.is_pairs:  # a pair has no room yet
-        where, alone = ("", "", "", "", ""), "nobody yet"
+        where, alone = ("",) * len(_WHERE), "nobody yet"
     values = {
         "name": _one_line(student.name),
         "id": _one_line(student.original_id),
-        **dict(zip(("hall", "floor", "room", "bed", "kind"), where, strict=True)),
+        **dict(zip(_WHERE, where, strict=True)),
         "first day": _day(seat.stay.first),
         "last day": _day(seat.stay.last),
         "roommates": _listed(names) or alone,
+        "suite mates": _listed([_one_line(one.name) or NO_NAME for one in seat.suite_mates]),
         "contacts": ", ".join(contacts),
         "cohort": placement.cohort.name,
         "page": PAGE,

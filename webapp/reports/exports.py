@@ -13,7 +13,18 @@ from webapp.tabular.tables_out import XLSX, as_xlsx
 
 _SUMS = ("Hall", "Rooms", "Beds", "Taken", "Free", "Held back or offline", "Mean score", "Asked",
          "Honoured", "Extra beds", "Of them taken", "Of them free")  # fmt: skip
-_ROOMS = ("Hall", "Floor", "Room", "Beds", "State", "Free", "Score", "Students", "Free extra beds")
+_ROOMS = (
+    "Hall",
+    "Floor",
+    "Room",
+    "Beds",
+    "State",
+    "Free",
+    "Score",
+    "Students",
+    "Free extra beds",
+    "Suite",
+)
 
 
 def report_export(
@@ -37,6 +48,7 @@ def report_export(
             _rounded(card.score),
             ", ".join(names.text(person.number) for person in card.people),
             card.free_extra,
+            card.room.suite,
         )
         for hall in halls
         for card in hall.cards

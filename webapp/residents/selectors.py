@@ -24,6 +24,7 @@ from webapp.housing.models import (
     WaitingOffer,
 )
 from webapp.housing.selectors.publication import current_first
+from webapp.housing.selectors.suites import rooms_of_suite
 from webapp.housing.selectors.waiting import place_in_line, waiting_list_of
 from webapp.housing.stays import ALWAYS, place_stay
 from webapp.identity.students import SignedInStudent
@@ -131,6 +132,7 @@ class Home:
     term: Term | None
     place: Place
     roommates: Sequence[Roommate]
+    suite_mates: Sequence[Roommate]
     requests: Sequence[OwnRequest]
     asks: Sequence[ChangeAsk]
     line: Line | None
@@ -177,16 +179,21 @@ def published_place(student: Student) -> Place | None:
 
 def home_of(page: ResidentPage) -> Home | None:
     """Return what a page shows; None before publishing, and for somebody who withdrew."""
-    place, *others = published_places(page.student) or [None]
-    if place is None:
+    places = published_places(page.student)
+    if not places:
         return None
-    mates = _roommates(page.student, place)
+    place, *others = places
+    mates = _roommates(page.student, mates_of(place)) if place.room_id else []
+    in_suite = _roommates(page.student, suite_mates_of(place)) if has_suite(place) else []
     return Home(
         placement=place.placement,
         term=place.placement.term,
         place=place,
         roommates=mates,
-        requests=_requests(page.student, {mate.number for mate in mates}),
+        suite_mates=in_suite,
+        requests=_requests(
+            page.student, {mate.number for mate in mates}, {mate.number for mate in in_suite}
+        ),
         asks=list(page.student.change_asks.filter(placement=place.placement)),
         line=_line(place),
         offers=[_shown(offer) for offer in _offers(page.student)[:SHOWN_OFFERS]],
@@ -238,6 +245,33 @@ def _line(place: Place) -> Line | None:
 
 def mates_of(place: Place) -> QuerySet[Place]:
     """Return the places of a student's roommates: people of the room on one of the own days."""
+    return _others_there(place).filter(room=place.room_id)
+
+
+def has_suite(place: Place) -> bool:
+    """Return True if a student lives in a room of a suite."""
+    return place.room is not None and bool(place.room.suite)
+
+
+def suite_mates_of(place: Place) -> QuerySet[Place]:
+    """Return the places of the people in other rooms of a student's suite on one of the own days.
+
+    The place must have a room; nobody else lives there if the room is in no suite.
+    """
+    own = place.room
+    if own is None or not own.suite:
+        return Place.objects.none()
+    rooms = [room.pk for room in rooms_of_suite(own) if room.pk != own.pk]
+    return _others_there(place).filter(room__in=rooms)
+
+
+def contacts_of(place: Place) -> QuerySet[Place]:
+    """Return the places of everybody with whom a student may share the contact: room and suite."""
+    return mates_of(place) | suite_mates_of(place) if has_suite(place) else mates_of(place)
+
+
+def _others_there(place: Place) -> QuerySet[Place]:
+    """Return the places of other people of a placement who have a bed on one of the own days."""
     own = place_stay(place, None)
     others = Place.objects.filter(
         Q(arrives_on=None) | Q(arrives_on__lte=own.last),
@@ -245,18 +279,13 @@ def mates_of(place: Place) -> QuerySet[Place]:
         placement=place.placement_id,
         room__isnull=False,
     )
-    return others.filter(room=place.room_id).exclude(pk=place.pk).order_by("number")
+    return others.exclude(pk=place.pk).order_by("number")
 
 
-def _roommates(student: Student, place: Place) -> list[Roommate]:
-    if place.room_id is None:
-        return []
-    others = [
-        one.student
-        for one in mates_of(place)
-        .select_related("student__resident_page")
-        .defer("student__answers", "student__attributes")
-    ]
+def _roommates(student: Student, places: QuerySet[Place]) -> list[Roommate]:
+    """Return the people of some places as a student sees them."""
+    read = places.select_related("student__resident_page")
+    others = [one.student for one in read.defer("student__answers", "student__attributes")]
     keys = [other.pk for other in others]
     given = set(
         ContactConsent.objects.filter(student=student, roommate__in=keys).values_list(
@@ -286,17 +315,19 @@ def shown_name(student: Student) -> str:
     return " ".join(Identity(*own).shown.split())
 
 
-def _requests(student: Student, mates: set[int]) -> list[OwnRequest]:
+def _requests(student: Student, mates: set[int], in_suite: set[int]) -> list[OwnRequest]:
     made = list(student.requests_made.select_related("target").order_by("pk"))
     targets = [one.target_id for one in made if one.target_id is not None]
     back = RoommateRequest.objects.filter(
         student__in=targets, target=student, is_ignored=False
     ).values_list("student", flat=True)
     mutual = set(back)
-    return [_request(one, mates, mutual) for one in made]
+    return [_request(one, mates, in_suite, mutual) for one in made]
 
 
-def _request(one: RoommateRequest, mates: set[int], mutual: set[int]) -> OwnRequest:
+def _request(
+    one: RoommateRequest, mates: set[int], in_suite: set[int], mutual: set[int]
+) -> OwnRequest:
     target = one.target
     if one.is_ignored:
         return OwnRequest(one.written, "left_out")
@@ -304,6 +335,8 @@ def _request(one: RoommateRequest, mates: set[int], mutual: set[int]) -> OwnRequ
         return OwnRequest(one.written, "unknown")
     if target.number in mates:
         return OwnRequest(shown_name(target), "together")
+    if target.number in in_suite:
+        return OwnRequest(shown_name(target), "suite")
     if target.pk in mutual:
         return OwnRequest(shown_name(target), "mutual")
     return OwnRequest(one.written, "apart")

@@ -25,7 +25,12 @@ from webapp.residents.models import (
     Wish,
     new_nonce,
 )
-from webapp.residents.selectors import mates_of, organisation_of, published_place, published_places
+from webapp.residents.selectors import (
+    contacts_of,
+    organisation_of,
+    published_place,
+    published_places,
+)
 
 ASKS_A_DAY = 5
 _DAY = 86_400
@@ -63,7 +68,7 @@ def contact_share(*, page: ResidentPage, number: int, shares: bool, contact: str
     if place is None:
         raise _gone()
     living = [one for one in published_places(student) if one.room_id]
-    mates = (mates_of(one).filter(number=number).first() for one in living)
+    mates = (contacts_of(one).filter(number=number).first() for one in living)
     mate = next((one for one in mates if one is not None), None)
     if mate is None:
         if not shares:

@@ -46,6 +46,10 @@ def test_buildings_are_imported_changed_and_removed(program_of, bob, carol) -> N
     assert (room["beds"], room["meets"], room["state"]) == (4, ["Accessible"], "open")
     changed = program.call("PUT", f"{at}/rooms/{room['id']}", {**new, "state": "offline"})
     assert changed.data["state"] == "offline"
+    assert changed.data["suite"] == ""
+    own = {**new, "suite": " 2  B "}
+    assert program.call("PUT", f"{at}/rooms/{room['id']}", own).data["suite"] == "2 B"
+    assert program.call("PUT", f"{at}/rooms/{room['id']}", new).data["suite"] == "2 B"
     assert program.delete(f"{at}/rooms/{room['id']}").status_code == 204
     assert program.post(f"{at}/rename", {"name": "West"}).data["name"] == "West"
     assert program.delete(at).status_code == 403

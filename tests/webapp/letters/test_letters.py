@@ -400,3 +400,19 @@ def test_the_link_to_the_own_page_is_filled_in_as_a_letter_leaves(
     assert all("/q/" not in one.text for one in Letter.objects.all()), "no link is stored"
     data, _, _ = letters_file(user=bob, placement=placement, template=letter, shape="csv")
     assert b"/q/" not in data
+
+
+def test_a_letter_names_suite_room_and_suite_mates(bob: User, placement: Placement) -> None:
+    placement.buildings.rooms.filter(name__in=("101", "102")).update(suite="1")
+    template = template_save(
+        user=bob,
+        template=None,
+        name="Suites",
+        subject="Room",
+        text="[hall], [place]\n[suite]\nWith [roommates]; next door: [suite mates].",
+    )
+    texts = {one.number: text_for(template, one) for one in recipients_of(placement, template)}
+    assert texts[1001] == (
+        "Alder, Suite 1, room 101\nSuite 1\nWith Ben Birch; next door: Cleo Cedar and Dan Dogwood."
+    )
+    assert texts[1005].startswith("Alder, room 103\nWith nobody")

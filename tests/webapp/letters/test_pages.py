@@ -27,7 +27,7 @@ def test_staff_write_and_administrators_send(
     staff, administrator = client_of(bob), client_of(carol)
     assert "There is no letter yet" in staff.get(at(placement)).content.decode()
     first = staff.get(reverse("letters:template-new"))
-    assert "[hall], room [room]" in first.content.decode()
+    assert "[hall], [place]" in first.content.decode()
     fields = {"name": "Rooms", "subject": "Hello [name]", "text": "You live in [hall] [room]."}
     page = staff.post(reverse("letters:template-new"), fields, follow=True).content.decode()
     assert "Rooms of First-years" in page

@@ -407,3 +407,36 @@ def test_a_link_needs_a_public_address(settings: LazySettings, placement: Placem
     assert not ResidentPage.objects.exists()
     settings.PUBLIC_URL = "https://hall.example"
     assert link_to(student).startswith("https://hall.example/q/")
+
+
+# -- suites ---------------------------------------------------------------------------------------
+
+
+def test_suite_mates_are_named_and_share_contacts_as_roommates_do(
+    resident: ResidentOf, placement: Placement
+) -> None:
+    placement.buildings.rooms.filter(name__in=("101", "102")).update(suite="1")
+    anna, cleo = resident(1001), resident(1003)
+    page = anna.look()
+    assert "My suite mates" in page
+    assert "Cleo Cedar" in page
+    assert "Eva Elm" not in page
+    assert "cleo@uni.example" not in page
+    anna.share(1003, "Room 101, knock")
+    assert "cleo@uni.example" not in anna.look()
+    cleo.share(1001)
+    assert "cleo@uni.example" in anna.look()
+    assert "Room 101, knock" in cleo.look()
+    placement.buildings.rooms.filter(name="102").update(suite="")
+    assert "cleo@uni.example" not in anna.look()
+    assert anna.share(1003).status_code == 422
+
+
+def test_a_request_for_a_suite_mate_has_its_own_state(
+    resident: ResidentOf, placement: Placement
+) -> None:
+    placement.buildings.rooms.filter(name__in=("101", "102")).update(suite="1")
+    request(placement, 1001, 1003, "Cleo")
+    page = resident(1001).look()
+    assert "You live in the same suite." in page
+    assert "You live together." not in page

@@ -26,7 +26,7 @@ from webapp.housing.models import (
 )
 from webapp.housing.models import Placement as PlacementRow
 from webapp.housing.models import Room as RoomRow
-from webapp.housing.rules import DEFAULT_PRICE, DEFAULT_WISH, PlacementRules
+from webapp.housing.rules import DEFAULT_PRICE, DEFAULT_SUITE, DEFAULT_WISH, PlacementRules
 from webapp.housing.selectors.needs import uncounted_needs
 from webapp.housing.services.placements import left_out_of
 
@@ -69,6 +69,9 @@ class Room(Answer):
     hall: str
     floor: str
     name: str
+    suite: str = Field(
+        description="rooms of one hall with the same suite share a door or a bathroom; blank: none"
+    )
     beds: int = Field(validation_alias="capacity")
     max_beds: int = Field(
         validation_alias="max_capacity", description="beds with extra beds, which are used last"
@@ -93,10 +96,12 @@ class NewRoom(Body):
     meets: list[Annotated[str, Field(max_length=80)]] = Field(default=[], max_length=20)
     state: State = str(RoomState.OPEN)
     note: str = Field("", max_length=120)
+    suite: str | None = Field(None, max_length=40, description="stays as it is if left out")
 
     def values(self) -> dict[str, Any]:
         """Return the values as the service takes them."""
-        return {
+        suite = {} if self.suite is None else {"suite": " ".join(self.suite.split())}
+        return suite | {
             "hall": " ".join(self.hall.split()),
             "floor": " ".join(self.floor.split()),
             "name": " ".join(self.name.split()),
@@ -175,6 +180,12 @@ class Rules(Body):
     wish: float = Field(DEFAULT_WISH, description="what an honoured wish is worth, score")
     preference: float = Field(0.0, description="what the first choice is worth, score")
     price: float = Field(DEFAULT_PRICE, description="what a move costs, score")
+    suite: float = Field(
+        DEFAULT_SUITE, description="what suite mates count, as a share of roommates; 0: not at all"
+    )
+    suite_same: bool = Field(
+        True, description="whether all people of a suite agree in the columns of same"
+    )
     order: list[tuple[str, int]] = Field(
         default=[],
         max_length=500,
@@ -348,6 +359,7 @@ class StudentPlace(Answer):
     student: str = Field(description="the id on screen")
     room: int | None = Field(description="the room's id; null without one")
     hall: str | None
+    suite: str | None = Field(description="of the room; blank for a room in no suite")
     name: str | None
     bed: int | None
     score: float | None = Field(description="mean of the pairs with the roommates; null alone")
@@ -365,6 +377,7 @@ class StudentPlace(Answer):
             student=place.label,
             room=room.pk if room else None,
             hall=room.hall if room else None,
+            suite=room.suite if room else None,
             name=room.name if room else None,
             bed=place.bed,
             score=place.score,

@@ -6,6 +6,7 @@ from webapp.housing.models.building import (
     BuildingList,
     Room,
     RoomState,
+    SuiteKey,
 )
 from webapp.housing.models.change import ProposedChange
 from webapp.housing.models.history import (
@@ -46,6 +47,7 @@ __all__ = [
     "RoomState",
     "RoommateRequest",
     "RoomsChange",
+    "SuiteKey",
     "Term",
     "VersionOrigin",
     "WaitingList",

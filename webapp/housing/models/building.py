@@ -1,5 +1,6 @@
 """Building lists: halls, floors and rooms that cohorts are placed into, year after year."""
 
+import re
 import uuid
 from functools import cached_property
 
@@ -11,6 +12,10 @@ from engine.tabular.designations import designations_in_words, read_designations
 from webapp.common.models import OrganisationOwned
 
 MAX_BEDS = 8  # beds in one room; the placement solver takes no more
+SuiteKey = tuple[str, str]  # hall, suite without case
+_NAMES_OF_SUITES = re.compile(
+    r"(suite|apartment|apt|flat|unit|pod|cluster|wohnung|wg)\b", re.IGNORECASE
+)
 KINDS = {1: "Single", 2: "Double", 3: "Triple", 4: "Quad"}
 
 
@@ -66,12 +71,14 @@ class Room(models.Model):
     ``capacity`` is the normal number of beds; ``extra_beds`` are used last. ``also_meets`` are
     needs in other words that it meets, as staff said
     (:mod:`webapp.housing.services.need_meanings`). ``position`` keeps the order of the file.
+    Rooms of one hall with the same ``suite``, without case, form a suite; blank is no suite.
     """
 
     buildings = models.ForeignKey(BuildingList, on_delete=models.CASCADE, related_name="rooms")
     hall = models.CharField(max_length=80)
     floor = models.CharField(max_length=20, blank=True)
     name = models.CharField(max_length=40)
+    suite = models.CharField(max_length=40, blank=True, default="", db_default="")
     capacity = models.PositiveSmallIntegerField(
         validators=[MinValueValidator(1), MaxValueValidator(MAX_BEDS)]
     )
@@ -103,6 +110,23 @@ class Room(models.Model):
     def label(self) -> str:
         """Hall and room name, such as Alder 312."""
         return f"{self.hall} {self.name}"
+
+    @property
+    def suite_key(self) -> SuiteKey | None:
+        """Hall and suite without case, which the rooms of a suite share; None without a suite."""
+        return (self.hall, self.suite.casefold()) if self.suite else None
+
+    @property
+    def suite_in_words(self) -> str:
+        """The suite in words, such as "Suite 201" or "Apartment 4"; "" without a suite."""
+        if not self.suite or _NAMES_OF_SUITES.match(self.suite):
+            return self.suite
+        return f"Suite {self.suite}"
+
+    @property
+    def place_in_words(self) -> str:
+        """Suite and room without the hall, such as "Suite 201, room 201A", or "312"."""
+        return f"{self.suite_in_words}, room {self.name}" if self.suite else self.name
 
     @property
     def kind(self) -> str:

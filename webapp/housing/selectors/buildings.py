@@ -33,9 +33,12 @@ def building_listing(user: User, parameters: Mapping[str, str]) -> Listing[Build
 
 
 def with_open_beds(lists: QuerySet[BuildingList]) -> QuerySet[BuildingList]:
-    """Return lists annotated with ``n_open_beds``, the beds of their open rooms."""
+    """Return lists with ``n_open_beds`` of open rooms, and ``n_suite_rooms``, those in suites."""
     is_open = Q(rooms__state=RoomState.OPEN)
-    return lists.annotate(n_open_beds=Sum("rooms__capacity", filter=is_open, default=0))
+    return lists.annotate(
+        n_open_beds=Sum("rooms__capacity", filter=is_open, default=0),
+        n_suite_rooms=Count("rooms", filter=~Q(rooms__suite="")),
+    )
 
 
 def halls_of(buildings: BuildingList) -> list[HallCounts]:
@@ -83,14 +86,15 @@ def floors_of(buildings: BuildingList, hall: str) -> list[str]:
 def rooms_matching(
     buildings: BuildingList, hall: str, query: str, floor: str = ""
 ) -> QuerySet[Room]:
-    """Return the rooms of one hall and floor, or of all, whose name contains the query."""
+    """Return the rooms of one hall and floor, or of all, whose name or suite contains the query."""
     rooms = buildings.rooms.all()
     if hall:
         rooms = rooms.filter(hall=hall)
     if hall and floor:
         rooms = rooms.filter(floor=floor)
     for word in query.split():
-        rooms = rooms.filter(Q(name__icontains=word) | Q(hall__icontains=word))
+        is_named = Q(name__icontains=word) | Q(hall__icontains=word)
+        rooms = rooms.filter(is_named | Q(suite__icontains=word))
     return rooms
 
 

@@ -93,13 +93,17 @@ def _free_rooms(
     together = [*here, *inside]
     pairs = dict(zip(together, scores.between([number], together)[0], strict=True))
     leaving = _after_leaving(own, here, pairs)
-    students = rooms.students([number, *inside])
+    beside = {card.room.pk: rooms.beside(card.room.pk, (number,)) for card in free}
+    students = rooms.students([number, *inside, *(n for mates in beside.values() for n in mates)])
     forbidden = forbidden_numbers(rooms.placement)
     found = []
     for card in free:
         members = [students[number], *(students[p.number] for p in card.people)]
         reason = rooms.parting(number, card.room.pk)
-        reason = reason or broken_rule(card.room, members, rooms.rules, forbidden, rooms.stays)
+        mates = [students[n] for n in beside[card.room.pk]]
+        reason = reason or broken_rule(
+            card.room, members, rooms.rules, forbidden, rooms.stays, mates
+        )
         if not reason and not rooms.has_bed(card.room, number):
             reason = f"No bed of {card.room} is free on all days."
         if rooms.has_dates(number, card.room) or (own and rooms.has_dates(number, own.room)):

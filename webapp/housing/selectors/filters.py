@@ -81,7 +81,8 @@ class RoomFilter:
         return _looks(card, self.look) and (not self.q or self._finds(card))
 
     def _finds(self, card: RoomCard) -> bool:
-        is_room = self.q.casefold() in card.room.label.casefold()
+        words = f"{card.room.label} {card.room.suite_in_words}"
+        is_room = self.q.casefold() in words.casefold()
         return is_room or any(self.names(person) for person in card.people)
 
 

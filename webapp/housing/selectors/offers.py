@@ -57,7 +57,8 @@ def candidates(
     offered = {offer.student.number for held in rooms.offers.values() for offer in held}
     waiting = [*rooms.homeless[:most], *movers]
     inside = [person.number for person in card.people]
-    students = rooms.students([*waiting, *inside])
+    beside = rooms.beside(card.room.pk)
+    students = rooms.students([*waiting, *inside, *beside])
     forbidden = forbidden_numbers(rooms.placement)
     living = [*(students[n] for n in inside), *(offer.student for offer in card.offers)]
     for number in waiting:
@@ -66,7 +67,12 @@ def candidates(
             continue
         members = [students[number], *living]
         refusal = rooms.parting(number, card.room.pk) or broken_rule(
-            card.room, members, rooms.rules, forbidden, rooms.stays
+            card.room,
+            members,
+            rooms.rules,
+            forbidden,
+            rooms.stays,
+            [students[n] for n in beside if n != number],
         )
         if not refusal and not rooms.has_bed(card.room, number):
             refusal = f"No bed of {card.room} is free on all days."
@@ -87,7 +93,9 @@ def beds_for(
         and card.room.pk not in taken
     ]
     is_extra = {card.room.pk: not card.free for card in free}
-    inside = rooms.students([p.number for card in free for p in card.people])
+    beside = {card.room.pk: rooms.beside(card.room.pk) for card in free}
+    living = [p.number for card in free for p in card.people]
+    inside = rooms.students([*living, *(n for mates in beside.values() for n in mates)])
     forbidden = forbidden_numbers(rooms.placement)
     found: dict[int, list[BedOffer]] = {}
     for number in numbers:
@@ -107,6 +115,7 @@ def beds_for(
                 rooms.rules,
                 forbidden,
                 rooms.stays,
+                [inside[n] for n in beside[card.room.pk]],
             )
         ]
         fits.sort(key=lambda offer: (is_extra[offer.room.pk], -offer.gain))

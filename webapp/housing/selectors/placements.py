@@ -18,6 +18,7 @@ from webapp.common.selectors import owned_by
 from webapp.housing.models import Place, Placement, Room, WaitingOffer
 from webapp.housing.rules import MUST, PlacementRules, needs_of_student
 from webapp.housing.scores import room_score
+from webapp.housing.selectors.suites import suite_neighbours
 from webapp.housing.selectors.waiting import held_beds, in_order
 from webapp.housing.selectors.wishes import CohortWishes
 from webapp.housing.stays import ALWAYS, Stay, first_free_bed, most_at_once, stay_of
@@ -285,7 +286,7 @@ class PlacementRooms:
         Students in ``rooms`` who are not in the placement yet are added; beds are renumbered.
         """
         moved = copy(self)
-        for kept in ("_cards", "_homeless", "_beds"):
+        for kept in ("_cards", "_homeless", "_beds", "_living"):
             moved.__dict__.pop(kept, None)
         known = {place["number"]: place for place in self.places}
         blank: dict[str, Any] = {
@@ -317,6 +318,28 @@ class PlacementRooms:
             for place in self.places
             if place["arrives_on"] or place["leaves_on"]
         }
+
+    @cached_property
+    def suites(self) -> dict[int, tuple[int, ...]]:
+        """The keys of the other rooms of the suite, by the key of each room that has some."""
+        return suite_neighbours(self.rooms)
+
+    @cached_property
+    def _living(self) -> dict[int, list[int]]:
+        """The numbers of the people of each room, by its key."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for place in self.places:
+            if place["room_id"] is not None:
+                found[place["room_id"]].append(place["number"])
+        return found
+
+    def beside(self, room: int, leaving: Collection[int] = ()) -> list[int]:
+        """Return the numbers of the people in other rooms of the suite of a room, by its key.
+
+        ``leaving`` are people who do not live there any more.
+        """
+        others = self.suites.get(room, ())
+        return [n for key in others for n in self._living.get(key, ()) if n not in leaving]
 
     @property
     def where(self) -> Mapping[int, int | None]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import Rules, explain_pair
 from webapp.housing.models import Placement, PlacementEvent, Room
-from webapp.housing.rules import broken_rule
+from webapp.housing.rules import apart_in_suite, broken_rule
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.offers import bed_offers
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
@@ -77,6 +77,7 @@ def room_drawer(
         "history": room_history(rooms.placement, card.room)[:SHOWN_EVENTS],
         "waiting": bed_offers(rooms, card, scores),
         "moved": f"S-{members[0]}" if members else "",
+        "suite": _suite(rooms, card),
     }
     if len(members) < 2:
         return context
@@ -110,6 +111,31 @@ def room_drawer(
         "offers": swap_offers(rooms, scores, card, swapped),
     }
     return context
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteView:
+    """The other rooms of a suite with their people, and the first rule that its people break."""
+
+    rooms: Sequence[RoomCard]
+    conflict: str
+
+
+def _suite(rooms: PlacementRooms, card: RoomCard) -> SuiteView | None:
+    """Return the other rooms of a room's suite; None for a room in no suite."""
+    others = rooms.suites.get(card.room.pk, ())
+    if not others:
+        return None
+    cards = [other for other in rooms.cards() if other.room.pk in others]
+    here = [person.number for person in card.people]
+    beside = rooms.beside(card.room.pk)
+    students, forbidden = rooms.students([*here, *beside]), forbidden_numbers(rooms.placement)
+    sentences = (
+        apart_in_suite(card.room, students[one], students[other], rooms.rules, forbidden)
+        for one in here
+        for other in beside
+    )
+    return SuiteView(cards, next(filter(None, sentences), ""))
 
 
 def _cells(
@@ -199,16 +225,24 @@ def swap_offers(
         members[place["room_id"]].append(place["number"])
     order = [k for k in np.argsort(-total, kind="stable") if numbers[k] not in blocked][:TRIED]
     neighbours = {n for k in order for n in members[living[k]["room_id"]]}
-    students = rooms.students([number, *here, *neighbours])
+    neighbours |= {n for k in order for n in rooms.beside(living[k]["room_id"])}
+    students = rooms.students([number, *here, *neighbours, *rooms.beside(card.room.pk)])
     forbidden = forbidden_numbers(rooms.placement)
     for k in order:
         other, room = numbers[k], by_key[living[k]["room_id"]]
         there = [n for n in members[room.pk] if n != other]
         new_here = [students[n] for n in [other, *here]]
         new_there = [students[n] for n in [number, *there]]
+        moving = (number, other)
+        in_one_suite = room.pk in rooms.suites.get(card.room.pk, ())
+        beside_here = [students[n] for n in rooms.beside(card.room.pk, moving)]
+        beside_there = [students[n] for n in rooms.beside(room.pk, moving)]
+        if in_one_suite:  # each moves into a room beside the other
+            beside_here.append(students[number])
+            beside_there.append(students[other])
         if (
-            broken_rule(card.room, new_here, rooms.rules, forbidden, rooms.stays)
-            or broken_rule(room, new_there, rooms.rules, forbidden, rooms.stays)
+            broken_rule(card.room, new_here, rooms.rules, forbidden, rooms.stays, beside_here)
+            or broken_rule(room, new_there, rooms.rules, forbidden, rooms.stays, beside_there)
             or not rooms.has_bed(card.room, other, {number})
             or not rooms.has_bed(room, number, {other})
             or _parts(rooms, (number, card.room), (other, room))

@@ -110,7 +110,9 @@ class _Search:
             if place["is_locked"]:
                 self._locked.add(place["number"])
         around = [self._around(*pair) for pair in pairs if not rooms.is_together(*pair)]
-        self._students = rooms.students([number for near in around for number in near])
+        near_rooms = {rooms.where.get(number) for near in around for number in near} - {None}
+        beside = [number for key in near_rooms for number in rooms.beside(key or 0)]
+        self._students = rooms.students([*(n for near in around for n in near), *beside])
         scores = Scores(rooms.placement)
         nearby = {pair for near in around for pair in combinations(near, 2)}
         needed = [pair for pair in nearby if scores.are_there_together(*pair)]
@@ -174,7 +176,12 @@ class _Search:
             sides.append((self._room[here], after_here))
         for side, numbers in sides:
             students = [self._students[n] for n in numbers]
-            if broken_rule(side, students, rules, self._forbidden, self._stays):
+            beside = self._rooms.beside(side.pk, moving)
+            for other, living in sides:
+                if other.pk in self._rooms.suites.get(side.pk, ()):
+                    beside += [n for n in living if n in moving]
+            mates = [self._students[n] for n in beside]
+            if broken_rule(side, students, rules, self._forbidden, self._stays, mates):
                 return False
         targets = (room.pk, here)
         return not any(

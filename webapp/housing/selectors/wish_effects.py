@@ -11,7 +11,13 @@ from engine.rooms.wish_effects import WishEffect, estimate_wish_effects
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import per_cent
 from webapp.housing.models import Placement
-from webapp.housing.rules import CHOICE_STRENGTHS, MUST, WISH_STRENGTHS, PlacementRules
+from webapp.housing.rules import (
+    CHOICE_STRENGTHS,
+    MUST,
+    SUITE_STRENGTHS,
+    WISH_STRENGTHS,
+    PlacementRules,
+)
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.wishes import CohortWishes
 from webapp.matching.models import LearnedModel
@@ -44,17 +50,22 @@ def strengths_context(rules: PlacementRules, effects_query: str | None) -> dict[
     ``effects_query`` are parameters of the address that estimates effects, for fields that are not
     on the page; None: nothing is estimated.
     """
-    chosen = rules.preference
-    named = dict(CHOICE_STRENGTHS)
     return {
         "strengths": wish_strengths(rules.wish),
-        "choice_strengths": [
-            Strength(value, named.get(value, f"As set: {value:g}"), value == chosen)
-            for value in sorted({*named, chosen})
-        ],
+        "choice_strengths": _strengths(CHOICE_STRENGTHS, rules.preference),
+        "suite_strengths": _strengths(SUITE_STRENGTHS, rules.suite),
         "effects_query": effects_query,
         "effects_sentence": BEFORE if effects_query is not None else "",
     }
+
+
+def _strengths(words: Sequence[tuple[float, str]], chosen: float) -> list[Strength]:
+    """Return the strengths to choose from; the chosen one is added if it has no name."""
+    named = dict(words)
+    return [
+        Strength(value, named.get(value, f"As set: {value:g}"), value == chosen)
+        for value in sorted({*named, chosen})
+    ]
 
 
 def wish_strengths(

@@ -10,7 +10,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engine.tabular.layout import find_layout
-from engine.tabular.rooms import MANY_COLUMNS, Column, RoomFile, guess_roles, read_rooms
+from engine.tabular.rooms import (
+    MANY_COLUMNS,
+    MOST_LETTERS,
+    Column,
+    RoomFile,
+    guess_roles,
+    read_rooms,
+)
 from engine.tabular.source import Line, Sheet, Source
 from engine.tabular.table import Table, build_table
 from webapp.accounts.models import User
@@ -165,6 +172,7 @@ def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> Bui
                         hall=row.hall,
                         floor=row.floor,
                         name=row.name,
+                        suite=row.suite,
                         capacity=row.capacity,
                         extra_beds=row.max_capacity - row.capacity,
                         designation=row.designation,
@@ -216,7 +224,7 @@ def room_save(
     ----------
     values : dict
         hall, floor, name, capacity (a number or None), max_capacity (a number; none without it),
-        designation, meets (list), state, note.
+        designation, meets (list), state, note; suite, which stays as it is without it.
 
     Raises
     ------
@@ -243,6 +251,7 @@ def room_save(
     for field in Room._meta.fields:
         if field.name in ("hall", "floor", "name", "designation", "note"):
             setattr(room, field.name, values[field.name][: field.max_length])
+    room.suite = values.get("suite", room.suite)[: MOST_LETTERS[Column.SUITE]]
     room.capacity, room.extra_beds = capacity, most - capacity
     room.state, room.meets = state, values["meets"]
     same = buildings.rooms.exclude(pk=room.pk).filter(hall=room.hall, name=room.name)

@@ -16,7 +16,8 @@ from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room, RoommateRequest, WaitingOffer
 from webapp.housing.request_graph import Pair, request_pairs
-from webapp.housing.rules import MUST, PlacementRules, broken_rule
+from webapp.housing.rules import MUST, PlacementRules, apart_in_suite, broken_rule
+from webapp.housing.selectors.suites import suite_mates
 from webapp.housing.selectors.waiting import held_beds
 from webapp.housing.stays import Stay, place_stay, stay_of, stay_of_term, stays_in
 from webapp.matching.models import ForbiddenPair
@@ -25,23 +26,32 @@ NAMED_STUDENTS = 8  # students with another bed whom a sentence names
 NAMED_BEDS = 3  # beds of other cohorts that a sentence names
 
 
-def check_rooms(placement: Placement, members: Mapping[Room, Sequence[Student]]) -> None:
+def check_rooms(
+    placement: Placement,
+    members: Mapping[Room, Sequence[Student]],
+    known: Mapping[int, Sequence[Student]] | None = None,
+) -> None:
     """Raise HousingError with one sentence if people cannot live in these rooms together.
 
+    The people of the other rooms of a suite count as they are in ``known``, by key of the room, or
+    as stored for rooms that it does not name.
     A bed that is offered to a student on the waiting list counts as taken by that student.
     """
     rules = PlacementRules.from_json(placement.rules)
     forbidden = forbidden_numbers(placement)
     held = held_beds(placement) if placement.is_published else {}
     stays = stays_in(placement)
+    known = {room.pk: students for room, students in members.items()} | dict(known or {})
+    in_suite = suite_mates(placement, members, known)
     for room, students in members.items():
-        sentence = broken_rule(room, students, rules, forbidden, stays)
+        beside = in_suite.get(room.pk, ())
+        sentence = broken_rule(room, students, rules, forbidden, stays, beside)
         if sentence:
             raise HousingError(sentence)
         inside = {student.number for student in students}
         offers = [one for one in held.get(room.pk, ()) if one.student.number not in inside]
         expected = [*students, *(offer.student for offer in offers)]
-        sentence = broken_rule(room, expected, rules, forbidden, stays) if offers else ""
+        sentence = broken_rule(room, expected, rules, forbidden, stays, beside) if offers else ""
         if sentence:
             raise HousingError(f"{offer_in_words(room, offers[0])} {sentence}")
     if placement.is_published:
@@ -54,8 +64,27 @@ def check_rooms(placement: Placement, members: Mapping[Room, Sequence[Student]])
         taken = _clashes(placement, own)
         if taken:
             raise HousingError(_taken_sentence(taken))
-        inside = [student.number for students in members.values() for student in students]
-        check_no_other_bed(placement, {number: stays.get(number, usual) for number in inside})
+        everybody = [student.number for students in members.values() for student in students]
+        check_no_other_bed(placement, {number: stays.get(number, usual) for number in everybody})
+
+
+def check_suites(placement: Placement) -> None:
+    """Raise HousingError if people share a suite of a placement who must not."""
+    rooms = list(placement.buildings.rooms.exclude(suite=""))
+    if not rooms:
+        return
+    rules, forbidden = PlacementRules.from_json(placement.rules), forbidden_numbers(placement)
+    living: dict[int, list[Student]] = {room.pk: [] for room in rooms}
+    places = placement.places.filter(room__in=rooms).select_related("student")
+    for place in places.defer("student__answers").order_by("number"):
+        living[place.room_id or 0].append(place.student)
+    beside = suite_mates(placement, rooms, living)
+    for room in rooms:
+        for one in living[room.pk]:
+            for other in beside.get(room.pk, ()):
+                sentence = apart_in_suite(room, one, other, rules, forbidden)
+                if sentence:
+                    raise HousingError(f"{sentence} Move one of them first.")
 
 
 def offer_in_words(room: Room, offer: WaitingOffer) -> str:

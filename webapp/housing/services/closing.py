@@ -5,13 +5,15 @@ that. A published bed does: no student loses it without a late change.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from webapp.accounts.models import User
+from webapp.cohorts.models import Student
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
 from webapp.housing.models import ActKind, BuildingList, Place, Placement, Room, RoomState
 from webapp.housing.rules import PlacementRules, misfits
+from webapp.housing.selectors.suites import neighbours_in_list
 from webapp.housing.services.checks import forbidden_numbers
 from webapp.housing.services.history import event_record
 from webapp.housing.services.locking import lock_placement
@@ -39,15 +41,36 @@ def students_to_move_out(rooms: Sequence[Room]) -> dict[Placement, dict[int, str
         if place.room_id is not None:
             members[place.placement][place.room_id].append(place)
     found: dict[Placement, dict[int, str]] = {}
+    neighbours = neighbours_in_list(rooms[0].buildings_id, rooms) if rooms else {}
     for placement, by_room in members.items():
         rules, forbidden = PlacementRules.from_json(placement.rules), forbidden_numbers(placement)
         leaving: dict[int, str] = {}
         stays = stays_in(placement)
+        kept = _people_beside(placement, neighbours, by_key)
         for key, people in by_room.items():
             students = [place.student for place in people]
-            leaving |= misfits(by_key[key], students, rules, forbidden, stays)
+            beside = [one for other in neighbours.get(key, ()) for one in kept.get(other, ())]
+            refused = misfits(by_key[key], students, rules, forbidden, stays, beside)
+            kept[key] = [student for student in students if student.number not in refused]
+            leaving |= refused
         if leaving:
             found[placement] = leaving
+    return found
+
+
+def _people_beside(
+    placement: Placement, neighbours: Mapping[int, Sequence[int]], changed: Collection[int]
+) -> dict[int, list[Student]]:
+    """Return the people of the rooms, by key, that share a suite with changed rooms.
+
+    Those of the changed rooms themselves are left out: they have not been checked yet.
+    """
+    keys = {key for others in neighbours.values() for key in others} - set(changed)
+    found: dict[int, list[Student]] = defaultdict(list)
+    if keys:
+        places = placement.places.filter(room__in=keys).select_related("student")
+        for place in places.defer("student__answers").order_by("number"):
+            found[place.room_id or 0].append(place.student)
     return found
 
 

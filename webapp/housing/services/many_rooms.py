@@ -25,17 +25,18 @@ from webapp.housing.services.closing import (
 )
 from webapp.housing.services.need_meanings import meanings_apply
 
-FIELDS = ("state", "capacity", "extra_beds", "designation", "meets", "note")
+FIELDS = ("state", "capacity", "extra_beds", "designation", "meets", "suite", "note")
 WORDS = {
     "state": "state",
     "capacity": "beds",
     "max_capacity": "beds with extra beds",
     "designation": "who may live there",
     "meets": "needs they meet",
+    "suite": "suite",
     "note": "note",
 }
 
-Values = Mapping[str, Any]  # state, capacity, max_capacity, designation, meets, note: those to set
+Values = Mapping[str, Any]  # state, capacity, max_capacity, designation, meets, suite, note
 
 
 def rooms_as_changed(rooms: Sequence[Room], values: Values) -> list[Room]:
@@ -58,7 +59,7 @@ def rooms_as_changed(rooms: Sequence[Room], values: Values) -> list[Room]:
                 "max_capacity",
             )
         room.extra_beds = most - room.capacity
-        for name in ("state", "designation", "meets", "note"):
+        for name in ("state", "designation", "meets", "suite", "note"):
             setattr(room, name, values.get(name, getattr(room, name)))
         if values_of(room) != before:
             found.append(room)
@@ -121,7 +122,7 @@ def rooms_change_undo(*, user: User, change: RoomsChange) -> str:
     if len(found) < len(after):
         raise HousingError("A room of this change was removed since. Nothing was changed.")
     for room in found:
-        if values_of(room) != after[room.pk]:
+        if values_of(room) != values_of(room) | after[room.pk]:
             raise HousingError(f"{room} was changed again since. Nothing was changed.")
         for name, value in before[room.pk].items():
             setattr(room, name, value)

@@ -86,9 +86,11 @@ def check_rules(rules: PlacementRules, cohort: Cohort) -> None:
         ("A wish", rules.wish),
         ("The first choice", rules.preference),
         ("A move", rules.price),
+        ("Suite mates", rules.suite),
     ):
         if not 0 <= value <= MAX_WORTH:
-            raise HousingError(f"{words} counts from 0 to {MAX_WORTH:.0f}.")
+            verb = "count" if words.endswith("mates") else "counts"
+            raise HousingError(f"{words} {verb} from 0 to {MAX_WORTH:.0f}.")
 
 
 @with_fresh_count

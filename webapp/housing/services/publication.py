@@ -8,7 +8,7 @@ from webapp.cohorts.models import Cohort
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import APART, ActKind, Placement
-from webapp.housing.services.checks import check_free_elsewhere, forbidden_numbers
+from webapp.housing.services.checks import check_free_elsewhere, check_suites, forbidden_numbers
 from webapp.housing.services.conflicts import check_nobody_moved
 from webapp.housing.services.history import event_record, offers_withdraw
 from webapp.housing.services.locking import lock_placement
@@ -37,6 +37,7 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
     if placement.is_pairs:
         _check_pairs(placement)
     check_free_elsewhere(placement)
+    check_suites(placement)
     if (other := placement.replaced) is not None:
         _withdraw(user, lock_placement(other), f"{placement.name} is published instead.")
     placement.published_at = timezone.now()

@@ -159,7 +159,8 @@ class Seating:
             for key, room in self._rooms.items()
             if key in entered
         }
-        check_rooms(self.placement, checked)
+        known = {key: [place.student for place in people] for key, people in self._members.items()}
+        check_rooms(self.placement, checked, known)
         self._check_beds(entered)
         moved = {row[0]: row[1] for row in self.after if row[1] != self._old_room[row[0]]}
         if moved:

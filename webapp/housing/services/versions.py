@@ -36,6 +36,7 @@ from webapp.housing.problem import PlacementProblem
 from webapp.housing.rules import PlacementRules, misfits
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.selectors.suites import suite_neighbours
 from webapp.housing.services.checks import forbidden_numbers, musts, rooms_taken_elsewhere
 from webapp.housing.services.history import event_record, state_of
 from webapp.housing.services.locking import lock_placement
@@ -204,6 +205,8 @@ class _Fitting:
                 self._members.setdefault(place.room_id, set()).add(place.number)
         self._rows = {row[0]: row for row in version.rows}
         self._refused: dict[int, str] = {}
+        self._suites = suite_neighbours(self._rooms.values())
+        self._kept: dict[int, list[Place]] = {}  # who is fitted into each room so far
 
     def fitted(self) -> FittedVersion:
         here = {n: p.room_id for n, p in self._places.items() if not p.has_left}
@@ -213,8 +216,9 @@ class _Fitting:
             if key is not None:
                 members.setdefault(key, []).append(self._places[number])
         rooms: dict[int, int | None] = dict.fromkeys(here)
-        for key, people in members.items():
-            for place in self._keeping_rules(key, people):
+        for key in self._unchanged_first(members):
+            self._kept[key] = self._keeping_rules(key, members[key])
+            for place in self._kept[key]:
                 rooms[place.number] = key
         if not self._placement.is_pairs:  # nobody stays in a room without a pair
             self._keep_present_rooms(rooms, here)
@@ -222,6 +226,18 @@ class _Fitting:
         beds = self._beds(rooms)
         seats = {n: s for n in rooms if (s := self._seat(self._places[n], rooms[n], beds.get(n)))}
         return FittedVersion(seats, self._refused, rooms, here)
+
+    def _unchanged_first(self, members: Mapping[int, list[Place]]) -> list[int]:
+        """Return the keys of the rooms; in suites, rooms whose people stay come first.
+
+        The people of a suite who stay decide who may join them.
+        """
+
+        def comes_later(key: int) -> bool:
+            people = {place.number for place in members[key]}
+            return key in self._suites and people != self._members.get(key, set())
+
+        return sorted(members, key=comes_later)
 
     def _order(self, entry: tuple[int, int | None]) -> tuple[bool, bool, int]:
         """Return the sort key: locked students first, then those already there, then by number."""
@@ -261,7 +277,12 @@ class _Fitting:
 
     def _misfits(self, room: Room, people: Sequence[Place]) -> dict[int, str]:
         students = [place.student for place in people]
-        return misfits(room, students, self._rules, self._forbidden, self._stays)
+        beside = [
+            place.student
+            for key in self._suites.get(room.pk, ())
+            for place in self._kept.get(key, ())
+        ]
+        return misfits(room, students, self._rules, self._forbidden, self._stays, beside)
 
     def _keep_present_rooms(
         self, rooms: dict[int, int | None], here: Mapping[int, int | None]
@@ -287,6 +308,7 @@ class _Fitting:
                 continue
             rooms[number] = key
             members[key] = beside
+            self._kept.setdefault(key, []).append(self._places[number])
 
     def _part_musts(self, rooms: dict[int, int | None]) -> None:
         """Remove the bed of one of two students who must live together and would not."""

@@ -38,6 +38,7 @@ from webapp.housing.exports import (
 from webapp.housing.forms import (
     COUNT_WORDS,
     PAIRS,
+    SUITE_RULES,
     ChangedRulesForm,
     NewPlacementForm,
     seen_version,
@@ -111,6 +112,7 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
         "lists": with_open_beds(owned_by(BuildingList, request.user)),
         "models": learned_models(request.user),
         "counts": COUNT_WORDS,
+        "suite_rules": SUITE_RULES,
         "pairs": PAIRS,
         "chosen_list": (sent or request.GET).get("buildings", ""),
         "chosen_model": (sent or request.GET).get("model", ""),
@@ -161,6 +163,7 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
     rooms = Room.objects.filter(buildings__organisation=cohort.organisation_id)
     context["unnamed_needs"] = open_needs(cohort, rooms, attributes)
     context |= {"groups": rule_groups(cohort)[:SHOWN_GROUPS]}
+    context["has_suites"] = any(item.n_suite_rooms for item in context["lists"])
     context |= {"form": form, "rules": rules} | strengths_context(rules, "")
     return render(request, "housing/placement_new.html", context, status=form.status)
 
@@ -231,6 +234,8 @@ def _with_rules(
         "rules": now,
         "form": form,
         "counts": COUNT_WORDS,
+        "suite_rules": SUITE_RULES,
+        "has_suites": found.buildings.rooms.exclude(suite="").exists(),
     } | strengths_context(now, f"placement={found.pk}")
     return render(request, "housing/rules.html", context, status=form.status)
 

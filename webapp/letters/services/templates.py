@@ -16,7 +16,7 @@ FIRST_TEXT = """Dear [name],
 
 we are glad that you will live with us. Your room is:
 
-[hall], room [room], bed [bed] ([kind])
+[hall], [place], bed [bed] ([kind])
 
 You share it with [roommates].
 [contacts]

@@ -15,6 +15,7 @@ from webapp.cohorts.models import Student
 from webapp.housing.models import Room, RoomState
 from webapp.housing.rules import PlacementRules, broken_rule
 from webapp.housing.scores import Scores
+from webapp.housing.selectors.suites import suite_mates
 from webapp.housing.services.checks import forbidden_numbers, musts, rooms_taken_elsewhere
 from webapp.room_choice.selectors.turns import StudentTurn
 
@@ -62,12 +63,20 @@ def offers_of(turn: StudentTurn, room_id: int | None = None) -> list[Offer]:
     taken = rooms_taken_elsewhere(placement)
     forbidden = forbidden_numbers(placement)
     bound = bound_rooms(turn)
+    spaces = _rooms_with_space(turn, room_id)
+    beside = suite_mates(placement, [room for room, _ in spaces], {})
     fitting = [
         (room, people)
-        for room, people in _rooms_with_space(turn, room_id)
+        for room, people in spaces
         if room.pk not in taken
         and bound <= {room.pk}
-        and not broken_rule(room, [*members, *people], rules, forbidden)
+        and not broken_rule(
+            room,
+            [*members, *people],
+            rules,
+            forbidden,
+            beside=[one for one in beside.get(room.pk, ()) if one.number not in turn.numbers],
+        )
     ]
     matches = _matches(turn, dict(fitting))
     return [

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 
 from webapp.housing.errors import HousingError
 from webapp.housing.models import ActKind, Placement, Room, RoommateRequest
+from webapp.housing.selectors.suites import neighbours_in_list
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 from webapp.housing.services.history import event_record
 from webapp.housing.services.locking import lock_placement
@@ -102,6 +103,9 @@ def _deciding_rows(turn: StudentTurn, placement: Placement, room_id: int) -> lis
     )
     near = {*numbers, *(number for row in requests for number in row[:2])}
     rooms = {room_id, *(place.room_id for place in turn.places)} - {None}
+    chosen = Room.objects.filter(buildings=placement.buildings_id, pk=room_id)
+    suite = neighbours_in_list(placement.buildings_id, chosen).get(room_id, ())
+    rooms |= set(suite)
     places = placement.places.filter(Q(number__in=near) | Q(room__in=rooms)).order_by("number")
     return [
         [placement.published_at, placement.revision, placement.current_id, placement.rules],
@@ -119,7 +123,8 @@ def _deciding_rows(turn: StudentTurn, placement: Placement, room_id: int) -> lis
                 "student__attributes",
             )
         ),
-        list(Room.objects.filter(buildings=placement.buildings_id, pk=room_id).values()),
+        list(chosen.values()),
+        sorted(suite),
         forbidden_numbers(placement),
         sorted(rooms_taken_elsewhere(placement, [room_id])),
     ]
