@@ -13,7 +13,7 @@ from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, Student
 from webapp.housing.errors import HousingError
 from webapp.housing.models import NeedMeaning, Placement, Room
-from webapp.housing.problem import _rooms
+from webapp.housing.problem import _Following, _rooms
 from webapp.housing.rules import PlacementRules, broken_rule, unmet_needs
 from webapp.housing.selectors.need_meanings import needs_in_words
 from webapp.housing.services.buildings import room_save
@@ -66,7 +66,8 @@ def test_the_question_is_asked_once_and_the_answer_counts_everywhere(
     assert broken_rule(room(placement), [person(1001)], RULES) == ""
     assert unmet_needs(["GROUND-FLOOR ROOM"], room(placement)) == []
     assert unmet_needs(["Ground-floor room"], room(placement, "102")) == ["Ground-floor room"]
-    rooms = _rooms([room(placement), room(placement, "102")], [person(1001)], RULES, {}, {}, {}, {})
+    open_rooms, nobody = [room(placement), room(placement, "102")], _Following([], {}, ())
+    rooms = _rooms(open_rooms, [person(1001)], RULES, {}, {}, {}, nobody)
     assert rooms.attributes["Ground-floor room"] == ("yes", "no"), "the solver knows it too"
     client.post(address, {"need": "Wheelchair", "none": "1"})
     page = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()

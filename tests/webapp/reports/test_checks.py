@@ -1,8 +1,8 @@
 """Checks of a placement: worked out by the engine, told with what they mean, for whom they are."""
 
 from collections.abc import Callable
+from itertools import permutations
 
-import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -11,6 +11,7 @@ from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
+from webapp.housing.problem import placement_problem
 from webapp.reports import figures
 from webapp.reports.models import PlacementCheck
 from webapp.reports.selectors import checks_context
@@ -131,9 +132,15 @@ def test_groups_too_small_are_not_judged(
     assert "too few to say" in page
 
 
-def test_who_lives_alone_has_no_score_that_groups_are_compared_by() -> None:
-    room = np.array([0, 0, 1, -1, 2, 2, 2])
-    assert figures.engine_pairs(room).tolist() == [[0, 1], [4, 5], [4, 6], [5, 6]]
+def test_only_people_of_one_room_are_roommates(placement: Placement) -> None:
+    problem = placement_problem(placement)
+    found = {(problem.students[a].pk, problem.students[b].pk) for a, b in problem.roommates()}
+    living = placement.places.filter(room__isnull=False).values_list("student", "room")
+    pairs = permutations(living, 2)
+    assert {frozenset(pair) for pair in found} == {
+        frozenset((a, b)) for (a, here), (b, there) in pairs if here == there
+    }
+    assert len(found) > 5
 
 
 def test_a_placement_without_rooms_is_not_checked(bob: User, placement: Placement) -> None:
