@@ -66,7 +66,7 @@ ABOVE_ZERO = {
     "n_labels", "height", "width", "n_samples", "capacity", "max_side", "min_students",
 }  # fmt: skip
 ZERO_ALLOWED = {("Limits", "relative_gap"), ("train_structured_svm", "relative_gap")}
-UNLIMITED = {("ThetaAscent", "refresh_ratio")}  # inf: never
+UNLIMITED = {("ThetaAscent", "refresh_ratio"), ("map_estimate", "max_work")}  # inf: never
 GIVEN = {"loss": "likelihood", "solver": "auto"}
 
 

@@ -29,14 +29,11 @@ from engine.inference.factors.log_partition import (
     MARGINAL_METHODS,
     log_partition,
 )
-from engine.inference.factors.map_portfolio import (
-    MAP_METHODS,
-    MAX_SECONDS,
-    map_estimate,
-)
+from engine.inference.factors.map_portfolio import MAP_METHODS, MAX_WORK, map_estimate
 from engine.inference.map_estimate import MAX_ITERATIONS
 from engine.kernels.work_time import wall_seconds
 
+MAX_SECONDS = 60.0  # default limit of pr and mar
 LOG_10 = float(np.log(10.0))
 LONG_ANSWER = 1_000_000  # numbers from which writing takes a noticeable part of a second
 SAMPLE = 20_000
@@ -68,11 +65,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="N",
             help="of a single method (default %(default)d)",
         )
+        default = f"{MAX_SECONDS:g}"
+        if task == "map":
+            default = f"no limit of seconds but one of work, {MAX_WORK:g} table entries, about a "
+            default += "minute: the answer is then the same on every machine"
         sub.add_argument(
             "--max-seconds",
             type=seconds,
             metavar="S",
-            help=f"default {MAX_SECONDS:g}; without a limit for --method exact. Reading the "
+            help=f"default: {default}; no limit for --method exact. Reading the "
             "file and writing the answer count; compiling, once after an installation, does not",
         )
         if task != "map":
@@ -100,7 +101,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.file == args.evidence == "-":
         raise InvalidProblemError("only one of FILE and --evidence can be standard input.")
     if args.max_seconds is None:
-        args.max_seconds = np.inf if args.method == "exact" else MAX_SECONDS
+        is_unlimited = args.task == "map" or args.method == "exact"
+        args.max_seconds = np.inf if is_unlimited else MAX_SECONDS
     whole = _read_in_time(args, started)
     observed = read_uai_evidence(_source(args.evidence), whole) if args.evidence else {}
     labels = np.array([observed.get(v, -1) for v in range(whole.n_variables)], dtype=np.int64)
@@ -234,7 +236,8 @@ def _run_map(
     answer = map_estimate(
         graph,
         method=args.method,
-        max_seconds=args.max_seconds,
+        max_work=np.inf if args.method == "exact" else None,
+        max_seconds=args.max_seconds if args.max_seconds < np.inf else None,
         max_iterations=args.max_iterations,
         rng=np.random.default_rng(args.seed or 0),
         on_progress=args.on_progress,

@@ -43,10 +43,15 @@ class Progress:
 
 ProgressCallback = Callable[[Progress], None]
 StopCallback = Callable[[], bool]
+WorkCallback = Callable[[float], None]  # takes the table entries that were visited
 
 
 def ignore_progress(progress: Progress) -> None:
     """Discard a report."""
+
+
+def ignore_work(entries: float) -> None:
+    """Discard a count of work."""
 
 
 def never_stop() -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
 from engine.core.options import check_callables, check_whole
-from engine.core.progress import StopCallback, never_stop
+from engine.core.progress import StopCallback, WorkCallback, ignore_work, never_stop
 from engine.graphs.elimination_order import EliminationOrder, choose_order
 from engine.graphs.factor_graph import Factor, FactorGraph
 from engine.kernels.elimination import max_out, share_out, sum_out
@@ -21,6 +21,7 @@ MOST_STATES = 256  # states of a variable whose best state fits in a byte
 # the lists of a few tables stay in the first-level cache.
 COLUMNS = 1024
 PART = 1 << 22  # entries visited between two calls of should_stop: some tens of milliseconds
+FACTOR_WORK = 4_000  # work of ordering a factor, or of a step besides its entries, in entries
 
 Reduction = Callable[[FloatArray, IntArray, IntArray, IntArray, int, FloatArray], None]
 Messages = dict[int, FloatArray]
@@ -39,6 +40,20 @@ class _Bucket:
     sources: tuple[int, ...]
     size: int
     arriving: int  # entries of all tables that the step combines
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """Callbacks of a pass."""
+
+    should_stop: StopCallback
+    on_work: WorkCallback = ignore_work
+
+    def visit(self, entries: int) -> None:
+        """Count work that follows; raise StoppedError if the caller requests a stop."""
+        self.on_work(entries)
+        if self.should_stop():
+            raise StoppedError("Exact inference was stopped before it had an answer.")
 
 
 class Elimination:
@@ -106,6 +121,11 @@ class Elimination:
         cards = self._graph.cardinalities
         return sum(bucket.size * int(cards[bucket.variable]) for bucket in self._buckets)
 
+    @property
+    def work(self) -> float:
+        """Work of a pass: its table entries, and the work of its steps besides."""
+        return self.cost + FACTOR_WORK * len(self._buckets)
+
     def log_partition(self, *, should_stop: StopCallback = never_stop) -> float:
         """Return log Z in nats (-inf if every configuration is impossible).
 
@@ -116,11 +136,18 @@ class Elimination:
         """
         check_callables(should_stop=should_stop)
         messages: Messages = {}
-        self._send(0, len(self._buckets), messages, sum_out, should_stop, keeping=False)
+        self._send(0, len(self._buckets), messages, sum_out, _Watch(should_stop), keeping=False)
         return self._value(messages)
 
-    def best(self, *, should_stop: StopCallback = never_stop) -> tuple[IntArray, float]:
+    def best(
+        self, *, should_stop: StopCallback = never_stop, on_work: WorkCallback = ignore_work
+    ) -> tuple[IntArray, float]:
         """Return a configuration of largest score, and its score (nats).
+
+        Parameters
+        ----------
+        should_stop : callable returning bool, optional
+        on_work : callable, optional, takes the table entries that are visited next.
 
         Raises
         ------
@@ -129,11 +156,12 @@ class Elimination:
         InvalidProblemError
             If reading back would exceed the memory limit.
         """
-        check_callables(should_stop=should_stop)
+        check_callables(should_stop=should_stop, on_work=on_work)
+        watch = _Watch(should_stop, on_work)
         if self._keeps_choices():
-            return self._best_in_one_pass(should_stop)
+            return self._best_in_one_pass(watch)
         labels = np.zeros(self._graph.n_variables, dtype=np.int64)
-        for k, messages in self._read_back(_maximise, should_stop):
+        for k, messages in self._read_back(_maximise, watch):
             bucket = self._buckets[k]
             values = np.zeros(int(self._graph.cardinalities[bucket.variable]))
             for scope, table in self._tables(bucket, messages):
@@ -148,12 +176,12 @@ class Elimination:
         fits = self._plan.total + ENTRY * widest <= self._limit
         return fits and int(self._graph.cardinalities.max()) <= MOST_STATES
 
-    def _best_in_one_pass(self, should_stop: StopCallback) -> tuple[IntArray, float]:
+    def _best_in_one_pass(self, watch: _Watch) -> tuple[IntArray, float]:
         """Return a best configuration from the best states stored during one pass."""
         cards, messages = self._graph.cardinalities, Messages()
         sizes = [bucket.size for bucket in self._buckets]
         choices = _Choices(sum(sizes))
-        self._send(0, len(self._buckets), messages, choices, should_stop, keeping=False)
+        self._send(0, len(self._buckets), messages, choices, watch, keeping=False)
         if self._value(messages) == -np.inf:
             raise _impossible()
         labels = np.zeros(self._graph.n_variables, dtype=np.int64)
@@ -183,15 +211,16 @@ class Elimination:
         weights: Messages = {k: np.ones(1) for k in self._roots}
         answer: list[FloatArray] = [np.zeros(0)] * self._graph.n_variables
         value = self._constant
-        for k, messages in self._read_back(sum_out, should_stop):
+        watch = _Watch(should_stop)
+        for k, messages in self._read_back(sum_out, watch):
             bucket = self._buckets[k]
             flat, high, low, stride = self._places(bucket, messages)
             shares = np.zeros_like(flat)
             margin = np.zeros(int(self._graph.cardinalities[bucket.variable]))
             weight = weights.pop(k).reshape(len(high), len(low))
-            for part in _parts_of(len(high), len(margin) * len(low)):
-                if should_stop():
-                    raise _stopped()
+            entries = len(margin) * len(low)  # of a row
+            for part in _parts_of(len(high), entries):
+                watch.visit(entries * (part.stop - part.start))
                 share_out(flat, high[part], low, stride, weight[part], shares, margin)
             answer[bucket.variable] = margin / margin.sum()
             if not bucket.scope:
@@ -202,9 +231,7 @@ class Elimination:
                 at += self._buckets[source].size
         return value, answer
 
-    def _read_back(
-        self, reduction: Reduction, should_stop: StopCallback
-    ) -> Iterator[tuple[int, Messages]]:
+    def _read_back(self, reduction: Reduction, watch: _Watch) -> Iterator[tuple[int, Messages]]:
         """Yield the steps, last first, each with the messages that its bucket received."""
         segments = self._segments()
         messages: Messages = {}
@@ -212,14 +239,14 @@ class Elimination:
         for low, high in segments:
             kept.append(dict(messages))
             keeping = high == len(self._buckets)
-            self._send(low, high, messages, reduction, should_stop, keeping=keeping)
+            self._send(low, high, messages, reduction, watch, keeping=keeping)
         if self._value(messages) == -np.inf:
             raise _impossible()
         for low, high in reversed(segments):
             before = kept.pop()
             if high < len(self._buckets):
                 messages = before
-                self._send(low, high, messages, reduction, should_stop, keeping=True)
+                self._send(low, high, messages, reduction, watch, keeping=True)
             for k in range(high - 1, low - 1, -1):
                 yield k, messages
 
@@ -253,7 +280,7 @@ class Elimination:
         high: int,
         messages: Messages,
         reduction: Reduction,
-        should_stop: StopCallback,
+        watch: _Watch,
         *,
         keeping: bool,
     ) -> None:
@@ -263,9 +290,10 @@ class Elimination:
             flat, rows, columns, stride = self._places(bucket, messages)
             out = np.empty((len(rows), len(columns)))
             states = int(self._graph.cardinalities[bucket.variable])
-            for part in _parts_of(len(rows), states * len(columns)):
-                if should_stop():
-                    raise _stopped()
+            watch.on_work(FACTOR_WORK)
+            entries = states * len(columns)  # of a row
+            for part in _parts_of(len(rows), entries):
+                watch.visit(entries * (part.stop - part.start))
                 reduction(flat, rows[part], columns, stride, states, out[part])
             messages[k] = out.ravel()
             if not keeping:
@@ -353,14 +381,10 @@ def _impossible() -> InfeasibleError:
     return InfeasibleError("Every configuration of this model has probability zero.")
 
 
-def _stopped() -> StoppedError:
-    return StoppedError("Exact inference was stopped before it had an answer.")
-
-
 def _parts_of(rows: int, entries: int) -> Iterator[slice]:
     """Yield slices of the rows of a table, each of about ``PART`` of its entries."""
     step = max(1, PART // entries)
-    return (slice(low, low + step) for low in range(0, rows, step))
+    return (slice(low, min(rows, low + step)) for low in range(0, rows, step))
 
 
 def _offsets(axes: tuple[int, ...], step: dict[int, int], cards: IntArray) -> IntArray:

@@ -6,13 +6,15 @@ import numpy as np
 
 from engine.core.arguments import IntArray, read_only
 from engine.core.errors import InvalidProblemError
-from engine.core.progress import StopCallback, never_stop
+from engine.core.progress import StopCallback, WorkCallback, ignore_work, never_stop
 from engine.core.rounding import UNIT_ROUNDOFF
 from engine.core.status import Status
 from engine.graphs.factor_graph import FactorGraph, PairwiseForm
 from engine.inference.factors.elimination import Elimination
 from engine.inference.map_estimate import EXACT_TOLERANCE, MapEstimate
 from engine.inference.pairwise.map_linear_programme import SmoothedDual
+
+ORDER_WORK = 8_000  # of removing labels and choosing an order, per factor, in table entries
 
 
 def possible_labels(dual: SmoothedDual, value: float) -> list[IntArray]:
@@ -38,8 +40,9 @@ def map_by_elimination(
     estimate: MapEstimate,
     dual: SmoothedDual,
     *,
-    largest_cost: float = math.inf,
+    max_work: float = math.inf,
     should_stop: StopCallback = never_stop,
+    on_work: WorkCallback = ignore_work,
 ) -> MapEstimate:
     """Return a best configuration by elimination over the labels that the bound leaves.
 
@@ -48,7 +51,8 @@ def map_by_elimination(
     graph, form : the model and its pairwise form
     estimate, dual : a labelling of the form and dual variables, as from the linear programme; the
         closer the two, the fewer labels remain
-    largest_cost : most table entries that elimination may visit
+    max_work : largest number of table entries that elimination may visit
+    on_work : takes the table entries that are visited next
 
     Raises
     ------
@@ -63,14 +67,15 @@ def map_by_elimination(
     ----------
     Dantzig, Fulkerson and Johnson 1954 (removal by reduced costs).
     """
+    on_work(ORDER_WORK * len(graph.factors))
     kept = possible_labels(dual, estimate.value)
     solver = Elimination(graph.restrict(kept[: form.n_variables]))
-    if solver.cost > largest_cost:
+    if solver.work > max_work:
         raise InvalidProblemError(
-            f"Exact inference would visit {solver.cost:.2g} table entries, the limit is "
-            f"{largest_cost:.2g}."
+            f"Exact inference would visit {solver.work:.2g} table entries, the limit is "
+            f"{max_work:.2g}."
         )
-    chosen, _ = solver.best(should_stop=should_stop)
+    chosen, _ = solver.best(should_stop=should_stop, on_work=on_work)
     labels = np.array([kept[v][x] for v, x in enumerate(chosen)], dtype=np.int64)
     value = graph.score(labels)
     n_labels = int(graph.cardinalities.sum())

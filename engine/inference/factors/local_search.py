@@ -1,27 +1,33 @@
-"""Local search for a best configuration of a factor graph, without proof of optimality."""
+"""Local search for a best configuration of a factor graph, without proof of optimality.
+
+All work is counted in table entries that elimination visits in the same time (10 ns each), never
+in seconds: a run depends on the model and the random numbers alone.
+"""
 
 import numpy as np
 
 from engine.core.arguments import IntArray
-from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
-from engine.core.progress import StopCallback
+from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.progress import StopCallback, WorkCallback, ignore_work
 from engine.graphs.factor_graph import Factor, FactorGraph
 from engine.graphs.factor_layout import lay_out_factors
-from engine.inference.factors.elimination import Elimination
+from engine.inference.factors.elimination import FACTOR_WORK, Elimination
 from engine.kernels.factor_search import improve_forest, iterate_search
-from engine.kernels.work_time import wall_seconds
 
 STATES = 4  # number of configurations that are improved in turn and crossed with each other
 FOREST_SWEEPS = 30  # sweeps over all variables from a new start
-ROUNDS = 50  # first number of perturbations between two readings of the clock
 IDLE_TURNS = 3  # without gain, after which a state that is not the best is drawn again
-SLICE = 0.1  # target seconds of a run of perturbations
+TURN_WORK = 4e7  # of perturbations of a state, and again of blocks, before the next state's turn
+SLICE_WORK = 2.5e6  # of a run of perturbations
+# Work on a variable of a region: per factor, and per label or pair of labels in a factor's table.
+VISIT_WORK, LABEL_WORK = 3.0, 0.15
+MOST_ROUNDS = 2_000  # of a run of perturbations
 RANDOM_NUMBERS = 256  # drawn in a round; larger regions use them repeatedly
 REGION = (10, 120)  # variables improved around a perturbation, and most of them it changes
 DISTURBED = (1, 50)
 BLOCK_TABLE = 1 << 14  # maximum number of entries of a table in the solution of a block
 BLOCK_START, BLOCK_GROWTH = 40, 1.25  # variables of a block, which grows to the largest table
-LARGEST_BLOCK_SECONDS = 1.0
+LARGEST_BLOCK_WORK = 1e8
 
 
 class LocalSearch:
@@ -54,7 +60,10 @@ class LocalSearch:
         gains = np.zeros(int(self._layout.label_start[-1]))
         self._work = (one, two, three, four, five, six, gains, np.zeros((most, most)))
         self._answer = np.zeros((n, most), dtype=np.int64)
-        self._rounds = ROUNDS
+        self._variable_work = _mean_work(graph)
+        mean_region = min(n, sum(REGION) / 2)
+        round_work = 2 * mean_region * self._variable_work
+        self._rounds = int(np.clip(SLICE_WORK / round_work, 1, MOST_ROUNDS))
         self._block = float(BLOCK_START)
         self._states = [rng.integers(0, graph.cardinalities) for _ in range(STATES)]
         self._values = np.array([self._value(labels) for labels in self._states])
@@ -76,31 +85,36 @@ class LocalSearch:
     def compile(self) -> None:
         """Call each kernel once so that it is compiled."""
         self._rounds = 1
-        self._sweep_forests(0)
+        self._sweep_forests(0, ignore_work)
         self._disturb(0)
 
-    def advance(self, should_stop: StopCallback) -> None:
-        """Improve each state in turn for about a second, and cross it with the best."""
+    def advance(self, should_stop: StopCallback, on_work: WorkCallback = ignore_work) -> None:
+        """Improve the state whose turn it is for about a second, and cross it with the best.
+
+        ``on_work`` takes the table entries of each part of the work, after the part.
+        """
         if self._is_fresh:
             self._is_fresh = False
             for k in range(STATES):
-                self._sweep_forests(k)
+                self._sweep_forests(k, on_work)
         k = self._turn = (self._turn + 1) % STATES
         before = self._values[k]
-        for _ in range(4):
-            if should_stop():
-                return
-            self._disturb(k)
-        started = wall_seconds()
-        while wall_seconds() - started < 4 * SLICE and not should_stop():
-            if not self._solve_block(k, should_stop):
-                break
+        for improve in (self._disturb, self._solve_block):
+            spent = 0.0
+            while spent < TURN_WORK:
+                if should_stop():
+                    return
+                work = improve(k)
+                spent += work
+                on_work(work)
+                if not work:
+                    break
         self._idle[k] = 0 if self._values[k] > before else self._idle[k] + 1
         best = int(np.argmax(self._values))
         if best != k:
             self._cross(k, best)
             if self._idle[k] >= IDLE_TURNS:
-                self._restart(k)
+                self._restart(k, on_work)
 
     def _value(self, labels: IntArray) -> float:
         return float(self._scores[self._layout.places(labels)].sum())
@@ -109,7 +123,7 @@ class LocalSearch:
         self._states[k] = labels
         self._values[k] = self._value(labels) if value is None else value
 
-    def _sweep_forests(self, k: int) -> None:
+    def _sweep_forests(self, k: int, on_work: WorkCallback) -> None:
         labels, n = self._states[k], self._graph.n_variables
         places = self._layout.places(labels)
         for _ in range(FOREST_SWEEPS):
@@ -123,15 +137,17 @@ class LocalSearch:
                 self._work,
                 self._answer,
             )
+            on_work(n * self._variable_work)
         self._put(k, labels)
 
-    def _disturb(self, k: int) -> None:
-        """Run rounds for about ``SLICE`` seconds."""
+    def _disturb(self, k: int) -> float:
+        """Run some rounds; return their work."""
         rng, rounds, labels = self._rng, self._rounds, self._states[k].copy()
-        started = wall_seconds()
+        drawn = rng.integers(0, 1 << 40, (rounds, RANDOM_NUMBERS))
+        sizes = rng.integers(*REGION, rounds)
         iterate_search(
-            rng.integers(0, 1 << 40, (rounds, RANDOM_NUMBERS)),
-            rng.integers(*REGION, rounds),
+            drawn,
+            sizes,
             rng.integers(*DISTURBED, rounds),
             self._layout.arrays,
             self._scores,
@@ -140,25 +156,27 @@ class LocalSearch:
             self._work,
             self._answer,
         )
-        seconds = max(wall_seconds() - started, 1e-6)
-        self._rounds = int(np.clip(rounds * SLICE / seconds, 1, 2 * rounds))
         value = self._value(labels)
         if value >= self._values[k]:
             self._put(k, labels, value)
+        return float(2 * np.minimum(sizes, len(labels)).sum() * self._variable_work)
 
-    def _solve_block(self, k: int, should_stop: StopCallback) -> bool:
-        """Relabel a block optimally; return True if blocks are worth their time."""
+    def _solve_block(self, k: int) -> float:
+        """Relabel a block optimally; return the work, or 0 if blocks are not worth their work."""
         labels = self._states[k]
         region = self._surroundings(int(self._block))
-        started = wall_seconds()
+        block = self._given_others(labels, region)
+        work = float(FACTOR_WORK * len(block.factors))
         try:
-            chosen = self._best_block(labels, region, should_stop)
+            solver = Elimination(block, memory_limit=8 * BLOCK_TABLE)
+            chosen = solver.best()[0]
         except InvalidProblemError:  # too wide
             self._block /= BLOCK_GROWTH
-            return self._block >= 4
-        except (InfeasibleError, StoppedError):
-            return False
-        if wall_seconds() - started > LARGEST_BLOCK_SECONDS:
+            return work if self._block >= 4 else 0.0
+        except InfeasibleError:
+            return 0.0
+        work += solver.work
+        if work > LARGEST_BLOCK_WORK:
             self._block /= BLOCK_GROWTH
         elif self._block < self._graph.n_variables:
             self._block *= BLOCK_GROWTH
@@ -167,7 +185,7 @@ class LocalSearch:
         value = self._value(better)
         if value >= self._values[k]:
             self._put(k, better, value)
-        return True
+        return work
 
     def _surroundings(self, size: int) -> IntArray:
         """Return the variables nearest to a random one, ascending."""
@@ -185,10 +203,8 @@ class LocalSearch:
                         order.append(u)
         return np.array(sorted(order), dtype=np.int64)
 
-    def _best_block(
-        self, labels: IntArray, region: IntArray, should_stop: StopCallback
-    ) -> IntArray:
-        """Return the best labels of some variables given those of the others."""
+    def _given_others(self, labels: IntArray, region: IntArray) -> FactorGraph:
+        """Return the model of some variables given the labels of the others."""
         cards, scope_start, scope_variable, _, tables, start, factors, _, _ = self._layout.arrays
         number = {int(v): k for k, v in enumerate(region)}
         touched = np.unique(np.concatenate([factors[start[v] : start[v + 1]] for v in region]))
@@ -199,8 +215,7 @@ class LocalSearch:
             table = self._scores[tables[factor] : tables[factor + 1]].reshape(cards[scope])
             given = tuple(slice(None) if v in number else labels[v] for v in scope)
             parts.append(Factor(tuple(number[v] for v in scope if v in number), table[given]))
-        block = FactorGraph(cards[region], tuple(parts))
-        return Elimination(block, memory_limit=8 * BLOCK_TABLE).best(should_stop=should_stop)[0]
+        return FactorGraph(cards[region], tuple(parts))
 
     def _cross(self, k: int, best: int) -> None:
         """Cross another state into the best one, part by part in which they differ."""
@@ -212,14 +227,14 @@ class LocalSearch:
                 labels[part] = kept
         self._put(best, labels)
 
-    def _restart(self, k: int) -> None:
+    def _restart(self, k: int, on_work: WorkCallback) -> None:
         """Redraw a stalled state, either all of it or a share of the best state."""
         share = self._rng.choice((0.2, 0.5, 1.0))
         labels = self._states[int(np.argmax(self._values))]
         drawn = self._rng.integers(0, self._graph.cardinalities)
         is_new = self._rng.random(len(labels)) < share
         self._put(k, np.where(is_new, drawn, labels))
-        self._sweep_forests(k)
+        self._sweep_forests(k, on_work)
         self._idle[k] = 0
 
     def _parts(self, variables: IntArray) -> list[IntArray]:
@@ -248,3 +263,13 @@ class LocalSearch:
             place = tables[factor] + stride[low:high] @ labels[scope_variable[low:high]]
             total += float(self._scores[place])
         return total
+
+
+def _mean_work(graph: FactorGraph) -> float:
+    """Return the mean work on a variable of a region (see VISIT_WORK and LABEL_WORK)."""
+    cards = graph.cardinalities.astype(np.float64)
+    work = LABEL_WORK * cards**2
+    for factor in graph.factors:
+        for v in factor.variables:
+            work[v] += VISIT_WORK + LABEL_WORK * cards[v]
+    return float(work.mean())

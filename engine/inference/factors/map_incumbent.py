@@ -1,8 +1,7 @@
-"""Best configuration and best bound of several methods that run in parallel."""
+"""Best configuration and best bound of several methods."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
-from threading import Lock
 
 from engine.core.arguments import IntArray, read_only
 from engine.core.errors import InfeasibleError
@@ -20,7 +19,7 @@ PROVEN_SENTENCE = "Optimal: its value meets the bound that another method has pr
 
 @dataclass(slots=True)
 class Incumbent:
-    """Best configuration and best bound so far, shared between threads."""
+    """Best configuration and best bound so far, of one thread."""
 
     form: PairwiseForm
     labels: IntArray | None = None
@@ -28,7 +27,6 @@ class Incumbent:
     bound: float = inf
     method: str = "search"
     guarantee: str = BOUND_SENTENCE
-    lock: Lock = field(default_factory=Lock)
 
     @property
     def is_proven(self) -> bool:
@@ -37,15 +35,19 @@ class Incumbent:
 
     def offer(self, method: str, labels: IntArray, value: float, guarantee: str = "") -> None:
         """Store a configuration if its score is the best so far."""
-        with self.lock:
-            if value > self.value:
-                self.labels, self.value = read_only(labels.copy()), value
-                self.method, self.guarantee = method, guarantee or BOUND_SENTENCE
+        if value > self.value:
+            self.labels, self.value = read_only(labels.copy()), value
+            self.method, self.guarantee = method, guarantee or BOUND_SENTENCE
 
     def tighten(self, bound: float) -> None:
         """Store an upper bound of all scores if it is the smallest so far."""
-        with self.lock:
-            self.bound = min(self.bound, bound)
+        self.bound = min(self.bound, bound)
+
+    def take(self, other: "Incumbent") -> None:
+        """Store the configuration and the bound of another thread where they are better."""
+        self.tighten(other.bound)
+        if other.labels is not None:
+            self.offer(other.method, other.labels, other.value, other.guarantee)
 
     def offer_estimate(self, method: str, estimate: MapEstimate) -> None:
         """Store labelling and bound of the pairwise form."""
@@ -53,12 +55,17 @@ class Incumbent:
         self.tighten(estimate.upper_bound + self.form.constant)
         self.offer(method, labels, estimate.value + self.form.constant, estimate.guarantee)
 
-    def estimate(self, graph: FactorGraph, *, is_cancelled: bool) -> MapEstimate:
-        """Return the best result; raise InfeasibleError without a configuration."""
+    def estimate(self, graph: FactorGraph, status: Status) -> MapEstimate:
+        """Return the best result, with ``status`` if it is not proved optimal.
+
+        Raises
+        ------
+        InfeasibleError
+            If there is no possible configuration.
+        """
         if self.labels is None or self.value == -inf:
             raise nothing_found()
         value = graph.score(self.labels)
-        status = Status.CANCELLED if is_cancelled else Status.TIME_LIMIT
         answer = MapEstimate(
             labels=self.labels,
             value=value,

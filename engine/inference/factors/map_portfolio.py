@@ -1,8 +1,10 @@
 """Best configuration of a factor graph by search methods and proof methods in parallel.
 
 One thread searches (expansion, forests, blocks, crossings), one proves (roof duality, the linear
-programme's dual, elimination of the labels that its bound leaves). They share the best results, so
-that the whole is never worse than one of its parts in the same time.
+programme's dual, elimination of the labels that its bound leaves). They share the best results
+after rounds of equal work, so that the whole is never worse than one of its parts in the same time.
+Work is counted in table entries, never in seconds: the answer depends on the model, the random
+numbers and the limit of work. A limit of seconds ends the search early, wherever it stands.
 """
 
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from engine.core.options import (
     check_callables,
     check_choice,
     check_generator,
+    check_number,
     check_seconds,
     check_whole,
 )
@@ -38,10 +41,12 @@ from engine.inference.factors.feasible_start import find_feasible
 from engine.inference.factors.local_search import LocalSearch
 from engine.inference.factors.map_incumbent import Incumbent, nothing_found
 from engine.inference.factors.wide_variables import NarrowModel, take_out_wide
+from engine.inference.factors.work_rounds import MIN_ROUND, Worker, WorkRounds
 from engine.inference.map_estimate import MAX_ITERATIONS, MapEstimate
 from engine.inference.pairwise.expansion import Expansion, map_by_expansion
 from engine.inference.pairwise.map_linear_programme import (
     FIRST_BETA,
+    PERIOD,
     QUIET_ROUNDS,
     DualSearch,
     SmoothedDual,
@@ -55,10 +60,11 @@ from engine.kernels.work_time import wall_seconds
 
 MapMethod = Literal["roof-duality", "lp", "expansion", "exact"]
 MAP_METHODS: tuple[str, ...] = get_args(MapMethod)
-MAX_SECONDS = 60.0  # default limit of a call
+MAX_WORK = 6e9  # default limit of a call, in table entries: about a minute
 QUICK_COST = 20_000_000  # table entries that elimination visits in 0.2 s; it then comes first
-SECONDS_PER_ENTRY = 1e-8  # of elimination, which does not start if it would exceed the time
-DUAL_SHARE = 0.25  # of the time of "exact", spent on the bound that removes labels
+ENTRIES_PER_SECOND = 1e8  # of elimination, which does not start if it would exceed the limit
+DUAL_SHARE = 0.25  # of the work of "exact", spent on the bound that removes labels
+CONFLICT_WORK = 2e7  # of a search for a possible configuration, between two questions for a stop
 LOOK = 0.05  # seconds between two calls of should_stop
 REPORT = 0.5  # seconds between two progress reports
 
@@ -67,6 +73,7 @@ REPORT = 0.5  # seconds between two progress reports
 class _Options:
     """Limits, randomness and callbacks of a call."""
 
+    max_work: float
     max_seconds: float
     max_iterations: int
     rng: np.random.Generator | None
@@ -78,7 +85,8 @@ def map_estimate(
     graph: FactorGraph,
     *,
     method: MapMethod | None = None,
-    max_seconds: float = MAX_SECONDS,
+    max_work: float | None = None,
+    max_seconds: float | None = None,
     max_iterations: int = MAX_ITERATIONS,
     rng: np.random.Generator | None = None,
     on_progress: ProgressCallback = ignore_progress,
@@ -90,13 +98,16 @@ def map_estimate(
     ----------
     graph : FactorGraph
     method : str, optional
-        One method alone; None lets all methods share the time until optimality is proved.
-    max_seconds : float
-        An unproved result is then returned with its bound (status TIME_LIMIT). The time starts
-        after compilation.
+        One method alone; None lets all methods share the work until optimality is proved.
+    max_work : float, optional
+        Largest number of table entries that each of two threads visits, at about 10 ns each. An
+        unproved result is then returned with its bound (status ITERATION_LIMIT); it does not
+        depend on the machine's speed. ``MAX_WORK``, about a minute, if no limit is given.
+    max_seconds : float, optional
+        An unproved result is then returned with its bound (status TIME_LIMIT); it depends on the
+        machine's speed. The time starts after compilation.
     max_iterations : int, of a single method.
-    rng : numpy.random.Generator, optional
-        For the local search; if time runs out, the result also depends on the machine's speed.
+    rng : numpy.random.Generator, optional, for the local search.
     on_progress : callable taking a Progress, optional
     should_stop : callable returning bool, optional
 
@@ -113,7 +124,7 @@ def map_estimate(
         If roof duality is requested for more than two labels, "exact" for too wide a model, or an
         option is unknown or out of range.
     StoppedError
-        If the time of "exact" ended.
+        If the time or the work of "exact" ended.
 
     Examples
     --------
@@ -124,13 +135,18 @@ def map_estimate(
     ([1, 0], 2.0, True)
     """
     check_choice("method", method, MAP_METHODS, optional=True)
-    check_seconds("max_seconds", max_seconds, optional=False)
+    check_number("max_work", max_work, above=0.0, optional=True, or_infinite=True)
+    check_seconds("max_seconds", max_seconds)
     check_whole("max_iterations", max_iterations, at_least=1)
     check_generator("rng", rng)
     check_callables(on_progress=on_progress, should_stop=should_stop)
     if method == "roof-duality":
         _check_roof_duality(graph)
-    options = _Options(max_seconds, max_iterations, rng, on_progress, should_stop)
+    if max_work is None:
+        max_work = MAX_WORK if max_seconds is None else inf
+    if max_seconds is None:
+        max_seconds = inf
+    options = _Options(max_work, max_seconds, max_iterations, rng, on_progress, should_stop)
     narrow = take_out_wide(graph, is_sum=False)
     if not narrow.taken:
         return _estimate(graph, method, options)
@@ -164,18 +180,10 @@ def _with_wide(
 def _estimate(graph: FactorGraph, method: MapMethod | None, options: _Options) -> MapEstimate:
     """Find a configuration of a model whose variables have few states."""
     form = to_pairwise(graph)
-    max_seconds = options.max_seconds
-    limits = (
-        options.max_iterations,
-        options.on_progress,
-        options.should_stop,
-        options.rng,
-        Incumbent(form),
-    )
+    task = _Task(graph, form, inf, options, Incumbent(form))
     if method is not None:
         _compile(method)
-        return _single(method, _Task(graph, form, wall_seconds() + max_seconds, *limits))
-    task = _Task(graph, form, inf, *limits)
+        return _single(method, replace(task, deadline=wall_seconds() + options.max_seconds))
     first = _one_by_one(graph)
     task.incumbent.offer("search", first, graph.score(first))
     if form.model.graph.cardinalities.max() <= 2:
@@ -184,11 +192,12 @@ def _estimate(graph: FactorGraph, method: MapMethod | None, options: _Options) -
         _eliminate_quickly(task)
     if not task.incumbent.is_proven and has_no_field(form.model):
         _match(task)
-    if not task.incumbent.is_proven and max_seconds > 0.0:
+    status = Status.CANCELLED if options.should_stop() else Status.TIME_LIMIT
+    if not task.incumbent.is_proven and options.max_seconds > 0.0:
         _compile(None)
-        task = replace(task, deadline=wall_seconds() + max_seconds)
-        _run_together(task)
-    return task.incumbent.estimate(graph, is_cancelled=options.should_stop())
+        task = replace(task, deadline=wall_seconds() + options.max_seconds)
+        status = _run_together(task)
+    return task.incumbent.estimate(graph, status)
 
 
 def _check_roof_duality(graph: FactorGraph) -> None:
@@ -214,24 +223,22 @@ class _Task:
     graph: FactorGraph
     form: PairwiseForm
     deadline: float
-    max_iterations: int
-    on_progress: ProgressCallback
-    should_stop: StopCallback
-    rng: np.random.Generator | None
+    options: _Options
     incumbent: Incumbent
+
+    @property
+    def affordable(self) -> float:
+        """Largest number of entries within the limits, at the usual speed of elimination."""
+        return min(self.options.max_work, self.options.max_seconds * ENTRIES_PER_SECOND)
 
     @property
     def seconds_left(self) -> float:
         """Seconds until the deadline."""
         return self.deadline - wall_seconds()
 
-    def is_over(self) -> bool:
-        """Return True if time is up, the caller requests a stop, or optimality is proved."""
-        return self.seconds_left <= 0.0 or self.incumbent.is_proven or self.should_stop()
-
     def is_late(self) -> bool:
         """Return True if time is up or the caller requests a stop."""
-        return self.seconds_left <= 0.0 or self.should_stop()
+        return self.seconds_left <= 0.0 or self.options.should_stop()
 
 
 @cache
@@ -244,8 +251,8 @@ def _compile(method: MapMethod | None) -> None:
         graph = FactorGraph(np.array([2, 2]), (Factor((0, 1), np.array([[1.0, 0.0], [0.0, 2.0]])),))
     form = to_pairwise(graph)
     rng = np.random.default_rng(0)
-    limits = (10, ignore_progress, never_stop, rng, Incumbent(form))
-    task = _Task(graph, form, wall_seconds() + 60.0, *limits)
+    options = _Options(MAX_WORK, inf, 10, rng, ignore_progress, never_stop)
+    task = _Task(graph, form, inf, options, Incumbent(form))
     for part in ("lp", "expansion", "exact") if method is None else (method,):
         _single(part, task)
     if method is None:
@@ -286,31 +293,41 @@ def _match(task: _Task) -> None:
     task.incumbent.offer_estimate("planar", estimate)
 
 
-def _run_together(task: _Task) -> None:
-    """Search and prove in parallel until optimality is proved or time is up."""
+def _run_together(task: _Task) -> Status:
+    """Search and prove in parallel until optimality is proved or a limit is reached."""
+    options, dual = task.options, DualSearch(SmoothedDual(task.form.model, FIRST_BETA))
+    expansion = Expansion(task.form.model) if task.graph.cardinalities.max() > 2 else None
+    longest = max(dual.work, 0.0 if expansion is None else expansion.work)
+    rounds = WorkRounds(
+        task.incumbent, 2, length=max(MIN_ROUND, 2.0 * longest), max_work=options.max_work
+    )
+    prover, finder = rounds.workers
     started = reported = wall_seconds()
-    is_stopped = False
-
-    def over() -> bool:
-        return is_stopped or task.seconds_left <= 0.0 or task.incumbent.is_proven
-
+    is_cancelled, pause = False, min(LOOK, max(0.0, task.seconds_left))
     with ThreadPoolExecutor(2) as pool:
-        workers: list[Future[None]] = [
-            pool.submit(_prove, task, over),
-            pool.submit(_find, task, over),
+        threads: list[Future[None]] = [
+            pool.submit(_prove, task, dual, rounds, prover),
+            pool.submit(_find, task, expansion, rounds, finder),
         ]
         try:
-            while wait(workers, LOOK, return_when=FIRST_EXCEPTION).not_done:
-                if any(w.done() and w.exception() for w in workers):
+            while wait(threads, pause, return_when=FIRST_EXCEPTION).not_done:
+                if any(w.done() and w.exception() for w in threads):
                     break
-                is_stopped = is_stopped or task.should_stop()
+                is_cancelled = is_cancelled or options.should_stop()
+                if is_cancelled or task.seconds_left <= 0.0:
+                    rounds.stop()
+                pause = LOOK if rounds.is_over else min(LOOK, max(0.0, task.seconds_left))
                 if wall_seconds() - reported > REPORT:
                     reported = wall_seconds()
-                    task.on_progress(_report(task.incumbent, reported - started))
+                    options.on_progress(_report(rounds.incumbent, reported - started))
         finally:
-            is_stopped = True
-    for worker in workers:
-        worker.result()
+            rounds.stop()
+    for thread in threads:
+        thread.result()
+    rounds.collect()
+    if rounds.is_out_of_work:
+        return Status.ITERATION_LIMIT
+    return Status.CANCELLED if is_cancelled else Status.TIME_LIMIT
 
 
 def _report(incumbent: Incumbent, seconds: float) -> Progress:
@@ -324,36 +341,50 @@ def _report(incumbent: Incumbent, seconds: float) -> Progress:
     )
 
 
-def _prove(task: _Task, over: StopCallback) -> None:
-    """Lower the bound by the dual programme, then eliminate the remaining labels if time allows."""
-    incumbent, form = task.incumbent, task.form
-    dual = SmoothedDual(form.model, FIRST_BETA)
-    search = DualSearch(dual)
-    tried = inf  # cost of the last elimination that was too long
-    while not over():
+def _prove(task: _Task, search: DualSearch, rounds: WorkRounds, worker: Worker) -> None:
+    """Lower the bound by the dual programme, then eliminate the remaining labels if affordable."""
+    try:
+        _lower_bound(task, search, worker)
+        if worker.incumbent.is_proven:
+            rounds.prove(worker.incumbent)
+    finally:
+        rounds.leave()
+
+
+def _lower_bound(task: _Task, search: DualSearch, worker: Worker) -> None:
+    form, dual = task.form, search.dual
+    tried = inf  # work of the last elimination that was too long
+    while not (worker.is_over() or worker.incumbent.is_proven):
         search.advance("cyclic", None)
         labels = search.labels[: form.n_variables]
-        incumbent.offer("lp", labels, search.value + form.constant)
-        incumbent.tighten(search.bound + form.constant)
+        worker.incumbent.offer("lp", labels, search.value + form.constant)
+        worker.incumbent.tighten(search.bound + form.constant)
+        worker.spend(search.work)
         if search.cool() < QUIET_ROUNDS and np.isfinite(dual.beta):
             continue
-        if incumbent.value > -inf:
-            tried = _eliminate(task, dual, tried, over)
+        if worker.incumbent.value > -inf and not worker.incumbent.is_proven:
+            tried = _eliminate(task, dual, tried, worker)
         if search.cool() >= QUIET_ROUNDS:
             return
 
 
-def _eliminate(task: _Task, dual: SmoothedDual, tried: float, over: StopCallback) -> float:
-    """Eliminate the remaining labels; return the cost if it was too large, inf if unknown."""
-    incumbent = task.incumbent
+def _eliminate(task: _Task, dual: SmoothedDual, tried: float, worker: Worker) -> float:
+    """Eliminate the remaining labels; return the work if it was too much, inf if unknown."""
+    incumbent = worker.incumbent
     assert incumbent.labels is not None  # noqa: S101  the caller has seen a value
     labels = task.form.extend(incumbent.labels)
     value = incumbent.value - task.form.constant
     estimate = MapEstimate(labels, value, value, Status.TIME_LIMIT, 0, "")
-    most = min(task.seconds_left / SECONDS_PER_ENTRY, tried)
+    most = min(task.affordable - worker.work, tried)
     try:
         best = map_by_elimination(
-            task.graph, task.form, estimate, dual, largest_cost=most, should_stop=over
+            task.graph,
+            task.form,
+            estimate,
+            dual,
+            max_work=most,
+            should_stop=worker.is_over,
+            on_work=worker.spend,
         )
     except (InvalidProblemError, StoppedError):  # the model is too wide, or it would take too long
         return tried
@@ -362,33 +393,45 @@ def _eliminate(task: _Task, dual: SmoothedDual, tried: float, over: StopCallback
     return tried
 
 
-def _find(task: _Task, over: StopCallback) -> None:
+def _find(task: _Task, expansion: Expansion | None, rounds: WorkRounds, worker: Worker) -> None:
     """Search from the best results of all methods by expansion and local search in turn."""
-    incumbent, form = task.incumbent, task.form
-    rng = np.random.default_rng(0) if task.rng is None else task.rng
-    search = LocalSearch(task.graph, rng)
-    expansion = Expansion(form.model) if task.graph.cardinalities.max() > 2 else None
-    while not over():
+    try:
+        _search(task, expansion, worker)
+    finally:
+        rounds.leave()
+
+
+def _search(task: _Task, expansion: Expansion | None, worker: Worker) -> None:
+    incumbent, form, rng = worker.incumbent, task.form, task.options.rng
+    search = LocalSearch(task.graph, np.random.default_rng(0) if rng is None else rng)
+    while not (worker.is_over() or incumbent.is_proven):
         if incumbent.labels is not None:
             search.take(incumbent.labels)
-        started = wall_seconds()
-        search.advance(over)
+        before = worker.work
+        search.advance(worker.is_over, worker.spend)
         labels, value = search.best()
         if value == -inf and incumbent.value == -inf:
-            labels, value = _possible(task, search, over)
+            labels, value = _possible(task, search, worker)
         incumbent.offer("search", labels, value)
-        ending = 2.0 * wall_seconds() - started
-        while expansion is not None and wall_seconds() < ending and not over():
+        end = 2.0 * worker.work - before  # as much work again
+        while expansion is not None and worker.work < end and not worker.is_over():
             expansion.step()
             if expansion.is_done:
                 labels = expansion.labels[: form.n_variables]
                 incumbent.offer("expansion", labels, task.graph.score(labels))
+            worker.spend(expansion.work)
+            if expansion.is_done:
                 expansion = None
 
 
-def _possible(task: _Task, search: LocalSearch, over: StopCallback) -> tuple[IntArray, float]:
+def _possible(task: _Task, search: LocalSearch, worker: Worker) -> tuple[IntArray, float]:
     """Return a possible configuration; use other methods if the search found none."""
-    labels = find_feasible(task.graph, task.form, should_stop=over)
+
+    def is_over() -> bool:
+        worker.spend(CONFLICT_WORK)
+        return worker.is_over()
+
+    labels = find_feasible(task.graph, task.form, should_stop=is_over)
     if labels is None:
         return search.best()
     search.take(labels)
@@ -425,29 +468,64 @@ def _repaired(task: _Task) -> IntArray:
     return improved
 
 
-def _programme(task: _Task, dual: SmoothedDual, seconds: float) -> MapEstimate:
-    return map_by_linear_programme(
+def _programme(task: _Task, share: float = 1.0) -> tuple[MapEstimate, DualSearch]:
+    """Run the linear programme within a share of the limits."""
+    search = DualSearch(SmoothedDual(task.form.model, FIRST_BETA))
+    n_advances = max(1.0, share * task.options.max_work / search.work)
+    estimate = map_by_linear_programme(
         task.form.model,
-        dual=dual,
-        max_iterations=task.max_iterations,
-        max_seconds=seconds,
-        on_progress=task.on_progress,
-        should_stop=task.should_stop,
+        dual=search.dual,
+        max_iterations=int(min(task.options.max_iterations, PERIOD * n_advances)),
+        max_seconds=share * max(0.0, task.seconds_left),
+        on_progress=task.options.on_progress,
+        should_stop=task.options.should_stop,
     )
+    return estimate, search
 
 
 def _exact(task: _Task) -> MapEstimate:
-    dual = SmoothedDual(task.form.model, FIRST_BETA)
-    estimate = _programme(task, dual, DUAL_SHARE * max(0.0, task.seconds_left))
-    return map_by_elimination(task.graph, task.form, estimate, dual, should_stop=task.is_late)
+    # The bound is worth a share of the limits, of seconds too where they alone are given.
+    estimate, search = _programme(task, DUAL_SHARE)
+    meter = _Meter(task.options.max_work * (1.0 - DUAL_SHARE))
+    return map_by_elimination(
+        task.graph,
+        task.form,
+        estimate,
+        search.dual,
+        should_stop=lambda: meter.is_spent or task.is_late(),
+        on_work=meter.spend,
+    )
+
+
+def _expand(task: _Task) -> MapEstimate:
+    expansion = Expansion(task.form.model)
+    n_moves = task.options.max_work / expansion.work
+    return map_by_expansion(
+        task.form.model,
+        max_rounds=int(min(task.options.max_iterations, max(1.0, n_moves / expansion.n_labels))),
+        should_stop=task.is_late,
+    )
+
+
+@dataclass(slots=True)
+class _Meter:
+    """Work of a single method."""
+
+    limit: float
+    spent: float = 0.0
+
+    @property
+    def is_spent(self) -> bool:
+        """True if the work reached its limit."""
+        return self.spent > self.limit
+
+    def spend(self, entries: float) -> None:
+        """Count work."""
+        self.spent += entries
 
 
 _SINGLE: dict[str, Callable[[_Task], MapEstimate]] = {
     "roof-duality": lambda task: map_by_roof_duality(task.form.model),
-    "lp": lambda task: _programme(
-        task, SmoothedDual(task.form.model, FIRST_BETA), max(0.0, task.seconds_left)
-    ),
-    "expansion": lambda task: map_by_expansion(
-        task.form.model, max_rounds=task.max_iterations, should_stop=task.is_late
-    ),
+    "lp": lambda task: _programme(task)[0],
+    "expansion": _expand,
 }

@@ -45,6 +45,9 @@ LAST_BETA = 2.0**14  # unsmoothed updates follow
 PERIOD = 5  # sweeps between two evaluations of both sides
 QUIET_ROUNDS = 5  # evaluations without gain at which the unsmoothed dual counts as stalled
 STALL = 1e-4  # share of the gap that a round must gain before beta grows
+# Work of `PERIOD` sweeps and one evaluation, per entry and per edge of the model: as many entries
+# of elimination (10 ns) take the same time. Measured on grids and graphs of 2 to 60 labels.
+ENTRY_WORK, EDGE_WORK = 7.0, 160.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,20 +277,22 @@ class DualSearch:
 
     def __init__(self, dual: SmoothedDual) -> None:
         """Decode the present dual variables."""
-        self._dual = dual
-        self.labels, self.value = self._dual.decode()
-        self.bound = self._dual.upper_bound()
+        self.dual = dual
+        self.labels, self.value = self.dual.decode()
+        self.bound = self.dual.upper_bound()
         self._gained = 0.0
         self._quiet = 0
+        graph = dual.model.graph
+        self.work = ENTRY_WORK * graph.size + EDGE_WORK * graph.n_edges  # of one `advance`
 
     def advance(self, schedule: DualSchedule, rng: np.random.Generator | None) -> None:
         """Run some sweeps and evaluate both sides."""
-        self._dual.run(PERIOD * self._dual.model.graph.n_nodes, schedule, rng)
-        labels, value = self._dual.decode()
+        self.dual.run(PERIOD * self.dual.model.graph.n_nodes, schedule, rng)
+        labels, value = self.dual.decode()
         if value > self.value:
             self.labels, self.value = labels, value
         previous = self.bound
-        self.bound = min(previous, self._dual.upper_bound())
+        self.bound = min(previous, self.dual.upper_bound())
         self._gained = previous - self.bound
 
     def cool(self) -> int:
@@ -295,7 +300,7 @@ class DualSearch:
 
         Rounds without gain count only in the last, unsmoothed stage.
         """
-        dual = self._dual
+        dual = self.dual
         if np.isfinite(dual.beta):
             if self._gained <= STALL * (self.bound - self.value):
                 dual.set_beta(dual.beta * BETA_FACTOR if dual.beta < LAST_BETA else np.inf)

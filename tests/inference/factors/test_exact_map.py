@@ -96,6 +96,6 @@ def test_proteins_with_a_gap_are_closed(name):
 def test_limits_of_cost_and_time_are_kept():
     graph = as_factor_graph(random_model(3, 6, density=1.0))
     with pytest.raises(InvalidProblemError, match="table entries"):
-        solve(graph, largest_cost=1)
+        solve(graph, max_work=1)
     with pytest.raises(StoppedError):
         solve(graph, should_stop=lambda: True)

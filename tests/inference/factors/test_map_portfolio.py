@@ -1,5 +1,6 @@
 """All MAP methods sharing the time: never worse than one of them, never at the cost of another."""
 
+import time
 from time import perf_counter
 
 import numpy as np
@@ -7,12 +8,15 @@ import pytest
 
 from engine.core.errors import InfeasibleError, StoppedError
 from engine.core.progress import never_stop
+from engine.core.status import Status
 from engine.graphs.factor_graph import Factor, FactorGraph, to_pairwise
 from engine.graphs.factor_layout import lay_out_factors
 from engine.inference.factors.elimination import Elimination
 from engine.inference.factors.feasible_start import find_feasible
 from engine.inference.factors.local_search import LocalSearch
 from engine.inference.factors.map_portfolio import map_estimate
+from engine.inference.map_estimate import MapEstimate
+from engine.inference.pairwise.map_linear_programme import DualSearch
 from engine.kernels.factor_search import improve_forest
 from tests.patience import PATIENCE_SECONDS, busyness
 from tests.reference.factor_models import random_factors
@@ -40,7 +44,7 @@ def unlike(n_variables: int, labels: int, pairs: list[tuple[int, int]]) -> Facto
 def test_the_whole_is_never_worse_than_its_parts(monkeypatch, labels):
     """Elimination ate the time, expansion was never tried, and polishing ended after a moment."""
     monkeypatch.setattr("engine.inference.factors.map_portfolio.QUICK_COST", 1)
-    monkeypatch.setattr("engine.inference.factors.map_portfolio.SECONDS_PER_ENTRY", 1e9)
+    monkeypatch.setattr("engine.inference.factors.map_portfolio.ENTRIES_PER_SECOND", 1e-9)
     graph = spin_glass(9 if labels == 2 else 5, 1, labels)
     methods = ("lp", "expansion") if labels > 2 else ("roof-duality", "lp", "expansion")
     parts = [map_estimate(graph, method=m) for m in methods]
@@ -149,6 +153,73 @@ def test_a_start_is_sought_where_a_model_has_zeros_of_any_arity():
     labels = find_feasible(graph, to_pairwise(graph))
     assert labels is not None
     assert graph.score(labels) == 0.0
+
+
+def answer_of(estimate: MapEstimate) -> tuple[object, ...]:
+    """Everything that an estimate says."""
+    return (
+        estimate.labels.tolist(),
+        estimate.value,
+        estimate.upper_bound,
+        estimate.status,
+        estimate.method,
+        estimate.guarantee,
+    )
+
+
+def slow_down(monkeypatch, owner: type, name: str, seconds: float) -> None:
+    """Let a method take longer."""
+    method = getattr(owner, name)
+
+    def slower(*args):
+        time.sleep(seconds)
+        return method(*args)
+
+    monkeypatch.setattr(owner, name, slower)
+
+
+@pytest.mark.parametrize("case", ["clock", "search", "proof"])
+@pytest.mark.parametrize("labels", [2, 6])
+def test_the_answer_does_not_depend_on_the_speed_of_the_machine(monkeypatch, case, labels):
+    """The search ran for shares of a second, and took what the proof had found by then."""
+    graph = spin_glass(12 if labels > 2 else 20, 5, labels)
+    usual = answer_of(map_estimate(graph, max_work=4e7))
+    assert answer_of(map_estimate(graph, max_work=4e7)) == usual
+    if case == "clock":
+        real, started = time.perf_counter, time.perf_counter()
+        monkeypatch.setattr(time, "perf_counter", lambda: started + 500.0 * (real() - started))
+    elif case == "search":
+        slow_down(monkeypatch, LocalSearch, "_disturb", 0.01)
+    else:
+        slow_down(monkeypatch, DualSearch, "advance", 0.005)
+    assert answer_of(map_estimate(graph, max_work=4e7)) == usual
+
+
+def test_a_limit_of_work_ends_the_search_and_is_said():
+    graph = spin_glass(16, 5, labels=6)
+    answer = map_estimate(graph, max_work=1e6)
+    assert answer.status is Status.ITERATION_LIMIT
+    assert not answer.is_exact
+    assert answer.value == graph.score(answer.labels) <= answer.upper_bound
+    more = map_estimate(graph, max_work=1e8)
+    assert more.value > answer.value
+    assert more.upper_bound < answer.upper_bound
+
+
+@pytest.mark.parametrize("method", ["lp", "expansion"])
+def test_a_method_alone_keeps_to_the_limit_of_work(method):
+    graph = spin_glass(16, 5, labels=6)
+    short = map_estimate(graph, method=method, max_work=1.0)
+    assert short.iterations <= 5
+    long = map_estimate(graph, method=method)
+    assert long.iterations > short.iterations
+    assert long.upper_bound <= short.upper_bound
+
+
+def test_exact_stops_when_its_work_is_done():
+    graph = as_factor_graph(random_model(0, 24, binary=True, density=1.0))
+    with pytest.raises(StoppedError):
+        map_estimate(graph, method="exact", max_work=1e6)
 
 
 def test_exact_stops_when_its_time_is_over():
