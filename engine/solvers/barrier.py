@@ -8,7 +8,7 @@ the continuation of Newton's method stalls. A step is one linear system with one
 node and set. Violated odd sets are added during the search, and the cost of mu is known. A set that
 exactly one pair leaves in every matching has no interior: it holds with equality.
 
-A polytope supplies curvature, bordered system, odd sets and bound; this module has the loop.
+A polytope supplies curvature, bordered solve, odd sets and bound; this module has the loop.
 
 Where scores are A theta and theta is learned, the statistics are one more border of the system:
 
@@ -39,6 +39,7 @@ MAX_STEPS = 400  # linear systems: 30 to 120 where continuation stalled
 SHRINK = 0.2  # factor of mu after a nearly full step
 PATIENCE = 15  # steps without gain at the last mu
 LOOK_EVERY = 5.0  # factor of mu after which odd sets are examined again
+SHORT = 1e-3  # length of steps of which PATIENCE in a row end the search
 ROOM = 0.05  # room given to an added set that has none
 REPORT_EVERY = 5  # steps after which weights are reported, wherever they stand
 MAX_RECENT = 8  # points kept since the last examined one, 2 n^2 numbers each
@@ -58,6 +59,21 @@ class Proof(Protocol):
 
     def share_of_interior(self, n_nodes: int) -> float:
         """Return the share of the uniform point in a mixture that satisfies every odd set."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NoSets:
+    """Proof for a polytope without odd sets."""
+
+    violated: tuple[IntArray, ...] = ()
+    holds: bool = True
+
+    def share_of_interior(self, n_nodes: int) -> float:
+        """Return 0."""
+        return 0.0
+
+
+NO_SETS: Proof = _NoSets()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +121,9 @@ class BarrierSolution:
         return self.upper_bound - self.value
 
 
+Solve = Callable[[FloatArray], FloatArray | None]
+
+
 class Polytope(Protocol):
     """Problem under degree constraints, with the sums over odd sets of its points.
 
@@ -124,6 +143,14 @@ class Polytope(Protocol):
     def allowed(self) -> BoolArray:
         """Mask of the entries that may be above 0."""
 
+    @property
+    def look_every(self) -> float:
+        """Factor of mu after which a point is judged again, at least 1."""
+
+    @property
+    def refinements(self) -> int:
+        """Number of refinements of a step's multipliers, where entries near 1 cost digits."""
+
     def tolerance(self, value: float) -> float:
         """Return the target gap at a value, nats."""
 
@@ -136,11 +163,14 @@ class Polytope(Protocol):
     def curvature(self, x: FloatArray) -> FloatArray:
         """Return minus the diagonal of the Hessian of H, of any sign."""
 
-    def system(self, rate: FloatArray, member: FloatArray) -> FloatArray:
-        """Return B diag(rate) B^T, (n + m, n + m), B the sums at nodes and in sets."""
+    def bordered(
+        self, x: FloatArray, rate: FloatArray, member: FloatArray, slack: FloatArray
+    ) -> Solve | None:
+        """Return the solve of B diag(rate) B^T + diag(0, slack), None if there is no factor.
 
-    def solve(self, matrix: FloatArray, right: FloatArray) -> FloatArray | None:
-        """Solve a system; return None if it is not finite."""
+        B are the sums at nodes and in sets, so that right sides have shape (n + m,); where weights
+        are learned, (n + m, k) too. The solve returns None where a number is not finite.
+        """
 
     def missing(self, x: FloatArray) -> FloatArray:
         """Return 1 less the sums at nodes, (n,), accurate beside entries near 1."""
@@ -224,11 +254,12 @@ def solve_by_barrier(
         If ``should_stop`` returned True.
     """
     search = _Search(polytope)
-    state, mu = search.start()
+    state, mu = first_state(polytope)
     state = search.join(state, _rows(known, polytope.n_nodes), mu)
     trail, recent = [(state, mu)], list[tuple[BarrierState, float]]()
     best: BarrierSolution | None = None
     looked_at, improved_at, last = mu, 0, TOLERANCES.last_barrier
+    n_short = 0
     reported_at = 0 if isinstance(polytope, WeightedPolytope) else MAX_STEPS
     for step in range(1, MAX_STEPS + 1):
         if should_stop():
@@ -237,8 +268,11 @@ def solve_by_barrier(
         if following is None:
             break
         state, length = following
+        n_short = n_short + 1 if length < SHORT else 0
+        if n_short > PATIENCE:
+            break
         recent = [*recent[1 - MAX_RECENT :], (state, mu)]
-        if length > 0.5 and (mu * LOOK_EVERY <= looked_at or mu <= last):
+        if length > 0.5 and (mu * polytope.look_every <= looked_at or mu <= last):
             looked_at = mu
             found = replace(polytope.judge(state, is_last=mu <= last), steps=step)
             on_solution(found)
@@ -263,7 +297,22 @@ def solve_by_barrier(
             break
         if length > 0.8:
             mu = max(SHRINK * mu, last)
-    return replace(polytope.judge(state, is_last=True), steps=step) if best is None else best
+    if best is None or best.value == -np.inf:
+        return replace(polytope.judge(state, is_last=True), steps=step)
+    return best
+
+
+def first_state(polytope: Polytope) -> tuple[BarrierState, float]:
+    """Return the interior point without sets, of weights 0, and a first mu."""
+    x, mu = polytope.start()
+    theta = np.empty(0)
+    if isinstance(polytope, WeightedPolytope):
+        theta = np.zeros(len(polytope.observed))
+    safe = np.maximum(x, TOLERANCES.smallest_entry)
+    z = np.where(polytope.allowed, mu / safe, 0.0)
+    n, none = polytope.n_nodes, np.empty(0)
+    is_tight = np.empty(0, dtype=np.bool_)
+    return BarrierState(x, z, np.zeros(n), np.empty((0, n)), none, none, is_tight, theta), mu
 
 
 def _better(one: BarrierSolution, other: BarrierSolution) -> BarrierSolution:
@@ -281,18 +330,6 @@ class _Search:
 
     def __init__(self, polytope: Polytope) -> None:
         self.polytope = polytope
-
-    def start(self) -> tuple[BarrierState, float]:
-        """Return the interior point without sets, and a first mu."""
-        x, mu = self.polytope.start()
-        theta = np.empty(0)
-        if isinstance(self.polytope, WeightedPolytope):
-            theta = np.zeros(len(self.polytope.observed))
-        safe = np.maximum(x, TOLERANCES.smallest_entry)
-        z = np.where(self.polytope.allowed, mu / safe, 0.0)
-        n, none = self.polytope.n_nodes, np.empty(0)
-        is_tight = np.empty(0, dtype=np.bool_)
-        return BarrierState(x, z, np.zeros(n), np.empty((0, n)), none, none, is_tight, theta), mu
 
     def go_back(
         self, trail: list[tuple[BarrierState, float]], member: FloatArray
@@ -344,29 +381,35 @@ class _Search:
         pulled = rate * pull
         left = self._room(x, member)
         crowding, safe_multipliers = state.room - left, np.where(loose, state.multipliers, 1.0)
-        matrix = polytope.system(rate, member)
-        places = np.arange(n, n + len(member))
-        matrix[places, places] += np.where(loose, state.room / safe_multipliers, 0.0)
+        slack = np.where(loose, state.room / safe_multipliers, 0.0)
+        solve = polytope.bordered(x, rate, member, slack)
+        if solve is None:
+            return None
         cost = polytope.room_weight * mu
         of_sets = np.where(loose, crowding + cost / safe_multipliers, -left)
+        missing = polytope.missing(x)
         right = np.concatenate(
-            [
-                polytope.sums(pulled) - polytope.missing(x),
-                polytope.inside(member, pulled) + of_sets,
-            ]
+            [polytope.sums(pulled) - missing, polytope.inside(member, pulled) + of_sets]
         )
         if isinstance(polytope, WeightedPolytope):
-            weighed = self._weigh(polytope, state, rate, pull, matrix, right)
+            weighed = self._weigh(polytope, state, rate, pull, solve, right)
             if weighed is None:
                 return None
             dual, of_theta, pull = weighed
         else:
-            solved = polytope.solve(matrix, right)
+            solved = solve(right)
             if solved is None:
                 return None
             dual, of_theta = solved, state.theta
+        move = rate * (pull - polytope.spread(dual[:n], member, dual[n:]))
+        for _ in range(polytope.refinements):
+            of_rooms = polytope.inside(member, move) + of_sets - slack * dual[n:]
+            solved = solve(np.concatenate([polytope.sums(move) - missing, of_rooms]))
+            if solved is None:
+                break
+            dual = dual + solved
+            move = rate * (pull - polytope.spread(dual[:n], member, dual[n:]))
         nu, multipliers = dual[:n], dual[n:]
-        move = rate * (pull - polytope.spread(nu, member, multipliers))
         of_z = np.where(polytope.allowed, mu / safe - state.z - state.z / safe * move, 0.0)
         of_room = np.where(loose, -crowding - polytope.inside(member, move), 0.0)
         of_multipliers = multipliers - state.multipliers
@@ -376,14 +419,15 @@ class _Search:
             * min(
                 largest_step(safe, np.where(polytope.allowed, move, 0.0)),
                 polytope.room_above(x, move),
-                largest_step(np.where(polytope.allowed, state.z, 1.0), of_z),
                 largest_step(state.room, of_room),
                 largest_step(state.multipliers[loose], of_multipliers[loose]),
             ),
         )
+        # Nothing but the next curvature depends on z, which has a length of its own.
+        of_z *= min(1.0, TOLERANCES.to_the_boundary * largest_step(state.z, of_z))
         following = BarrierState(
             polytope.settle(x + length * move),
-            state.z + length * of_z,
+            state.z + of_z,
             state.nu + length * (nu - state.nu),
             member,
             state.room + length * of_room,
@@ -399,7 +443,7 @@ class _Search:
         state: BarrierState,
         rate: FloatArray,
         pull: FloatArray,
-        matrix: FloatArray,
+        solve: Solve,
         right: FloatArray,
     ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
         """Return multipliers, the change of theta and the pull with it; None if that is singular.
@@ -409,7 +453,7 @@ class _Search:
         """
         n, member, ridge = polytope.n_nodes, state.member, polytope.ridge
         border = polytope.border(rate, member)
-        solved = polytope.solve(matrix, np.column_stack([right, border]))
+        solved = solve(np.column_stack([right, border]))
         if solved is None:
             return None
         base, follows = solved[:, 0], solved[:, 1:]

@@ -2,58 +2,42 @@
 
 The solve in theta needs an inner solution for every theta. If lambda is small and features have
 heavy tails, it passes through scores of thousands of nats, and at rho near 1 the likelihood has
-kinks along which quasi-Newton steps are slow. ``engine.solvers.barrier_path`` moves theta and all
-points together and needs 20 to 60 systems, however sharp the optimum is. Both bounds are evaluated
-at the points and parameters that it visits:
+kinks along which quasi-Newton steps are slow. ``engine.solvers.barrier`` moves theta and all points
+together and needs 15 to 60 systems, however sharp the optimum is. Both bounds are evaluated at the
+points and parameters that it visits:
 
     upper: L at points of the polytope;    lower: l_rho at a theta, log Z_rho bounded from above
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
+from engine.core.errors import StoppedError
 from engine.core.options import check_number
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
-from engine.objectives.learning_dual import LearningDual, make_learning_dual
+from engine.objectives.learning_dual import make_learning_dual
 from engine.objectives.protocol import check_parts
-from engine.solvers.barrier_path import BarrierPart, BarrierPath
+from engine.solvers.barrier import BarrierSolution, first_state, solve_by_barrier
+from engine.solvers.barrier_product import LearnedPart, ProductPolytope
 from engine.solvers.control import Callbacks, Limits, Run
 from engine.solvers.result import LearningResult, TrajectoryPoint
 from engine.solvers.theta_ascent import ThetaAscent
 
-MAX_STEPS = 150
-"""Maximum number of Newton steps, twice the largest number observed to close the gap."""
-
-LAST_BARRIER = 1e-8
-"""Cost of the barrier, as a share of the target gap, below which the method stops."""
-
 FEW_STEPS = 8
 """Steps in theta before the interior-point method is tried; mild problems need no more."""
-
-
-class InteriorPart(BarrierPart, Protocol):
-    """One observation in the barrier method, with the bounds of its point and its multipliers."""
-
-    def close(self) -> tuple[FloatArray, float]:
-        """Find a polytope point near the present one; return phi(tau) - phi(Y) and H(tau)."""
-
-    def bound(self, theta: FloatArray) -> float:
-        """Bound log Z_rho(theta) - <theta, phi(Y)> from above by the last ``close`` point."""
-
-    def bound_by_multipliers(self, theta: FloatArray) -> float:
-        """Return the upper bound by the multipliers of the last step; inf if it has none."""
 
 
 @runtime_checkable
 class HasInterior(Protocol):
     """Observation that the interior-point method can learn from."""
 
-    def interior(self) -> InteriorPart | None:
+    def interior(self) -> LearnedPart | None:
         """Return the part at its polytope's centre, None if the polytope is a single point."""
 
 
@@ -103,34 +87,39 @@ class InteriorAscent:
         """
         check_parts(self.structures, "interior", "observed")
         given: Sequence[Any] = self.structures
-        observed = make_learning_dual([one.observed for one in given], self.ridge).observed
-        dual = LearningDual(np.zeros(len(observed)), self.ridge)  # relative to the observed
+        dual = make_learning_dual([one.observed for one in given], self.ridge)
+        n_features = len(dual.observed)
         run = Run(self.limits, self.callbacks)
         with one_blas_thread():
             parts = [part for one in given if (part := one.interior()) is not None]
             if not parts:
                 run.record(0, 0, 0.0, 0.0)
-                return _result(run, dual.observed, 0, Status.CONVERGED)
-            return self._follow(dual, run, BarrierPath(parts, self.ridge), parts)
+                return _result(run, np.zeros(n_features), 0, Status.CONVERGED)
+            return self._follow(run, ProductPolytope(parts, self.ridge))
 
-    def _follow(
-        self, dual: LearningDual, run: Run, path: BarrierPath, parts: Sequence[InteriorPart]
-    ) -> LearningResult:
-        theta, best, steps = path.theta, -np.inf, 0
-        while True:
-            upper, found = _bounds(dual, path, parts)
-            for at, lower in found:
-                if lower > best:
-                    theta, best = at, lower
-            run.record(steps, steps * len(parts), upper, best)
-            status = run.verdict(steps)
-            if status is not None:
-                return _result(run, theta, steps, status)
-            wanted = self.limits.relative_gap * max(abs(best), 1.0)
-            is_spent = path.barrier * path.n_entries <= LAST_BARRIER * wanted
-            if is_spent or steps >= MAX_STEPS or not path.step():
-                return _result(run, theta, steps, Status.STALLED)
+    def _follow(self, run: Run, polytope: ProductPolytope) -> LearningResult:
+        theta, best, steps = np.zeros(len(polytope.observed)), -np.inf, -1
+        status: Status | None = None
+
+        def note(found: BarrierSolution) -> None:
+            nonlocal theta, best
+            if -found.upper_bound > best:
+                theta, best = found.state.theta, -found.upper_bound
+            n_systems = found.steps * len(polytope.parts)
+            run.record(found.steps, n_systems, -found.value, -found.upper_bound)
+
+        def is_over() -> bool:
+            nonlocal steps, status
             steps += 1
+            status = run.verdict(steps)
+            return status is not None
+
+        note(polytope.judge(first_state(polytope)[0], is_last=False))
+        with suppress(StoppedError):
+            solve_by_barrier(polytope, should_stop=is_over, on_solution=note)
+        if status is None:
+            status = run.verdict(steps) or Status.STALLED
+        return _result(run, theta, steps, status)
 
 
 def solve_in_theta_or_inside(
@@ -181,21 +170,6 @@ def _after(first: LearningResult, point: TrajectoryPoint) -> TrajectoryPoint:
         min(first.objective, point.objective),
         max(first.lower_bound, lower),
     )
-
-
-def _bounds(
-    dual: LearningDual, path: BarrierPath, parts: Sequence[InteriorPart]
-) -> tuple[float, list[tuple[FloatArray, float]]]:
-    """Return the upper bound, and the lower bound at each theta with its theta."""
-    points = [part.close() for part in parts]
-    statistics = np.sum([phi for phi, _ in points], axis=0)
-    theta = dual.parameters(statistics)
-    upper = dual.dual_value(statistics, sum(entropy for _, entropy in points))
-    at_points = dual.primal_value(theta, sum(part.bound(theta) for part in parts))
-    aimed = sum(part.bound_by_multipliers(path.aim) for part in parts)
-    if not np.isfinite(aimed):
-        aimed = sum(part.bound(path.aim) for part in parts)
-    return upper, [(theta, at_points), (path.aim, dual.primal_value(path.aim, aimed))]
 
 
 def _result(run: Run, theta: FloatArray, steps: int, status: Status) -> LearningResult:

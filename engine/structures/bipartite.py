@@ -10,7 +10,7 @@ from engine.core.progress import StopCallback, never_stop
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.entropies.matching import MatchingEntropy, bipartite_layout, make_matching_entropy
 from engine.inference.matching.bipartite_bethe import compute_bethe_marginals
-from engine.inference.matching.bipartite_interior import AssignmentInterior
+from engine.inference.matching.bipartite_interior import LearnedAssignment
 from engine.inference.matching.bipartite_margins import Margins
 from engine.inference.matching.bipartite_newton import (
     BipartiteSolution,
@@ -117,14 +117,14 @@ class BipartiteStructure:
         messages = beliefs.from_rows, beliefs.from_columns
         return solution, AssignmentPoint(solution.marginals, messages)
 
-    def interior(self) -> AssignmentInterior | None:
+    def interior(self) -> LearnedAssignment | None:
         """Return the problem for ``InteriorAscent``; see ``HasInterior``."""
         n, features = self.items.n_items, self.items.features
         if n == 1:
             return None
         own = features[np.arange(n), check_assignment(self.columns, n)]
         counts = counting_numbers(self.rho, n)
-        return AssignmentInterior(np.zeros((n, n)), counts, features - own[:, None])
+        return LearnedAssignment(counts, features - own[:, None])
 
     def curvature(self, theta: FloatArray, state: AssignmentPoint) -> FloatArray:
         """Return the Hessian of log Z_rho at an inner solution, exact in the interior, (K, K).

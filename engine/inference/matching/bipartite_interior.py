@@ -1,201 +1,223 @@
-"""Interior-point method for assignment problems with fixed scores or with features.
+"""Assignment problems for the barrier method, with fixed scores or with features.
 
     max over doubly stochastic tau of <W, tau> + sum_ij c (1 - tau) log(1 - tau) - tau log tau
 
-for any c = rho_i + rho_j - 1 up to 1; ``engine.solvers.barrier_path`` has the steps. Bounds are
-computed from the present point or multipliers, converged or not.
+for any c = rho_i + rho_j - 1 up to 1; ``engine.solvers.barrier`` has the steps. A bipartite graph
+has no odd sets that bind. Bounds are computed from the present point or multipliers, converged or
+not.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import xlogy
 
-from engine.core.arguments import FloatArray
-from engine.core.errors import StoppedError
+from engine.core.arguments import BoolArray, FloatArray
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.core.tolerances import TOLERANCES
-from engine.inference.matching.bipartite_margins import Margins, inner_product
+from engine.inference.matching.bipartite_margins import Margins
 from engine.inference.matching.bipartite_points import (
     bound_from_point,
     bracket_value,
     complement,
+    excess,
     round_to_doubly_stochastic,
 )
 from engine.inference.matching.newton_path import Ascent
 from engine.kernels.simplex_entropy import sum_of_maxima
-from engine.solvers.barrier_path import BarrierPath
+from engine.solvers.barrier import (
+    NO_SETS,
+    BarrierSolution,
+    BarrierState,
+    Solve,
+    largest_step,
+    solve_by_barrier,
+)
 
-MAX_STEPS = 150
-"""Maximum number of steps: some 25 suffice at deviations of 1,000 nats if rounding allows."""
+FIRST_BARRIER = 0.3
+"""First mu: a share of the scores' deviation over the number of entries of a row."""
 
-REFINEMENTS = 3
-"""Refinements of a step's multipliers, whose sums must vanish beside entries of 1."""
-
-LAST_BARRIER = 1e-5
-"""Cost of the barrier, as a share of the target gap, below which the method stops."""
-
-CENTRALITY = 1e3
-"""Largest factor between slacks and mu / tau."""
+FAR = 3.0
+"""Cost of the barrier over the target gap above which a point is not judged."""
 
 
 @dataclass(slots=True)
-class AssignmentInterior:
-    """One assignment problem with its present point; see ``BarrierPart``.
+class AssignmentPolytope:
+    """Doubly stochastic matrices (n, n), n at least 2; see ``engine.solvers.barrier.Polytope``.
+
+    Nodes are rows, then columns.
 
     Parameters
     ----------
-    scores : ndarray, shape (n, n), nats, n at least 2; fixed, those of features are added
+    scores : ndarray, shape (n, n), nats.
     counts : ndarray, shape (n, n), c
-    features : ndarray, shape (n, n, K), less those of the row's observed pair
-
-    ``closed`` is a doubly stochastic point near tau; ``columns`` (n,) are multipliers of columns
-    at the target theta of the last step.
+    accuracy : float, nats, target certified gap; points that cost more are not judged.
     """
 
     scores: FloatArray
     counts: FloatArray
-    features: FloatArray
-    tau: FloatArray = field(init=False)
-    closed: FloatArray = field(init=False)
-    slack: FloatArray = field(init=False)
-    columns: FloatArray | None = field(init=False, default=None)
+    accuracy: float = 0.0
+    room_weight: float = field(init=False, default=1.0)
+    refinements: int = field(init=False, default=2)
+    look_every: float = field(init=False, default=1.0)
+    allowed: BoolArray = field(init=False)
+    _at: tuple[FloatArray, FloatArray] = field(init=False)
 
     def __post_init__(self) -> None:
-        n = len(self.scores)
-        self.tau = self.closed = np.full((n, n), 1.0 / n)
-        self.slack = np.zeros((n, n))
+        self.allowed = np.ones(self.scores.shape, dtype=np.bool_)
+        self._at = (np.empty(0), np.empty(0))
 
     @property
-    def n_entries(self) -> int:
-        """Number of entries of the point, n^2."""
-        return int(self.tau.size)
+    def n_nodes(self) -> int:
+        """Number of rows and columns, 2n."""
+        return 2 * len(self.scores)
 
-    def statistics(self) -> FloatArray:
-        """Return phi(tau) - phi(Y), shape (K,)."""
-        return self.statistics_of(self.tau)
+    def tolerance(self, value: float) -> float:
+        """Return the target gap in nats."""
+        return self.accuracy
 
-    def statistics_of(self, tau: FloatArray) -> FloatArray:
-        """Return phi(tau) - phi(Y) of any point, shape (K,)."""
-        return np.asarray(np.tensordot(tau, self.features, axes=2))
+    def start(self) -> tuple[FloatArray, float]:
+        """Return equal marginals, and a first mu by the deviation of the scores."""
+        n = len(self.scores)
+        size = max(float(np.std(self.scores)), 1.0)
+        return np.full((n, n), 1.0 / n), FIRST_BARRIER * size / n
 
-    def scores_at(self, theta: FloatArray) -> FloatArray:
-        """Return all scores at theta, (n, n)."""
-        return np.asarray(self.scores + self.features @ theta)
+    def gradient(self, x: FloatArray) -> FloatArray:
+        """Return W + grad H."""
+        return np.asarray(self.scores - self.counts * (1.0 + np.log(self._rest(x))) - np.log(x) - 1)
 
-    def first_barrier(self, theta: FloatArray) -> float:
-        """Return the deviation of the scores over n, at least 1 / n."""
-        return max(float(np.std(self.scores_at(theta))), 1.0) / len(self.tau)
+    def curvature(self, x: FloatArray) -> FloatArray:
+        """Return 1 / tau - c / (1 - tau)."""
+        return np.asarray(1.0 / x - self.counts / self._rest(x))
 
-    def move(self, theta: FloatArray, barrier: float) -> "AssignmentMove | None":
-        """Return the Newton system, None if it is singular in floating point."""
-        if not self.slack.any():  # the first step
-            self.slack = barrier / self.tau
+    def bordered(
+        self, x: FloatArray, rate: FloatArray, member: FloatArray, slack: FloatArray
+    ) -> Solve | None:
+        """Return the solve of the sums over rows and columns."""
         try:
-            return AssignmentMove(self, self.scores_at(theta), barrier)
+            margins = Margins(x, rate)
         except np.linalg.LinAlgError:
             return None
 
-    def close(self) -> tuple[FloatArray, float]:
-        """Round tau to a doubly stochastic point; return its phi - phi(Y) and its entropy."""
-        self.closed = round_to_doubly_stochastic(self.tau)
-        entropy, _ = bracket_value(np.zeros(self.tau.shape), self.counts, self.closed)
-        return self.statistics_of(self.closed), entropy
+        def solve(right: FloatArray) -> FloatArray | None:
+            found = margins.solve_by_node(right)
+            return found if np.isfinite(found).all() else None
 
-    def bound(self, theta: FloatArray) -> float:
-        """Return an upper bound of log Z_rho by the tangent at the last closed point."""
-        return bound_from_point(self.scores_at(theta), self.counts, self.closed)
+        return solve
 
-    def bound_by_multipliers(self, theta: FloatArray) -> float:
-        """Return an upper bound by the multipliers of columns, inf unless every c is 1.
+    def missing(self, x: FloatArray) -> FloatArray:
+        """Return 1 less the sums of rows and columns, (2n,)."""
+        return -excess(x)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return the sums of rows and columns, (2n,)."""
+        return np.concatenate([values.sum(axis=1), values.sum(axis=0)])
+
+    def inside(self, member: FloatArray, values: FloatArray) -> FloatArray:
+        """Return no sums: there are no odd sets."""
+        return np.zeros(len(member))
+
+    def spread(self, nu: FloatArray, member: FloatArray, multipliers: FloatArray) -> FloatArray:
+        """Return nu_i + nu_j, (n, n)."""
+        n = len(self.scores)
+        return np.asarray(nu[:n, None] + nu[n:])
+
+    def room_above(self, x: FloatArray, move: FloatArray) -> float:
+        """Return the largest step that keeps every pair below 1."""
+        return largest_step(self._rest(x), -move)
+
+    def settle(self, x: FloatArray) -> FloatArray:
+        """Set every pair near 1 to the remainder of its row's sum."""
+        x = np.maximum(x, TOLERANCES.smallest_entry)
+        i, j = np.nonzero(x > 0.5)
+        x[i, j] = 0.0
+        x[i, j] = 1.0 - x[i].sum(axis=1)
+        return x
+
+    def find_tight(self, member: FloatArray) -> BoolArray:
+        """Return False for every set."""
+        return np.zeros(len(member), dtype=np.bool_)
+
+    def judge(self, state: BarrierState, *, is_last: bool) -> BarrierSolution:
+        """Return the bounds of a doubly stochastic point nearby, and of the multipliers."""
+        if not is_last and float((state.z * state.x).sum()) > FAR * self.accuracy:
+            return BarrierSolution(state.x, -np.inf, np.inf, NO_SETS, state)
+        closed, _ = self.close(state.x)
+        value, _ = bracket_value(self.scores, self.counts, closed)
+        bound = self.bound(closed, state.nu)
+        return BarrierSolution(closed, value, max(bound, value), NO_SETS, state)
+
+    def close(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """Return a doubly stochastic point nearby, and its entropy, nats."""
+        closed = round_to_doubly_stochastic(x)
+        entropy, _ = bracket_value(np.zeros(closed.shape), self.counts, closed)
+        return closed, entropy
+
+    def bound(self, closed: FloatArray, nu: FloatArray) -> float:
+        """Return the smaller upper bound of log Z_rho, by a point's tangent and by multipliers."""
+        columns = nu[len(self.scores) :]
+        return min(
+            bound_from_point(self.scores, self.counts, closed), self.bound_by_multipliers(columns)
+        )
+
+    def bound_by_multipliers(self, columns: FloatArray) -> float:
+        """Return an upper bound by any multipliers (n,) of columns, inf unless every c is 1.
 
         log Z <= sum_j z_j + sum_i max over the simplex of <W_i - z, x> + S(x), at any z.
         """
-        if self.columns is None or not (self.counts == 1.0).all():
+        if not (self.counts == 1.0).all():
             return np.inf
-        scores = np.ascontiguousarray(self.scores_at(theta) - self.columns)
-        size = float(np.abs(self.columns).sum() + np.abs(scores).max(axis=1).sum())
+        scores = np.ascontiguousarray(self.scores - columns)
+        size = float(np.abs(columns).sum() + np.abs(scores).max(axis=1).sum())
         best = 2.0 * sum_of_maxima(scores / 2.0)
-        return float(self.columns.sum()) + best + TOLERANCES.rounding * (size + len(scores))
+        return float(columns.sum()) + best + TOLERANCES.rounding * (size + len(scores))
+
+    def _rest(self, x: FloatArray) -> FloatArray:
+        """Return 1 - tau above 0; keep the last result, which a step needs several times."""
+        if self._at[0] is not x:
+            self._at = x, np.maximum(complement(x), TOLERANCES.smallest_entry)
+        return self._at[1]
 
 
-@dataclass(slots=True)
-class AssignmentMove:
-    """Newton step of one assignment problem; see ``Move``."""
+class LearnedAssignment(AssignmentPolytope):
+    """Assignment problem with features; see ``engine.solvers.barrier_product.LearnedPart``.
 
-    part: AssignmentInterior
-    scores: FloatArray
-    barrier: float
-    pull: FloatArray = field(init=False)
-    curvature: FloatArray = field(init=False)
-    _rates: FloatArray = field(init=False)
-    _gradient: FloatArray = field(init=False)
-    _margins: Margins = field(init=False)
-    _direction: FloatArray = field(init=False)
-    _slack_step: tuple[FloatArray, FloatArray] = field(init=False)
+    Parameters
+    ----------
+    counts : ndarray, shape (n, n), c
+    features : ndarray, shape (n, n, K), less those of the row's observed pair
+    """
 
-    def __post_init__(self) -> None:
-        part, tau = self.part, self.part.tau
-        rest = complement(tau)
-        gradient = self.scores - part.counts * (1.0 + np.log(rest)) - np.log(tau)
-        self._gradient = gradient + self.barrier / tau
-        self._rates = tau * rest / ((1.0 + part.slack) * rest - part.counts * tau)
-        self._margins = Margins(tau, self._rates)
-        weighted = self._rates[:, :, None] * part.features
-        sums = self._margins.sums(weighted)
-        of_gradient = self._margins.solve(self._margins.targets(self._rates * self._gradient))
-        self.pull = (
-            np.tensordot(self._gradient, weighted, axes=2) - inner_product(sums, of_gradient)[:, 0]
-        )
-        flat = (part.n_entries, part.features.shape[2])
-        products = part.features.reshape(flat).T @ weighted.reshape(flat)
-        self.curvature = products - self._margins.explained(sums)
+    def __init__(self, counts: FloatArray, features: FloatArray) -> None:
+        super().__init__(np.zeros(counts.shape), counts)
+        self.features = features
 
-    def finish(self, change: FloatArray) -> tuple[float, float]:
-        """Fix the step for a change of theta; return the promised rise and the largest step."""
-        part, of_features = self.part, self.part.features @ change
-        reduced = self._gradient + of_features
-        columns = np.zeros(len(reduced))
-        direction = self._rates * reduced
-        for _ in range(REFINEMENTS):
-            multipliers = self._margins.solve(self._margins.targets(direction))
-            reduced = reduced - self._margins.spread(multipliers)
-            columns -= multipliers[1][:, 0]
-            direction = self._rates * reduced
-        self._margins.close_rows(direction)
-        part.columns = columns
-        self._direction = direction
-        slack = part.slack
-        of_slack = (self.barrier - part.tau * slack - slack * direction) / part.tau
-        self._slack_step = slack, of_slack
-        rise = float((reduced * direction).sum() - (of_features * direction).sum())
-        return rise, _room(part.tau, direction)
+    @property
+    def n_features(self) -> int:
+        """Number of features K."""
+        return int(self.features.shape[2])
 
-    def flow(self) -> FloatArray:
-        """Return phi of the fixed step, shape (K,)."""
-        return self.part.statistics_of(self._direction)
+    def weigh(self, theta: FloatArray) -> None:
+        """Use the scores A theta from now on."""
+        self.scores = self.scores_of(theta)
 
-    def value(self, step: float) -> float:
-        """Return <W, tau> + H + mu sum log tau without features' scores, -inf outside."""
-        tau, part = self.part.tau + step * self._direction, self.part
-        rest = complement(tau)
-        if tau.min() <= 0.0 or rest.min() <= 0.0:
-            return -np.inf
-        entropy = (part.counts * xlogy(rest, rest)).sum() - xlogy(tau, tau).sum()
-        return float((part.scores * tau).sum() + entropy + self.barrier * np.log(tau).sum())
+    def scores_of(self, theta: FloatArray) -> FloatArray:
+        """Return A theta, (n, n)."""
+        return np.asarray(self.features @ theta)
 
-    def statistics(self, step: float) -> FloatArray:
-        """Return phi after a step, shape (K,)."""
-        return self.part.statistics_of(self.part.tau + step * self._direction)
+    def statistics(self, values: FloatArray) -> FloatArray:
+        """Return phi less phi(Y) of a point, shape (K,)."""
+        return np.asarray(np.tensordot(values, self.features, axes=2))
 
-    def take(self, step: float) -> None:
-        """Move tau by a share of the step; slacks move as far as they may."""
-        part, (slack, of_slack) = self.part, self._slack_step
-        part.tau = part.tau + step * self._direction
-        central = self.barrier / part.tau
-        slack = slack + min(1.0, TOLERANCES.to_the_boundary * _room(slack, of_slack)) * of_slack
-        part.slack = np.clip(slack, central / CENTRALITY, central * CENTRALITY)
+    def border(self, rate: FloatArray) -> FloatArray:
+        """Return the statistics of the pairs of every row and column, (2n, K)."""
+        weighted = rate[:, :, None] * self.features
+        return np.concatenate([weighted.sum(axis=1), weighted.sum(axis=0)])
+
+    def information(self, rate: FloatArray) -> FloatArray:
+        """Return A^T diag(rate) A, (K, K)."""
+        features = self.features.reshape(rate.size, -1)
+        return np.asarray(features.T @ (rate.reshape(-1, 1) * features))
 
 
 def maximise_inside(
@@ -220,29 +242,6 @@ def maximise_inside(
     -----
     O(n^3) a step, 15 to 40 steps at any deviation of the scores.
     """
-    part, theta = AssignmentInterior(scores, counts, np.zeros((*scores.shape, 0))), np.zeros(0)
-    path = BarrierPath([part], 1.0)
-    best = Ascent(part.tau, -np.inf, np.inf, 0, Status.STALLED)
-    for steps in range(1, MAX_STEPS + 1):
-        if should_stop():
-            raise StoppedError("Cancelled.")
-        is_last = not path.step() or steps == MAX_STEPS
-        cost = path.barrier * part.n_entries
-        if cost > tolerance and not is_last:
-            continue
-        part.close()
-        value, _ = bracket_value(scores, counts, part.closed)
-        if value > best.value:
-            best = replace(best, point=part.closed, value=value)
-        bound = min(best.upper_bound, part.bound(theta), part.bound_by_multipliers(theta))
-        best = replace(best, upper_bound=bound, steps=steps)
-        if bound - best.value <= tolerance:
-            return replace(best, status=Status.CONVERGED)
-        if is_last or cost <= LAST_BARRIER * tolerance:
-            break
-    return best
-
-
-def _room(at: FloatArray, direction: FloatArray) -> float:
-    """Return the largest step that keeps every entry above 0."""
-    return 1.0 / max(float((-direction / at).max()), TOLERANCES.tiny)
+    found = solve_by_barrier(AssignmentPolytope(scores, counts, tolerance), (), should_stop)
+    status = Status.CONVERGED if found.gap <= tolerance else Status.STALLED
+    return Ascent(found.x, found.value, found.upper_bound, found.steps, status)

@@ -94,6 +94,16 @@ class Margins:
         second[:-1] = cho_solve(self._factor, right[:-1] * scale, check_finite=False) * scale
         return (rows - self._cross @ second) / self._rows[:, None], second
 
+    def solve_by_node(self, right: FloatArray) -> FloatArray:
+        """Return the multipliers of rows and columns, (2n,) or (2n, k), for sums of that shape."""
+        (i, j), n = self._likely, len(self.tau)
+        sides = right.reshape(len(right), -1)
+        rows, columns = sides[:n], -sides[n:]
+        columns[j] += rows[i]
+        of_rows, second = self.solve((rows, columns))
+        of_rows[i] += second[j]
+        return np.concatenate([of_rows, -second]).reshape(right.shape)
+
     def explained(self, sums: Sums) -> FloatArray:
         """Return the products of sums with their own multipliers, shape (k, k)."""
         return inner_product(sums, self.solve(sums))

@@ -30,8 +30,10 @@ from engine.inference.matching.odd_sets import MOST_FOUND, TOLERANCE, OddSetProo
 from engine.kernels.threads import one_blas_thread
 from engine.oracles.sparse_matching import MatchingKind, max_weight_matching
 from engine.solvers.barrier import (
+    LOOK_EVERY,
     BarrierSolution,
     BarrierState,
+    Solve,
     largest_step,
     solve_by_barrier,
 )
@@ -167,6 +169,8 @@ class EdgePolytope:
     """
 
     room_weight = 1.0
+    refinements = 0
+    look_every = LOOK_EVERY
 
     def __init__(
         self,
@@ -203,15 +207,18 @@ class EdgePolytope:
         """Return minus the diagonal of the Hessian of H."""
         return self.problem.curvature(x)
 
-    def system(self, rate: FloatArray, member: FloatArray) -> FloatArray:
-        """Return B diag(rate) B^T, (n + m, n + m)."""
-        return bordered_matrix(self.problem, rate, self._pairs(member), np.zeros(len(member)))
-
-    def solve(self, matrix: FloatArray, right: FloatArray) -> FloatArray | None:
-        """Solve a system by least squares: it is singular if the part has two sides."""
-        if not np.isfinite(matrix).all() or not np.isfinite(right).all():
+    def bordered(
+        self, x: FloatArray, rate: FloatArray, member: FloatArray, slack: FloatArray
+    ) -> Solve | None:
+        """Return the solve by least squares: the system is singular if the part has two sides."""
+        matrix = bordered_matrix(self.problem, rate, self._pairs(member), slack)
+        if not np.isfinite(matrix).all():
             return None
-        return solve_scaled(matrix, right[:, None])[:, 0]
+
+        def solve(right: FloatArray) -> FloatArray | None:
+            return solve_scaled(matrix, right[:, None])[:, 0] if np.isfinite(right).all() else None
+
+        return solve
 
     def missing(self, x: FloatArray) -> FloatArray:
         """Return 1 less the sums at nodes, (n,)."""

@@ -19,9 +19,11 @@ from engine.inference.matching.odd_sets import EXACT_SOON, examine_odd_sets
 from engine.inference.matching.polytope_bound import bound_value
 from engine.kernels.matching_potentials import SURE
 from engine.solvers.barrier import (
+    LOOK_EVERY,
     BarrierSolution,
     BarrierState,
     Proof,
+    Solve,
     largest_step,
     solve_by_barrier,
 )
@@ -99,6 +101,8 @@ class DensePolytope:
     """Perfect matchings of a dense graph; see ``engine.solvers.barrier.Polytope``."""
 
     room_weight = 1.0
+    refinements = 0
+    look_every = LOOK_EVERY
 
     def __init__(
         self,
@@ -139,7 +143,7 @@ class DensePolytope:
         """Return 1 / tau - c / (1 - tau)."""
         return np.asarray(1.0 / np.where(self.allowed, x, 1.0) - self.counts / self._rest(x))
 
-    def system(self, rate: FloatArray, member: FloatArray) -> FloatArray:
+    def _matrix(self, rate: FloatArray, member: FloatArray) -> FloatArray:
         """Return B diag(rate) B^T, (n + m, n + m)."""
         n, m = self.n_nodes, len(member)
         matrix = np.empty((n + m, n + m))
@@ -153,21 +157,28 @@ class DensePolytope:
             matrix[n + k, n:] = ((both @ rate[np.ix_(nodes, nodes)]) * both).sum(axis=1) / 2.0
         return matrix
 
-    def solve(self, matrix: FloatArray, right: FloatArray) -> FloatArray | None:
-        """Solve a symmetric system, scaled first; use least squares if it is singular.
-
-        ``right`` is one side (n + m,) or several (n + m, k).
-        """
+    def bordered(
+        self, x: FloatArray, rate: FloatArray, member: FloatArray, slack: FloatArray
+    ) -> Solve | None:
+        """Return the solve of the scaled symmetric system, by least squares if it is singular."""
+        matrix, places = self._matrix(rate, member), self.n_nodes + np.arange(len(member))
+        matrix[places, places] += slack
         scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1), TOLERANCES.smallest_entry))
         scaled = matrix * scale[:, None] * scale
-        wanted = (right.T * scale).T
-        if not np.isfinite(scaled).all() or not np.isfinite(wanted).all():
+        if not np.isfinite(scaled).all():
             return None
         factor, pivots, failure = dgetrf(scaled)
-        found, _ = dgetrs(factor, pivots, wanted)
-        if failure or not np.isfinite(found).all():
-            found = np.linalg.lstsq(scaled, wanted, rcond=1e-14)[0]
-        return np.asarray((found.T * scale).T)
+
+        def solve(right: FloatArray) -> FloatArray | None:
+            wanted = (right.T * scale).T
+            if not np.isfinite(wanted).all():
+                return None
+            found, _ = dgetrs(factor, pivots, wanted)
+            if failure or not np.isfinite(found).all():
+                found = np.linalg.lstsq(scaled, wanted, rcond=1e-14)[0]
+            return np.asarray((found.T * scale).T)
+
+        return solve
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the row sums, (n,)."""

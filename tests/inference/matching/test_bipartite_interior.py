@@ -9,7 +9,7 @@ from engine.core.arguments import FloatArray
 from engine.core.errors import StoppedError
 from engine.core.status import Status
 from engine.inference.matching.bipartite_bethe import compute_bethe_marginals
-from engine.inference.matching.bipartite_interior import AssignmentInterior, maximise_inside
+from engine.inference.matching.bipartite_interior import AssignmentPolytope, maximise_inside
 from engine.inference.matching.bipartite_margins import Margins
 from engine.inference.matching.bipartite_newton import compute_bipartite_pseudomarginals
 from engine.inference.matching.bipartite_points import (
@@ -19,7 +19,7 @@ from engine.inference.matching.bipartite_points import (
     excess,
     round_to_doubly_stochastic,
 )
-from engine.solvers.barrier_path import BarrierPath
+from engine.solvers.barrier import first_state, solve_by_barrier
 
 
 def mixed_counts(n: int, rng: np.random.Generator) -> FloatArray:
@@ -63,10 +63,9 @@ def test_the_bound_of_a_vertex_is_finite_and_holds(seed: int) -> None:
 def test_any_multipliers_of_columns_bound_the_bethe_problem(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores, counts = 3.0 * rng.normal(size=(5, 5)), np.ones((5, 5))
-    part = AssignmentInterior(scores, counts, np.zeros((5, 5, 0)))
-    assert part.bound_by_multipliers(np.zeros(0)) == np.inf
-    part.columns = rng.normal(size=5)
-    bound = part.bound_by_multipliers(np.zeros(0))
+    bound = AssignmentPolytope(scores, counts).bound_by_multipliers(rng.normal(size=5))
+    lower = AssignmentPolytope(scores, counts - 0.1).bound_by_multipliers(np.zeros(5))
+    assert lower == np.inf  # the bound holds for c = 1 alone
     for _ in range(30):
         tau = round_to_doubly_stochastic(rng.dirichlet(np.full(5, 0.3), size=5))
         assert bracket_value(scores, counts, tau)[0] <= bound + 1e-9
@@ -145,7 +144,22 @@ def test_it_stops_when_asked() -> None:
 
 
 def test_the_barrier_of_a_system_that_is_not_finite_ends() -> None:
-    part = AssignmentInterior(np.eye(3), np.ones((3, 3)), np.zeros((3, 3, 0)))
-    path = BarrierPath([part], 1.0)
-    part.tau = np.full((3, 3), np.nan)
-    assert not path.step()
+    part = AssignmentPolytope(np.eye(3), np.ones((3, 3)), 1e-9)
+    state, _ = first_state(part)
+    rate = np.full((3, 3), np.nan)
+    assert part.bordered(state.x, rate, np.empty((0, 6)), np.empty(0)) is None
+    found = solve_by_barrier(AssignmentPolytope(np.full((3, 3), 1e300), np.ones((3, 3)), 1e-9))
+    assert found.steps < 60
+
+
+def test_by_node_the_multipliers_are_those_of_the_sums() -> None:
+    rng, n = np.random.default_rng(2), 5
+    tau = round_to_doubly_stochastic(np.full((n, n), 0.02) + 0.9 * np.eye(n))
+    rates, products = rng.uniform(0.1, 1.0, (n, n)), rng.normal(size=(n, n, 2))
+    margins = Margins(tau, rates)
+    right = np.concatenate([products.sum(axis=1), products.sum(axis=0)])
+    both = margins.solve_by_node(right)
+    for k in range(2):
+        by_sums = margins.by_node(margins.solve(margins.sums(products[:, :, k : k + 1])))
+        np.testing.assert_allclose(both[:, k], by_sums, atol=1e-12)
+        np.testing.assert_allclose(margins.solve_by_node(right[:, k]), both[:, k], atol=1e-12)
