@@ -144,6 +144,10 @@ class Polytope(Protocol):
         """Mask of the entries that may be above 0."""
 
     @property
+    def splits_steps(self) -> bool:
+        """Whether z has a step length of its own: fewer steps, where no odd set may bind."""
+
+    @property
     def look_every(self) -> float:
         """Factor of mu after which a point is judged again, at least 1."""
 
@@ -413,18 +417,21 @@ class _Search:
         of_z = np.where(polytope.allowed, mu / safe - state.z - state.z / safe * move, 0.0)
         of_room = np.where(loose, -crowding - polytope.inside(member, move), 0.0)
         of_multipliers = multipliers - state.multipliers
+        share_of_z = largest_step(state.z, of_z)
         length = min(
             1.0,
             TOLERANCES.to_the_boundary
             * min(
                 largest_step(safe, np.where(polytope.allowed, move, 0.0)),
                 polytope.room_above(x, move),
+                np.inf if polytope.splits_steps else share_of_z,
                 largest_step(state.room, of_room),
                 largest_step(state.multipliers[loose], of_multipliers[loose]),
             ),
         )
-        # Nothing but the next curvature depends on z, which has a length of its own.
-        of_z *= min(1.0, TOLERANCES.to_the_boundary * largest_step(state.z, of_z))
+        # Nothing but the next curvature depends on z.
+        far = min(1.0, TOLERANCES.to_the_boundary * share_of_z)
+        of_z *= far if polytope.splits_steps else length
         following = BarrierState(
             polytope.settle(x + length * move),
             state.z + of_z,

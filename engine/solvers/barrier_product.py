@@ -57,6 +57,7 @@ class ProductPolytope:
 
     room_weight = 1.0
     refinements = 2
+    splits_steps = True
     look_every = 1.0
 
     def __init__(self, parts: Sequence[LearnedPart], ridge: float) -> None:

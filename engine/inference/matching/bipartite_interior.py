@@ -59,6 +59,7 @@ class AssignmentPolytope:
     accuracy: float = 0.0
     room_weight: float = field(init=False, default=1.0)
     refinements: int = field(init=False, default=2)
+    splits_steps: bool = field(init=False, default=True)
     look_every: float = field(init=False, default=1.0)
     allowed: BoolArray = field(init=False)
     _at: tuple[FloatArray, FloatArray] = field(init=False)

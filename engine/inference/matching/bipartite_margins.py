@@ -123,12 +123,6 @@ class Margins:
         total[i, j] = multipliers[0][i, 0]
         return np.asarray(total)
 
-    def close_rows(self, entries: FloatArray) -> None:
-        """Make the rows of likely pairs sum to 0, in place."""
-        i, j = self._likely
-        entries[i, j] = 0.0
-        entries[i, j] = -entries[i].sum(axis=1)
-
 
 def inner_product(first: Sums, second: Sums) -> FloatArray:
     """Return the products of sums (n, K) with multipliers (n, k), shape (K, k)."""

@@ -170,6 +170,7 @@ class EdgePolytope:
 
     room_weight = 1.0
     refinements = 0
+    splits_steps = False
     look_every = LOOK_EVERY
 
     def __init__(
