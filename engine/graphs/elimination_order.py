@@ -2,7 +2,7 @@
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.core.arguments import IntArray
@@ -12,7 +12,11 @@ OrderRule = Callable[[int, list[set[int]], list[int], int], tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class EliminationOrder:
-    """Variables in the order of their elimination.
+    """Plan of exact inference: variables in the order of their elimination.
+
+    A step combines the tables over its variable and leaves a table over the variable's neighbours,
+    which goes to the step that eliminates the first of them. These steps form a forest: a pass from
+    its leaves sums or maximises, a second one from its roots gives marginals or a configuration.
 
     Parameters
     ----------
@@ -30,6 +34,19 @@ class EliminationOrder:
     largest: int
     width: int
     is_complete: bool
+
+    @property
+    def parents(self) -> list[int]:
+        """Step that receives each step's table, -1 where the table is a number."""
+        return self.first_steps(self.scopes)
+
+    def first_steps(self, scopes: Sequence[tuple[int, ...]]) -> list[int]:
+        """Return the first step that eliminates a variable of each scope, -1 for empty ones.
+
+        A table over that scope belongs to this step, whose other variables contain all of them.
+        """
+        step = {v: k for k, v in enumerate(self.order)}
+        return [min((step[v] for v in scope), default=-1) for scope in scopes]
 
     @property
     def total(self) -> int:

@@ -12,7 +12,7 @@ import scipy  # its parts are loaded on first use
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError
-from engine.graphs.elimination_order import choose_order
+from engine.graphs.elimination_order import EliminationOrder, choose_order
 
 Scope = tuple[int, ...]
 
@@ -70,13 +70,20 @@ class JunctionTree:
             raise InvalidProblemError("A model needs nodes, each with at least one label.")
         scopes = tuple(tuple(int(v) for v in scope) for scope in self.scopes)
         _check_scopes(scopes, len(cards))
-        cliques, parent = _join_cliques(cards, scopes, self.largest_table)
+        plan = _plan(cards, scopes, self.largest_table)
+        cliques, parent, clique_of_step = _join_cliques(plan)
         for name, value in (("cardinalities", read_only(cards)), ("scopes", scopes)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "cliques", cliques)
         object.__setattr__(self, "parent", read_only(parent))
         self._lay_out_separators()
-        self._lay_out_tables()
+        steps = plan.first_steps(self._tables)
+        self._lay_out_tables([clique_of_step[k] for k in steps])
+
+    @property
+    def _tables(self) -> list[Scope]:
+        """Variables of every table: nodes, then factors."""
+        return [(v,) for v in range(len(self.cardinalities))] + list(self.scopes)
 
     @property
     def layout(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
@@ -151,20 +158,13 @@ class JunctionTree:
         object.__setattr__(self, "down_start", read_only(np.array(down_start, dtype=np.int64)))
         object.__setattr__(self, "n_separator_entries", at)
 
-    def _lay_out_tables(self) -> None:
-        """Assign each table to a clique that holds it: a 0/1 matrix (clique entries, tables')."""
-        cards = self.cardinalities
-        tables = [(v,) for v in range(len(cards))] + list(self.scopes)
+    def _lay_out_tables(self, homes: list[int]) -> None:
+        """Spread each table over its clique: a 0/1 matrix (clique entries, tables')."""
+        cards, tables = self.cardinalities, self._tables
         sizes = [math.prod(int(cards[v]) for v in scope) for scope in tables]
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        holders: list[list[int]] = [[] for _ in range(len(cards))]
-        for c, clique in enumerate(self.cliques):
-            for v in clique:
-                holders[v].append(c)
         rows, columns = [], []
-        for scope, first in zip(tables, start.tolist(), strict=False):
-            rarest = min((holders[v] for v in scope), key=len)
-            home = next(c for c in rarest if set(scope) <= set(self.cliques[c]))
+        for scope, first, home in zip(tables, start[:-1].tolist(), homes, strict=True):
             columns.append(first + _positions(cards, self.cliques[home], scope))
             rows.append(np.arange(self.start[home], self.start[home + 1]))
         row, column = np.concatenate(rows), np.concatenate(columns)
@@ -182,20 +182,26 @@ def _check_scopes(scopes: tuple[Scope, ...], n_nodes: int) -> None:
             raise InvalidProblemError(f"scopes: factor {number} names a node that does not exist.")
 
 
-def _join_cliques(
-    cards: IntArray, scopes: tuple[Scope, ...], largest: int
-) -> tuple[tuple[Scope, ...], IntArray]:
-    """Return the maximal cliques of the cheapest order, children first, and their parents."""
+def _cliques_of(plan: EliminationOrder) -> list[Scope]:
+    """Return the variables that each step combines."""
+    return [tuple(sorted((v, *scope))) for v, scope in zip(plan.order, plan.scopes, strict=True)]
+
+
+def _plan(cards: IntArray, scopes: tuple[Scope, ...], largest: int) -> EliminationOrder:
+    """Return the cheapest order; refuse a model that is too wide."""
     plan = choose_order(cards, list(scopes), largest)
-    cliques = [tuple(sorted((v, *scope))) for v, scope in zip(plan.order, plan.scopes, strict=True)]
-    sizes = [math.prod(int(cards[v]) for v in clique) for clique in cliques]
+    sizes = [math.prod(int(cards[v]) for v in clique) for clique in _cliques_of(plan)]
     if not plan.is_complete or max(sizes) > largest:
         raise InvalidProblemError(
             f"This model is too wide for a junction tree: a clique would have {max(sizes):,} "
             f"entries; at most {largest:,} are allowed."
         )
-    step = {v: k for k, v in enumerate(plan.order)}
-    parent = [min((step[u] for u in scope), default=-1) for scope in plan.scopes]
+    return plan
+
+
+def _join_cliques(plan: EliminationOrder) -> tuple[tuple[Scope, ...], IntArray, list[int]]:
+    """Return the maximal cliques, children first, their parents, and the clique of each step."""
+    cliques, parent = _cliques_of(plan), plan.parents
     into = list(range(len(cliques)))  # the clique that represents each
     for k, above in enumerate(parent):
         if above >= 0 and into[above] == above and set(cliques[above]) <= set(cliques[k]):
@@ -205,7 +211,7 @@ def _join_cliques(
 
 def _order_children_first(
     cliques: list[Scope], parent: list[int], into: list[int]
-) -> tuple[tuple[Scope, ...], IntArray]:
+) -> tuple[tuple[Scope, ...], IntArray, list[int]]:
     """Drop cliques that others represent, and renumber the rest."""
     above = {}
     for k, up in enumerate(parent):
@@ -224,7 +230,7 @@ def _order_children_first(
     order.reverse()
     number = {k: place for place, k in enumerate(order)} | {-1: -1}
     parents = np.array([number[above[k]] for k in order], dtype=np.int64)
-    return tuple(cliques[k] for k in order), parents
+    return tuple(cliques[k] for k in order), parents, [number[k] for k in into]
 
 
 def _positions(cards: IntArray, clique: Scope, scope: Scope) -> IntArray:

@@ -397,15 +397,15 @@ def _offsets(axes: tuple[int, ...], step: dict[int, int], cards: IntArray) -> In
 
 def _fill_buckets(graph: FactorGraph, plan: EliminationOrder) -> list[_Bucket]:
     """Assign each factor and message to the step that first eliminates one of its variables."""
-    position = {v: k for k, v in enumerate(plan.order)}
     factors: list[list[Factor]] = [[] for _ in plan.order]
     sources: list[list[int]] = [[] for _ in plan.order]
-    for factor in graph.factors:
-        if factor.variables:
-            factors[min(position[v] for v in factor.variables)].append(factor)
-    for k, scope in enumerate(plan.scopes):
-        if scope:
-            sources[min(position[v] for v in scope)].append(k)
+    homes = plan.first_steps([factor.variables for factor in graph.factors])
+    for factor, home in zip(graph.factors, homes, strict=True):
+        if home >= 0:
+            factors[home].append(factor)
+    for k, parent in enumerate(plan.parents):
+        if parent >= 0:
+            sources[parent].append(k)
     buckets = []
     for k, (variable, scope) in enumerate(zip(plan.order, plan.scopes, strict=True)):
         if not factors[k] and not sources[k]:  # no table contains this variable
