@@ -274,3 +274,20 @@ def test_the_address_of_another_student_needs_the_cookie(chooser: ChooserOf) -> 
     one, other = chooser(1002), chooser(1006)
     address = reverse("room_choice:rooms", args=[other.handle])
     assert one.client.get(address).status_code == 404
+
+
+def test_a_suite_of_the_other_gender_is_neither_offered_nor_taken(
+    round: ChoiceRound, chooser: ChooserOf, free: Placement
+) -> None:
+    free.buildings.rooms.filter(name__in=("T0", "T1")).update(suite="7")
+    woman, man, third = chooser(1006), chooser(1001), chooser(1008)
+    assert "Elm T1" in rooms_offered(man)
+    seen = man.turn.seen
+    assert woman.choose(room(free, "T0").pk).status_code == 302
+    assert "Elm T1" not in rooms_offered(man)
+    assert man.choose(room(free, "T1").pk, seen).status_code != 302
+    assert where(free) == {1006: "T0"}
+    page = third.look("?hall=Elm")
+    assert "Suite: 7" in page
+    assert third.choose(room(free, "T1").pk).status_code == 302
+    assert where(free) == {1006: "T0", 1008: "T1"}
