@@ -68,6 +68,7 @@ def edit(request: SignedInRequest, uuid: str) -> HttpResponse:
         "buildings": found,
         "form": form,
         "rooms": rooms,
+        "matching": counted(len(rooms), "room matches", "rooms match"),
         "ticked": set(form["rooms"].value() or []),
         "wanted": wanted,
         "halls": halls_of(found),
