@@ -9,6 +9,7 @@ from tests.webapp.letters.conftest import placed_cohort, publish
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Student
 from webapp.housing.models import NeedMeaning, Placement, Term
+from webapp.housing.scores import Scores
 from webapp.room_choice.models import ChoiceRound
 
 AUTUMN = {"name": "Autumn", "code": "10", "starts_on": "2026-08-20", "ends_on": "2026-12-18"}
@@ -60,7 +61,9 @@ def test_the_term_of_another_organisation_is_unknown(program_of, bob, mallory, p
     assert (answer.status_code, answer.data["detail"]) == (422, "term: there is no such term.")
 
 
-def test_a_student_leaves_earlier_than_the_term(program_of, bob, placement) -> None:
+def test_a_student_leaves_earlier_than_the_term(program_of, bob, placement, monkeypatch) -> None:
+    # The students of this cohort answered no question, so that no pair has a score.
+    monkeypatch.setattr(Scores, "of_rooms", lambda self, rooms, stays=None: {})
     program, at = program_of(bob), f"/placements/{placement.pk}/dates"
     sent = {"student": "S-1001", "leaves_on": "2026-10-31", "version": placement.version}
     done = program.post(at, sent)
