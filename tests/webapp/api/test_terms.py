@@ -16,7 +16,9 @@ AUTUMN = {"name": "Autumn", "code": "10", "starts_on": "2026-08-20", "ends_on": 
 
 
 @pytest.fixture
-def placement(bob) -> Placement:
+def placement(bob, monkeypatch) -> Placement:
+    """A cohort without answers, so without scores."""
+    monkeypatch.setattr(Scores, "of_rooms", lambda self, rooms, stays=None: {})
     return placed_cohort(bob)
 
 
