@@ -63,9 +63,7 @@ def test_the_term_of_another_organisation_is_unknown(program_of, bob, mallory, p
     assert (answer.status_code, answer.data["detail"]) == (422, "term: there is no such term.")
 
 
-def test_a_student_leaves_earlier_than_the_term(program_of, bob, placement, monkeypatch) -> None:
-    # The students of this cohort answered no question, so that no pair has a score.
-    monkeypatch.setattr(Scores, "of_rooms", lambda self, rooms, stays=None: {})
+def test_a_student_leaves_earlier_than_the_term(program_of, bob, placement) -> None:
     program, at = program_of(bob), f"/placements/{placement.pk}/dates"
     sent = {"student": "S-1001", "leaves_on": "2026-10-31", "version": placement.version}
     done = program.post(at, sent)
