@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Q
 
 from webapp.cohorts.models import Cohort, Student
+from webapp.common.listing import light
 from webapp.housing.models import Place, Placement
 from webapp.housing.selectors.publication import current_first
 from webapp.housing.stays import Stay as Days
@@ -49,7 +50,7 @@ def rooms_in_words(wanted: Collection[tuple[Cohort, int]]) -> dict[tuple[Any, in
     for cohort, number in wanted:
         is_meant |= Q(placement__cohort=cohort.pk, number=number)
     places = Place.objects.filter(is_meant, room__isnull=False)
-    rows = places.select_related("room", "placement__term").order_by("placement__updated_at")
+    rows = light(places, "room", "placement", "placement__term").order_by("placement__updated_at")
     drafts: dict[tuple[Any, int], str] = {}
     published: dict[tuple[Any, int], list[Place]] = {}
     for place in rows:
