@@ -21,10 +21,10 @@ PASSWORD = "quiet-lamp-orbit-42"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On another database than the usual one, leave out tests that touch none."""
+    """On another database than the usual one, leave out tests for which it makes no difference."""
     if connection.vendor == "sqlite":
         return
-    left_out = [item for item in items if _is_of_web(item) and not _touches_database(item)]
+    left_out = [item for item in items if _is_of_web(item) and not _depends_on_database(item)]
     config.hook.pytest_deselected(items=left_out)
     kept = set(items) - set(left_out)
     items[:] = [item for item in items if item in kept]
@@ -34,8 +34,10 @@ def _is_of_web(item: pytest.Item) -> bool:
     return item.path.is_relative_to(Path(__file__).parent)
 
 
-def _touches_database(item: pytest.Item) -> bool:
+def _depends_on_database(item: pytest.Item) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
+    if item.get_closest_marker("any_database"):
+        return False
     return bool(
         item.get_closest_marker("django_db") or fixtures & {"db", "transactional_db", "live_server"}
     )

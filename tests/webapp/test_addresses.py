@@ -548,6 +548,7 @@ def test_no_get_writes_a_row(client_of: ClientOf, carol: User, urls: dict[str, s
     assert pages > 60
 
 
+@pytest.mark.any_database
 def test_no_parameter_climbs_out_of_its_folder(carol: User, urls: dict[str, str]) -> None:
     tried = 0
     for name, url in urls.items():

@@ -204,6 +204,7 @@ def test_a_forwarded_host_is_not_believed(carol: User, client_of: Callable) -> N
         assert b"evil.example" not in answer.content
 
 
+@pytest.mark.any_database
 def test_no_address_climbs_out_of_its_folder(
     hall: User, client_of: Callable[[User], Client]
 ) -> None:

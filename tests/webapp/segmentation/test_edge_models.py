@@ -101,6 +101,7 @@ def test_a_chosen_set_without_numbers_is_refused(client_of, bob, numbered, image
         segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=FAST, edges=True)
 
 
+@pytest.mark.any_database
 def test_edges_are_learned_and_separate_touching_objects(client_of, bob, numbered) -> None:
     response = client_of(bob).post("/image-models/new/", sent(numbered, max_seconds="1800"))
     segmenter = Segmenter.objects.get()

@@ -38,6 +38,7 @@ def test_without_jax_the_page_says_how_to_get_it_and_nothing_is_queued(
     assert not Segmenter.objects.exists()
 
 
+@pytest.mark.any_database
 def test_a_network_is_learned_kept_and_predicts(bob, image_set, monkeypatch) -> None:
     monkeypatch.setattr(
         "webapp.segmentation.jobs.NetworkOptions", lambda: NetworkOptions(width=4, steps=4, batch=2)
@@ -60,6 +61,7 @@ def test_room_for_a_network_is_reserved(bob, image_set) -> None:
     assert deep.job.stores_bytes - plain.job.stores_bytes == 64_000_000
 
 
+@pytest.mark.any_database
 def test_strokes_learn_with_a_network_and_predict(client_of, bob, file, monkeypatch) -> None:  # noqa: F811
     monkeypatch.setattr(
         "webapp.segmentation.services.painted_models.NetworkOptions",

@@ -150,6 +150,7 @@ def test_no_get_writes_a_row(client_of, carol, addresses) -> None:
         assert not found, name
 
 
+@pytest.mark.any_database
 def test_no_parameter_climbs_out_of_its_folder(carol, addresses) -> None:
     for name, url in addresses.items():
         for value in resolve(url).kwargs.values():
