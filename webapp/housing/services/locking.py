@@ -1,5 +1,7 @@
 """Locks that every act takes first."""
 
+from django.db.models import Q
+
 from webapp.cohorts.models import Cohort
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingList, Placement
@@ -8,14 +10,18 @@ from webapp.housing.models import BuildingList, Placement
 def lock_placement(placement: Placement) -> Placement:
     """Return the placement's row with its relations, locked until the transaction ends.
 
-    The building list is always locked first: placements of other cohorts use the same rooms.
+    Building lists are always locked first, in the order of their keys: that of the placement, since
+    placements of other cohorts use the same rooms, and those of the cohort's published placements,
+    since no student has a bed in two of them on one day.
 
     Raises
     ------
     HousingError
         If the placement was removed meanwhile.
     """
-    BuildingList.everything.select_for_update().get(pk=placement.buildings_id)
+    published = Placement.objects.filter(cohort=placement.cohort_id, published_at__isnull=False)
+    wanted = Q(pk=placement.buildings_id) | Q(pk__in=published.values("buildings"))
+    list(BuildingList.everything.select_for_update().filter(wanted).order_by("pk"))
     locked = (
         Placement.objects.select_for_update(of=("self",))
         .select_related("job", "cohort", "model", "buildings", "organisation")
