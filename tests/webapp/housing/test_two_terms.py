@@ -14,13 +14,14 @@ from tests.webapp.residents.conftest import Resident
 from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.housing.errors import HousingError
-from webapp.housing.models import Place, Placement, Term
+from webapp.housing.models import BuildingList, Place, Placement, Term
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.publication import publish_question
 from webapp.housing.selectors.request_counts import reference_placement
 from webapp.housing.selectors.scenarios import compared_placements
 from webapp.housing.services.decisions import Move, moving
 from webapp.housing.services.drafts import draft_add, draft_confirm
+from webapp.housing.services.locking import building_lists_first
 from webapp.housing.services.publication import placement_publish, placement_unpublish
 from webapp.housing.services.stays import place_dates_set
 from webapp.housing.services.terms import placement_term_set, term_save
@@ -121,6 +122,21 @@ def test_the_question_before_the_second_term_names_no_publication_that_ends(
 ) -> None:
     publish(bob, autumn)
     assert publish_question(spring, []) == ""
+
+
+def test_acts_on_published_terms_wait_for_each_other(bob: User, both) -> None:
+    """Two people at one moment must not give a student beds in both, whatever their buildings."""
+    autumn, spring = both
+    own = BuildingList.objects.create(
+        organisation=bob.organisation, created_by=bob, name="Campus in spring"
+    )
+    draft = copy_of(bob, autumn, "A draft", None)
+    Placement.objects.filter(pk=spring.pk).update(buildings=own)
+    in_order = sorted([autumn.buildings, own], key=lambda one: one.pk)
+    for placement in (autumn, fresh(spring), draft):
+        assert list(building_lists_first(placement)) == in_order
+    placement_unpublish(user=bob, placement=fresh(spring), people=5)
+    assert list(building_lists_first(autumn)) == [autumn.buildings]
 
 
 @pytest.mark.parametrize("has_term", [True, False])

@@ -1,27 +1,34 @@
 """Locks that every act takes first."""
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from webapp.cohorts.models import Cohort
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingList, Placement
 
 
+def building_lists_first(placement: Placement) -> QuerySet[BuildingList]:
+    """Return the building lists that an act on a placement locks, in the order of their keys.
+
+    Placements of other cohorts use the rooms of its own list, and no student may have a bed in two
+    published placements of the cohort on one day.
+    """
+    published = Placement.objects.filter(cohort=placement.cohort_id, published_at__isnull=False)
+    wanted = Q(pk=placement.buildings_id) | Q(pk__in=published.values("buildings"))
+    return BuildingList.everything.select_for_update().filter(wanted).order_by("pk")
+
+
 def lock_placement(placement: Placement) -> Placement:
     """Return the placement's row with its relations, locked until the transaction ends.
 
-    Building lists are always locked first, in the order of their keys: that of the placement, since
-    placements of other cohorts use the same rooms, and those of the cohort's published placements,
-    since no student has a bed in two of them on one day.
+    Building lists are locked first (:func:`building_lists_first`).
 
     Raises
     ------
     HousingError
         If the placement was removed meanwhile.
     """
-    published = Placement.objects.filter(cohort=placement.cohort_id, published_at__isnull=False)
-    wanted = Q(pk=placement.buildings_id) | Q(pk__in=published.values("buildings"))
-    list(BuildingList.everything.select_for_update().filter(wanted).order_by("pk"))
+    list(building_lists_first(placement))
     locked = (
         Placement.objects.select_for_update(of=("self",))
         .select_related("job", "cohort", "model", "buildings", "organisation")
