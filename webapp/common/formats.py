@@ -1,7 +1,7 @@
 """Formats of numbers, durations and times."""
 
 import math
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -98,6 +98,17 @@ def time_left(seconds: float | None) -> str:
     if seconds < 60:
         return f"about {5 * round(seconds / 5)} s"
     return f"about {duration(60 * round(seconds / 60))}"
+
+
+def day(value: date) -> str:
+    """Return a day with its year: 5 Aug 2026."""
+    return f"{value.day} {value:%b} {value.year}"
+
+
+def moment(value: datetime) -> str:
+    """Return a day and a time, in the time zone of the page: Wed 5 Aug 2026, 14:00."""
+    local = timezone.localtime(value)
+    return f"{local:%a} {day(local)}, {local:%H:%M}"
 
 
 def when(value: datetime, now: datetime) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
 
+from webapp.common.formats import day
 from webapp.housing.models import Place, Placement, Term
 
 
@@ -24,10 +25,10 @@ class Stay:
         """The days in words, such as "20 Aug 2026 to 15 Dec 2026"; "" without any day."""
         has_first, has_last = self.first != date.min, self.last != date.max
         if has_first and has_last:
-            return f"{self.first:%d %b %Y} to {self.last:%d %b %Y}"
+            return f"{day(self.first)} to {day(self.last)}"
         if has_first:
-            return f"from {self.first:%d %b %Y}"
-        return f"until {self.last:%d %b %Y}" if has_last else ""
+            return f"from {day(self.first)}"
+        return f"until {day(self.last)}" if has_last else ""
 
 
 ALWAYS = Stay()

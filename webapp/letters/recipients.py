@@ -10,6 +10,7 @@ from django.conf import settings
 
 from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Student
+from webapp.common import formats
 from webapp.common.formats import counted
 from webapp.housing.models import Placement, Room, SuiteKey
 from webapp.housing.rules import needs_of_student
@@ -157,7 +158,7 @@ def _may_be_named(student: Student, template: LetterTemplate) -> bool:
 
 def _day(day: date) -> str:
     """Return a day of a bed in words; "" for one that nobody set."""
-    return "" if day in (ALWAYS.first, ALWAYS.last) else f"{day:%d %b %Y}"
+    return "" if day in (ALWAYS.first, ALWAYS.last) else formats.day(day)
 
 
 def _told_days(own: Stay | None) -> list[str]:

@@ -1,9 +1,11 @@
 """Numbers, durations and times as the pages write them."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.live.product import ROOT
 from webapp.common import formats
 from webapp.common.templatetags import interface
 
@@ -81,6 +83,17 @@ def test_when() -> None:
     assert formats.when(now - timedelta(days=1), now) == "yesterday 14:00"
     assert formats.when(datetime(2026, 11, 3, tzinfo=UTC), now) == "3 Nov"
     assert formats.when(datetime(2025, 11, 3, tzinfo=UTC), now) == "3 Nov 2025"
+
+
+def test_days_and_moments_have_one_form() -> None:
+    late = datetime(2026, 8, 5, 14, 7, tzinfo=UTC)
+    assert formats.day(late.date()) == interface.day(late.date()) == "5 Aug 2026"
+    assert formats.moment(late) == interface.moment(late) == "Wed 5 Aug 2026, 14:07"
+    assert interface.day(None) == interface.moment(None) == ""
+    written = re.compile(r'\|date:"(?!Y-m-d|H:i")')
+    pages = [path for path in (ROOT / "templates").rglob("*.html") if "student" not in path.parts]
+    assert len(pages) > 200
+    assert [path.name for path in pages if written.search(path.read_text("utf-8"))] == []
 
 
 def test_mantissa_and_exponent() -> None:

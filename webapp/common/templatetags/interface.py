@@ -2,12 +2,12 @@
 
 Tags: icon, options, badge, stat, page_header ... endpage_header, panel ... endpanel, dialog ...
 enddialog, empty_state, means, query, query_set. Filters: number, signed, per_cent, scientific,
-duration, when.
+duration, day, moment, when.
 """
 
 import math
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -198,6 +198,18 @@ def scientific(value: Any, digits: int = 1) -> SafeString:
 def duration(value: Any) -> str:
     """Return seconds or a timedelta in words: 38 s, 2 min 5 s, 1 h 4 min."""
     return formats.duration(value)
+
+
+@register.filter
+def day(value: date | None) -> str:
+    """Return a day with its year: 5 Aug 2026."""
+    return formats.day(value) if value else ""
+
+
+@register.filter
+def moment(value: datetime | None) -> str:
+    """Return a day and a time: Wed 5 Aug 2026, 14:00."""
+    return formats.moment(value) if value else ""
 
 
 @register.filter

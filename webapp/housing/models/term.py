@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import F, Q
 
+from webapp.common.formats import day
 from webapp.common.models import OrganisationOwned
 
 MAX_TERM_NAME = 80
@@ -37,7 +38,7 @@ class Term(OrganisationOwned):
     @property
     def words(self) -> str:
         """The name with the first and the last day."""
-        return f"{self.name}, {self.starts_on:%d %b %Y} to {self.ends_on:%d %b %Y}"
+        return f"{self.name}, {day(self.starts_on)} to {day(self.ends_on)}"
 
     @property
     def system_name(self) -> str:

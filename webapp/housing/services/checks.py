@@ -9,10 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from webapp.cohorts.models import Student
-from webapp.common.formats import counted
+from webapp.common.formats import counted, moment
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room, RoommateRequest, WaitingOffer
 from webapp.housing.request_graph import Pair, request_pairs
@@ -89,9 +88,8 @@ def check_suites(placement: Placement) -> None:
 
 def offer_in_words(room: Room, offer: WaitingOffer) -> str:
     """Return the sentence on a bed that is held for an offer, with what to do."""
-    until = timezone.localtime(offer.deadline)
     return (
-        f"A bed in {room} is offered to {offer.student.label} until {until:%d %b %Y, %H:%M}. "
+        f"A bed in {room} is offered to {offer.student.label} until {moment(offer.deadline)}. "
         "Withdraw the offer first, or wait for the answer."
     )
 

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import administrator_required, staff_required
+from webapp.common.formats import moment
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
@@ -102,8 +103,8 @@ def open_(request: SignedInRequest, uuid: str) -> HttpResponse:
             )
         )
     ):
-        until = timezone.localtime(found.closes_at).strftime("%-d %B, %H:%M")
-        toast(request, f"Open until {until}.")
+        if found.closes_at is not None:
+            toast(request, f"Open until {moment(found.closes_at)}.")
         return redirect("surveys:questionnaire", found.pk)
     return render(
         request, "surveys/open.html", {"questionnaire": found, "form": form}, status=form.status
