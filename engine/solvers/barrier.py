@@ -145,7 +145,10 @@ class Polytope(Protocol):
 
     @property
     def splits_steps(self) -> bool:
-        """Whether z has a step length of its own: fewer steps, where no odd set may bind."""
+        """True if the dual z takes a step length of its own, which saves steps.
+
+        Polytopes with odd sets keep one length for all variables: two lengths cost a certificate.
+        """
 
     @property
     def look_every(self) -> float:

@@ -2,7 +2,7 @@
 
 Work is counted in table entries: one entry is the work of elimination on one entry of a table,
 about 10 ns. Each thread works on results of its own. When both have done the work of a round, their
-results are merged in a fixed order, and both go on from the best of them. Threads exchange nothing
+results are merged in a fixed order, and both continue from the best one. The threads share nothing
 else, so that the results after a round depend on the model and the random numbers alone.
 """
 

@@ -67,7 +67,7 @@ def large(placement: Placement) -> Room:
 
 @pytest.fixture
 def followers(bob: User, placement: Placement, large: Room) -> tuple[list[int], list[int]]:
-    """Eight women until October, of whom five stay, and three women from November on."""
+    """Eight women live in one room. Three leave in October; three others arrive in November."""
     RoommateRequest.objects.all().delete()
     term = term_save(
         user=bob, term=None, name="Autumn", code="", starts_on=date(2026, 8, 20),

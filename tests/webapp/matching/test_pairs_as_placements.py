@@ -413,7 +413,7 @@ def test_acts_at_random_keep_pairs_and_places_together(
 def test_the_waiting_list_of_pairs_names_matches_and_how_to_pair_them(
     bob: User, carol: User, make_pairs: Callable[..., Placement], client_of: ClientOf
 ) -> None:
-    """What the page says to do pairs the two whom it names, and keeps all accepted pairs."""
+    """The steps that the page describes make the pair that it names, and keep accepted pairs."""
     placement = make_pairs()
     women = [
         pair
