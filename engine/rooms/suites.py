@@ -99,8 +99,8 @@ def arrange_in_suites(
 
     The value is that of the rooms plus ``weight`` times `suite_score`. The people of a suite of up
     to `DIVIDED` atoms are divided among its rooms exactly; between suites, whole rooms and single
-    people change places as long as the value grows. Pairs in ``apart`` are worth so little that such
-    changes part them; where none does, one of the two loses the room (``left_out``).
+    people change places as long as the value grows. Pairs in ``apart`` are worth so little that
+    such changes part them; where none does, one of the two loses the room (``left_out``).
 
     Parameters
     ----------
