@@ -16,6 +16,7 @@ from webapp.common.toasts import attempt, toast
 from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.exports import OWN, SYSTEMS, Layout, own_columns
+from webapp.housing.selectors.pages import shown_hall
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.views.placements import find_placement
 from webapp.reports.exports import report_export, shaped_roster
@@ -51,10 +52,15 @@ def report(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the report by hall, ready to be printed."""
     found = find_placement(request, uuid)
     rooms = PlacementRooms(found) if found.is_computed else None
+    halls = hall_reports(rooms) if rooms else []
+    hall = shown_hall(rooms, request.GET.get("hall")) if rooms else ""
     context = {
         "placement": found,
         "rooms": rooms,
-        "halls": hall_reports(rooms) if rooms else [],
+        "reports": halls,
+        "halls": [one.name for one in halls],
+        "hall": hall,
+        "printed": [one for one in halls if hall in ("", one.name)],
     }
     return render(request, "reports/report.html", context)
 

@@ -13,7 +13,8 @@ from tests.webapp.letters.conftest import placed_cohort
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.housing.errors import HousingError
-from webapp.housing.models import Placement
+from webapp.housing.models import Placement, Room
+from webapp.housing.selectors.pages import SMALL
 from webapp.reports.models import RosterShape
 from webapp.reports.services import shape_save
 
@@ -70,6 +71,32 @@ def test_extra_beds_are_counted_apart_from_normal_ones(
     assert (sums["Beds"], sums["Extra beds"], sums["Of them taken"], sums["Of them free"]) == (
         4, 2, 1, 1,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["reports:report", "housing:placement-floors"])
+def test_a_large_building_list_is_printed_one_hall_at_a_time(
+    name: str, client_of: ClientOf, alice: User, placement: Placement
+) -> None:
+    """The sums are of every hall; the rooms are those of the hall that was chosen."""
+    rooms = [
+        Room(buildings=placement.buildings, hall=hall, floor="1", name=f"{hall[0]}{k}", capacity=1,
+             position=1000 + k)
+        for hall in ("Birch & Son", "Cedar") for k in range(SMALL)
+    ]  # fmt: skip
+    Room.objects.bulk_create(rooms)
+    client, address = client_of(alice), reverse(name, args=[placement.pk])
+
+    def shown(**query: str) -> set[str]:
+        page = client.get(address, query).content.decode()
+        assert page.count('<option value="Cedar"') == 1
+        return {room for room in ("101", "B7", "C7") if f"<b>{room}</b>" in page}
+
+    assert shown() == shown(hall="nowhere") == {"101"}
+    assert shown(hall="Birch & Son") == {"B7"}
+    assert shown(hall="Cedar") == {"C7"}
+    assert shown(hall="all") == {"101", "B7", "C7"}
+    if name == "reports:report":
+        assert "?hall=Birch%20%26%20Son#rooms" in client.get(address).content.decode()
 
 
 def test_a_placement_without_rooms_has_an_empty_report(

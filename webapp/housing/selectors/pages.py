@@ -177,14 +177,20 @@ def concerned_rooms(found: Sequence[RoomCard], act: str) -> list[RoomCard]:
 
 def _wanted(rooms: PlacementRooms, kept: Mapping[str, str], user: User) -> RoomFilter:
     """Return the filters of an address; without one, the first hall if there are many rooms."""
-    halls = dict.fromkeys(room.hall for room in rooms.rooms)
     wanted = RoomFilter.of(kept, partial(numbers_meant, user, rooms.placement.cohort))
-    hall = wanted.hall
-    if hall not in halls:
-        narrows = wanted.narrows
-        is_first = halls and len(rooms.rooms) > SMALL and not narrows and hall != "all"
-        hall = next(iter(halls)) if is_first else ""
-    return replace(wanted, hall=hall)
+    hall = shown_hall(rooms, wanted.hall)
+    return replace(wanted, hall="" if wanted.narrows and hall != wanted.hall else hall)
+
+
+def shown_hall(rooms: PlacementRooms, wanted: str | None) -> str:
+    """Return the hall whose rooms a page shows, "" for all halls.
+
+    Without the name of a hall, and unless "all" is wanted, a large building list shows its first.
+    """
+    halls = list(dict.fromkeys(room.hall for room in rooms.rooms))
+    if wanted in halls:
+        return str(wanted)
+    return halls[0] if len(rooms.rooms) > SMALL and wanted != "all" else ""
 
 
 def _facts(rooms: PlacementRooms) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from webapp.common.decorators import staff_required, viewer_required
 from webapp.files.downloads import download
 from webapp.files.file_headers import plain_name
 from webapp.housing.exports import floors_export
+from webapp.housing.selectors.pages import shown_hall
 from webapp.housing.selectors.placements import PlacementRooms, floors_of
 from webapp.housing.views.placements import find_placement
 
@@ -23,12 +24,10 @@ def floors(request: SignedInRequest, uuid: str) -> HttpResponse:
     names_on_page(request, found.cohort)
     rooms = PlacementRooms(found) if found.is_computed and not found.is_pairs else None
     lists = floors_of(rooms.cards(), "", is_whole=True) if rooms else []
-    halls = list(dict.fromkeys(floor.hall for floor in lists))
-    hall = request.GET.get("hall", "")
-    hall = hall if hall in halls else ""
+    hall = shown_hall(rooms, request.GET.get("hall")) if rooms else ""
     context = {
         "placement": found,
-        "halls": halls,
+        "halls": list(dict.fromkeys(floor.hall for floor in lists)),
         "hall": hall,
         "floors": [floor for floor in lists if hall in ("", floor.hall)],
     }
