@@ -15,10 +15,14 @@ from webapp.cohorts.models import Cohort
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import floors_export, rooms_export, roster_export
 from webapp.housing.exports import layout_of_columns as layout
-from webapp.housing.models import BuildingList, Placement, Room
+from webapp.housing.models import BuildingList, Placement, Room, RoommateRequest
 from webapp.housing.rules import PlacementRules, apart_in_suite
+from webapp.housing.scores import Scores
+from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.selectors.rooms import swap_offers
 from webapp.housing.selectors.suites import suite_mates
+from webapp.housing.selectors.togetherness import asked_pairs
 from webapp.housing.services.buildings import (
     building_draft_create,
     building_draft_import,
@@ -230,6 +234,82 @@ def test_suites_keep_the_rule_of_one_gender_and_everybody_has_a_bed(
     assert "Suite 1, room" in BytesIO(data).read().decode("utf-8-sig")
     floors = client.get(reverse("housing:placement-floors", args=[placement.pk])).content.decode()
     assert "Suite 1, room <b>" in floors
+
+
+def total_with_suites(placement: Placement) -> float:
+    """Return the score of all rooms, and of suite mates at their weight, from all pairs anew."""
+    scores = Scores(placement)
+    places = list(placement.places.with_bed().select_related("room"))
+    numbers = [place.number for place in places]
+    table = scores.between(numbers, numbers)
+    weight = PlacementRules.from_json(placement.rules).suite
+    total = 0.0
+    for a, one in enumerate(places):
+        roommates = [table[a, b] for b, two in enumerate(places) if a != b and two.room == one.room]
+        mates = [
+            table[a, b]
+            for b, two in enumerate(places)
+            if two.room != one.room and one.room.suite and two.room.suite_key == one.room.suite_key
+        ]
+        for values, counts in ((roommates, 1.0), (mates, weight)):
+            total += counts * sum(values) / max(len(values), 1) / 2
+    return total
+
+
+def test_costs_of_moves_and_swaps_count_suite_mates(
+    bob: User,
+    client_of: ClientOf,
+    first_years: Cohort,
+    suites: BuildingList,
+    learned: LearnedModel,
+) -> None:
+    """What the drawer, the choice of a room and the page of requests say is what an act does."""
+    placement = place(bob, first_years, suites, learned, suite=2.0)
+    client = client_of(bob)
+    rooms = PlacementRooms(placement)
+    cards = [card for card in rooms.cards() if len(card.people) == 2 and card.room.suite]
+    acts: list[tuple[list[Move], float]] = []
+    for card in cards[:2]:
+        number = card.people[0].number
+        offers = swap_offers(rooms, Scores(placement), card, number)
+        assert [offer.total for offer in offers] == sorted((o.total for o in offers), reverse=True)
+        acts += [
+            ([Move(number, one.room.pk), Move(one.number, card.room.pk)], one.total)
+            for one in offers
+        ]
+        assert any(offer.suites for offer in offers)
+        drawer = client.get(f"/placements/{placement.pk}/", {"room": card.room.pk})
+        assert '<th scope="col">suites</th>' in drawer.content.decode()
+        choices = choices_of(rooms, number)
+        acts += [([Move(number, one.card.room.pk)], one.total) for one in choices.rooms[:2]]
+    near = next(card for card in cards if rooms.beside(card.room.pk))
+    pair = (near.people[0].number, rooms.beside(near.room.pk)[0])
+    (asked,) = asked_pairs(rooms, [pair])
+    assert asked.suite == f"{near.room.hall}, {near.room.suite_in_words}"
+    ask = RoommateRequest(cohort=first_years, written="")
+    ask.student, ask.target = (first_years.students.get(number=one) for one in pair)
+    ask.save()
+    page = client.get(f"/cohorts/{first_years.pk}/requests/?show=one-sided").content.decode()
+    assert f"Suite mates in {asked.suite}" in page
+    assert asked.way is not None
+    moves = [Move(asked.way.mover, asked.way.room.pk)]
+    if asked.way.other is not None:
+        moves.append(Move(asked.way.other, rooms.where[asked.way.mover]))
+    acts.append((moves, asked.way.change))
+    assert len(acts) > 4
+    for moves, says in acts:
+        before = total_with_suites(placement)
+        act = places_move(
+            user=bob,
+            placement=placement,
+            moves=moves,
+            version=placement.version,
+            sentence="Moved.",
+        )
+        placement.refresh_from_db()
+        assert total_with_suites(placement) - before == pytest.approx(says, abs=1e-9)
+        decision_undo(user=bob, placement=placement, event=act)
+        placement.refresh_from_db()
 
 
 def test_rooms_that_become_a_suite_part_those_who_may_not_share_it(

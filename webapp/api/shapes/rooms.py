@@ -149,6 +149,7 @@ class SwapChoice(Answer):
     name: str
     here: float = Field(description="what the student's room gains or loses")
     there: float = Field(description="what the other room gains or loses")
+    suites: float = Field(description="what pairs in different rooms of a suite gain or lose")
     total: float
 
     @classmethod
@@ -160,6 +161,7 @@ class SwapChoice(Answer):
             name=offer.room.label,
             here=offer.here,
             there=offer.there,
+            suites=offer.suites,
             total=offer.total,
         )
 

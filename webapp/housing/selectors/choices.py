@@ -1,7 +1,7 @@
 """Other rooms for one student: free beds and swaps that break no rule, with their effects."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from webapp.housing.rules import broken_rule
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
 from webapp.housing.selectors.rooms import RoomSwap, swap_offers
+from webapp.housing.selectors.suite_terms import SuiteTerms
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 from webapp.housing.stays import ALWAYS
 
@@ -20,8 +21,8 @@ SHOWN = 12  # rooms that a choice lists
 class RoomChoice:
     """A room that a student could move to.
 
-    ``own`` is the student's score there (None alone), ``total`` the gain of all rooms together, and
-    ``reason`` the rule that the move would break; "" when it breaks none.
+    ``own`` is the student's score there (None alone), ``total`` the gain of all rooms and suites
+    together, and ``reason`` the rule that the move would break; "" when it breaks none.
     """
 
     card: RoomCard
@@ -41,6 +42,7 @@ class Choices:
     n_rooms: int
     refused: list[RoomChoice]
     swaps: list[RoomSwap]
+    has_suites: bool
 
     @property
     def label(self) -> str:
@@ -68,7 +70,16 @@ def choices_of(rooms: PlacementRooms, number: int, query: str = "") -> Choices:
     fits = sorted((c for c in found if not c.reason), key=lambda choice: -choice.total)
     refused = [choice for choice in found if choice.reason] if words else []
     swaps = [] if card is None or words else swap_offers(rooms, scores, card, number)
-    return Choices(number, card, place["score"], fits[:SHOWN], len(fits), refused[:SHOWN], swaps)
+    return Choices(
+        number,
+        card,
+        place["score"],
+        fits[:SHOWN],
+        len(fits),
+        refused[:SHOWN],
+        swaps,
+        bool(rooms.suites),
+    )
 
 
 def _free_rooms(
@@ -93,6 +104,7 @@ def _free_rooms(
     together = [*here, *inside]
     pairs = dict(zip(together, scores.between([number], together)[0], strict=True))
     leaving = _after_leaving(own, here, pairs)
+    terms = SuiteTerms(rooms, scores)
     beside = {card.room.pk: rooms.beside(card.room.pk, (number,)) for card in free}
     students = rooms.students([number, *inside, *(n for mates in beside.values() for n in mates)])
     forbidden = forbidden_numbers(rooms.placement)
@@ -107,9 +119,11 @@ def _free_rooms(
         if not reason and not rooms.has_bed(card.room, number):
             reason = f"No bed of {card.room} is free on all days."
         if rooms.has_dates(number, card.room) or (own and rooms.has_dates(number, own.room)):
-            found.append(_dated_choice(scores, number, own, card, reason))
+            choice = _dated_choice(scores, number, own, card, reason)
         else:
-            found.append(_choice(card, pairs, leaving, reason))
+            choice = _choice(card, pairs, leaving, reason)
+        suites = terms.change({number: card.room.pk})
+        found.append(replace(choice, total=choice.total + suites))
     return found
 
 

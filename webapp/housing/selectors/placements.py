@@ -333,6 +333,10 @@ class PlacementRooms:
                 found[place["room_id"]].append(place["number"])
         return found
 
+    def living(self, room: int) -> list[int]:
+        """Return the numbers of the people of a room, by its key."""
+        return self._living.get(room, [])
+
     def beside(self, room: int, leaving: Collection[int] = ()) -> list[int]:
         """Return the numbers of the people in other rooms of the suite of a room, by its key.
 

@@ -14,6 +14,7 @@ from webapp.housing.rules import apart_in_suite, broken_rule
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.offers import bed_offers
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
+from webapp.housing.selectors.suite_terms import SuiteTerms
 from webapp.housing.services.checks import forbidden_numbers
 
 OFFERED = 3  # swaps that the drawer lists
@@ -38,17 +39,18 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class RoomSwap:
-    """A swap of two students, with its effects."""
+    """A swap of two students, with its effects on both rooms and between the rooms of suites."""
 
     number: int
     room: Room
     here: float
     there: float
+    suites: float = 0.0
 
     @property
     def total(self) -> float:
-        """The gain of all rooms together."""
-        return self.here + self.there
+        """The gain of all rooms and suites together."""
+        return self.here + self.there + self.suites
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def room_drawer(
     swapped = context["culprit"] or chosen[1]
     context |= {
         "swapped": swapped,
+        "has_suites": bool(rooms.suites),
         "moved": f"S-{swapped}",
         "offers": swap_offers(rooms, scores, card, swapped),
     }
@@ -209,7 +212,8 @@ def swap_offers(
     """Return the swaps of one student that cost least, or gain most, and break no rule.
 
     A room of c people counts half the sum of its people's scores, and each score is the mean over
-    c - 1 pairs: so a swap changes both rooms by what the pairs of the two say, exactly.
+    c - 1 pairs: so a swap changes both rooms by what the pairs of the two say, exactly. With suites
+    every swap that is tried is compared by what it changes between their rooms, too.
     """
     living = [place for place in rooms.places if place["room_id"] is not None]
     numbers = [place["number"] for place in living]
@@ -228,6 +232,7 @@ def swap_offers(
     neighbours |= {n for k in order for n in rooms.beside(living[k]["room_id"])}
     students = rooms.students([number, *here, *neighbours, *rooms.beside(card.room.pk)])
     forbidden = forbidden_numbers(rooms.placement)
+    terms = SuiteTerms(rooms, scores)
     for k in order:
         other, room = numbers[k], by_key[living[k]["room_id"]]
         there = [n for n in members[room.pk] if n != other]
@@ -252,10 +257,11 @@ def swap_offers(
         if rooms.has_dates(number, card.room) or rooms.has_dates(other, room):
             gain_here = scores.total_of([other, *here]) - scores.total_of([number, *here])
             gain_there = scores.total_of([number, *there]) - scores.total_of([other, *there])
-        offers.append(RoomSwap(other, room, gain_here, gain_there))
-        if len(offers) == OFFERED:
+        suites = terms.change({number: room.pk, other: card.room.pk})
+        offers.append(RoomSwap(other, room, gain_here, gain_there, suites))
+        if len(offers) == OFFERED and not rooms.suites:
             break
-    return offers
+    return sorted(offers, key=lambda offer: -offer.total)[:OFFERED]
 
 
 def _parts(rooms: PlacementRooms, one: tuple[int, Room], other: tuple[int, Room]) -> bool:

@@ -1,7 +1,7 @@
 """Answers to roommate requests: living together or not, the obstacle, and the cheapest move.
 
 A room of c people counts 1/(c - 1) times the sum of its pairs, so what a swap or a move changes is
-read from the pairs of two rooms alone, exactly.
+read from the pairs of two rooms alone, exactly; with suites, also from those between their rooms.
 """
 
 from collections import Counter
@@ -17,6 +17,7 @@ from webapp.housing.request_graph import Pair
 from webapp.housing.rules import PlacementRules, answer_in, broken_rule, needs_of_student
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.selectors.suite_terms import SuiteTerms
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 from webapp.housing.stays import ALWAYS
 
@@ -52,12 +53,16 @@ class WayTogether:
 
 @dataclass(frozen=True, slots=True)
 class AskedPair:
-    """A request with the placement's answer: the shared room, or the best uniting move."""
+    """A request with the placement's answer: the shared room, or the best uniting move.
+
+    ``suite`` names the suite of students who live in different rooms of it, "" otherwise.
+    """
 
     asker: int
     target: int
     shared: Room | None
     way: WayTogether | None
+    suite: str = ""
 
 
 def split_by_honoured(
@@ -88,10 +93,17 @@ def asked_pairs(rooms: PlacementRooms, pairs: Sequence[Pair]) -> list[AskedPair]
     """
     by_key = {room.pk: room for room in rooms.rooms}
     search = _Search(rooms, pairs)
+
+    def suite_of(a: int, b: int) -> str:
+        here, there = rooms.where.get(a), rooms.where.get(b)
+        if there is None or there not in rooms.suites.get(here or 0, ()):
+            return ""
+        return f"{by_key[there].hall}, {by_key[there].suite_in_words}"
+
     return [
         AskedPair(a, b, by_key[rooms.where[a] or 0], None)
         if rooms.is_together(a, b)
-        else AskedPair(a, b, None, search.best(a, b))
+        else AskedPair(a, b, None, search.best(a, b), suite_of(a, b))
         for a, b in pairs
     ]
 
@@ -121,6 +133,7 @@ class _Search:
         self._forbidden = forbidden_numbers(rooms.placement)
         self._taken = rooms_taken_elsewhere(rooms.placement)
         self._stays = rooms.stays
+        self._suites = SuiteTerms(rooms, scores)
 
     def _around(self, a: int, b: int) -> list[int]:
         """Return two students and the roommates of either, in order."""
@@ -148,6 +161,7 @@ class _Search:
             left = [n for n in old if n != mover]
             if self._may(here, left, room, [*living, mover], (mover,)):
                 change = self._change((old, left), (living, [*living, mover]))
+                change += self._suites.change({mover: there})
                 yield WayTogether(mover, room, None, change)
         for other in living if here is not None else ():
             if other == host or other in self._locked:
@@ -160,6 +174,7 @@ class _Search:
             after_there = [mover if n == other else n for n in living]
             if self._may(here, after_here, room, after_there, (mover, other)):
                 change = self._change((old, after_here), (living, after_there))
+                change += self._suites.change({mover: there, other: here})
                 yield WayTogether(mover, room, other, change)
 
     def _may(
