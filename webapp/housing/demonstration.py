@@ -12,6 +12,7 @@ _HALLS = (
     ("Birch Hall", ("1", "2"), (2,) * 24 + (4, 4)),
     ("Cedar House", ("G", "1"), (2,) * 16 + (3,) * 4 + (1,) * 6),
 )
+_APARTMENTS = ("Cedar House", "1", 16)  # hall, floor and its first rooms, two to an apartment
 
 
 def load(organisation: Organisation, user: User) -> str:
@@ -36,6 +37,7 @@ def _rooms(buildings: BuildingList) -> list[Room]:
                     floor=floor,
                     name=f"{floor}{k:02d}",
                     capacity=capacity,
+                    suite=_suite(hall, floor, k),
                     meets=["Accessible"] if floor in ("G", "1") and k <= 4 else [],
                     position=len(rooms),
                 )
@@ -44,3 +46,8 @@ def _rooms(buildings: BuildingList) -> list[Room]:
                 rooms.append(room)
     rooms[5].state, rooms[5].note = RoomState.OFFLINE, "Water damage"
     return rooms
+
+
+def _suite(hall: str, floor: str, number: int) -> str:
+    is_shared = (hall, floor) == _APARTMENTS[:2] and number <= _APARTMENTS[2]
+    return f"Apartment {(number + 1) // 2}" if is_shared else ""

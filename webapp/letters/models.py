@@ -51,8 +51,9 @@ class LetterTemplate(OrganisationOwned):
 class Letter(OutgoingMail):
     """One letter to one student, as it was written, with the address at that time; encrypted.
 
-    ``place`` is the reported place: [key of the room, bed, numbers of the roommates]. A student
-    gets another letter of the same template only if that changed; ``number`` counts them.
+    ``place`` is the reported place: [key of the room, bed, numbers of the roommates], then the two
+    days of a student with dates of their own, and {"suite mates": numbers} if it names them. A
+    student gets another letter of the same template only if that changed; ``number`` counts them.
     """
 
     BOUNCED, STOPPED = "bounced", "stopped"

@@ -1,7 +1,7 @@
 """Recipients of a placement's letters, their texts, and the problems that prevent sending."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -14,9 +14,10 @@ from webapp.common import formats
 from webapp.common.formats import counted
 from webapp.housing.models import Placement, Room, SuiteKey
 from webapp.housing.rules import needs_of_student
+from webapp.housing.selectors.suites import rooms_of_suite
 from webapp.housing.stays import ALWAYS, Stay, place_stay, stay_of_term, stays_in
 from webapp.letters.fields import FIELDS, MAY_BE_EMPTY, fields_in, fill, unknown_fields
-from webapp.letters.models import Contact, LetterTemplate
+from webapp.letters.models import Contact, Letter, LetterTemplate
 
 SHOWN = 12  # students named by a problem
 PAGE = "[page]"  # becomes the personal link as the letter leaves, so that no link is stored
@@ -143,8 +144,16 @@ def _recipient(
         "organisation": placement.organisation.name,
     }
     numbers = sorted(mate.number for mate in mates)
-    told = [room.pk, bed, numbers, *_told_days(seat.own)]
+    beside = _named_suite_mates(template, (mate.number for mate in seat.suite_mates))
+    told = [room.pk, bed, numbers, *_told_days(seat.own), *beside]
     return Recipient(student, values, told, mates, address_of(student))
+
+
+def _named_suite_mates(template: LetterTemplate, numbers: Iterable[int]) -> list[dict[str, Any]]:
+    """Return the suite mates as a letter keeps them; nothing if the letter does not name them."""
+    found = sorted(numbers)
+    is_named = "suite mates" in fields_in(f"{template.subject}\n{template.text}")
+    return [{"suite mates": found}] if is_named and found else []
 
 
 def _may_be_named(student: Student, template: LetterTemplate) -> bool:
@@ -174,20 +183,23 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
-def place_now(letter_place: list[Any], placement: Placement, student_id: int) -> bool:
-    """Return True if a student still has the room, bed and roommates given in a letter."""
-    own = placement.places.filter(student_id=student_id, room__isnull=False).first()
-    if own is None:
+def place_now(letter: Letter, placement: Placement) -> bool:
+    """Return True if a student still has the room, bed and the people given in a letter."""
+    beds = placement.places.filter(room__isnull=False)
+    own = beds.filter(student_id=letter.student_id).select_related("room").first()
+    if own is None or own.room is None:
         return False
     stay = place_stay(own, placement.term)
-    mates = [
-        mate.number
-        for mate in placement.places.filter(room=own.room_id).exclude(pk=own.pk)
-        if stay.overlaps(place_stay(mate, placement.term))
-    ]
+    near = [own.room.pk, *(room.pk for room in rooms_of_suite(own.room))]
+    mates: list[int] = []
+    beside: list[int] = []
+    for other in beds.filter(room__in=near).exclude(pk=own.pk):
+        if stay.overlaps(place_stay(other, placement.term)):
+            (mates if other.room_id == own.room_id else beside).append(other.number)
     is_dated = own.arrives_on is not None or own.leaves_on is not None
-    now = [own.room_id, own.bed, sorted(mates), *_told_days(stay if is_dated else None)]
-    return now == letter_place
+    days = _told_days(stay if is_dated else None)
+    now = [own.room_id, own.bed, sorted(mates), *days]
+    return letter.place == [*now, *_named_suite_mates(letter.template, beside)]
 
 
 def subject_for(template: LetterTemplate, recipient: Recipient) -> str:

@@ -416,3 +416,29 @@ def test_a_letter_names_suite_room_and_suite_mates(bob: User, placement: Placeme
         "Alder, Suite 1, room 101\nSuite 1\nWith Ben Birch; next door: Cleo Cedar and Dan Dogwood."
     )
     assert texts[1005].startswith("Alder, room 103\nWith nobody")
+
+
+def test_other_suite_mates_are_worth_a_letter_that_names_them(
+    bob: User, placement: Placement
+) -> None:
+    placement.buildings.rooms.filter(name__in=("101", "102")).update(suite="1")
+    publish(placement)
+    plain, named = (
+        template_save(user=bob, template=None, name=name, subject="Room", text=text)
+        for name, text in (("Rooms", "[hall], [place]"), ("Mates", "[suite mates]"))
+    )
+    for template in (plain, named):
+        letters_queue(user=bob, placement=placement, template=template, version=placement.version)
+    # Dan leaves before the letters go out: what they say of him to the others is not so any more.
+    placement.places.filter(number=1004).update(room=None, bed=None)
+    letters_send()
+
+    def again(template: LetterTemplate) -> list[int]:
+        due = letters_due(template, placement, recipients_of(placement, template))
+        return [recipient.student.number for recipient in due.again]
+
+    states = dict(named.letters.values_list("student__number", "state"))
+    assert [states[n] for n in (1001, 1002, 1003, 1005)] == ["failed"] * 3 + ["sent"]
+    assert dict(plain.letters.values_list("student__number", "state"))[1001] == "sent"
+    assert again(named) == [1001, 1002, 1003]
+    assert again(plain) == [1003], "only the roommate's own letter changed"

@@ -242,7 +242,7 @@ def _compose(letter: Letter) -> EmailMessage:
     placement = letter.placement
     if placement is None or not placement.is_published:
         raise RefusedError("The placement is not published any more.")
-    if not place_now(letter.place, placement, letter.student_id):
+    if not place_now(letter, placement):
         raise RefusedError("The room changed before it was sent.")
     text = letter.text
     if PAGE in text:
