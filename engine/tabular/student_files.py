@@ -28,6 +28,7 @@ Finder = Callable[[str], Collection[object]]  # every person of the cohort whom 
 FEW_COLUMNS = 6  # a table this narrow was made for its purpose; a wider one is a survey
 SEVERAL = re.compile(r"[;,|/\n]")  # separators of several people in one cell
 _ENOUGH = 0.5
+_NEARLY_ALL = 0.8  # share of the rows that names identify, from which ids or e-mails are trusted
 _WANTED = re.compile(
     r"\b(?:wants?|wanted|wish(?:es)?|request(?:s|ed)?|asks? for)\b|room ?mates?\b|friend"
     r"|^(?:with|to|target|other)$",
@@ -69,8 +70,10 @@ _YES_OR_NO = frozenset({
 def who_columns(table: Table, find: Finder, besides: Collection[int] = ()) -> tuple[int, ...]:
     """Return the columns that identify the student of a row: one, or first and last name.
 
-    The column that names most students of the cohort wins, an id before an e-mail before a name.
-    If no column names a student, it is the one with a fitting title, else the first.
+    A column of ids or e-mails wins if it names nearly as many students as any other: a row with an
+    id that the cohort does not have is about somebody else, even if the cohort has a namesake. Then
+    the column that names most students wins, an id before an e-mail before a name. If no column
+    names a student, it is the one with a fitting title, else the first.
     """
     columns = [k for k in range(table.n_columns) if k not in besides]
     hits = {k: sum(n for cell, n in table.answers(k).items() if find(cell)) for k in columns}
@@ -79,7 +82,12 @@ def who_columns(table: Table, find: Finder, besides: Collection[int] = ()) -> tu
         return ()
     names = _name_parts(table, columns)
     joined = [" ".join(row[k] for k in names if row[k]) for row in table.rows]
-    if len(names) > 1 and sum(bool(find(name)) for name in joined if name) > hits[best]:
+    named = sum(bool(find(name)) for name in joined if name) if len(names) > 1 else 0
+    enough = max(1.0, _NEARLY_ALL * max(named, hits[best]))
+    certain = [k for k in columns if _rank(table, k) > 1 and hits[k] >= enough]
+    if certain:
+        return (max(certain, key=lambda k: (_rank(table, k), hits[k], -k)),)
+    if named > hits[best]:
         return tuple(names)
     if hits[best]:
         return (best,)

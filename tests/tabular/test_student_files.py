@@ -47,6 +47,24 @@ def test_who_asks_and_whom_they_want(text: str, who: list[str], wanted: list[str
     assert titles(text, who_columns(table, find, found)) == who
 
 
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        (
+            "Student ID,First name,Last name\nN01,Ann,Ash\nN02,Ben,Birch\nN03,Ben,Birch\n"
+            "N02,Ben,Birch\nN99,Ann,Ash\n",
+            ["Student ID"],  # the last row is a namesake, not Ann of N01
+        ),
+        (
+            "ID,First name,Last name\n1,Ann,Ash\n2,Ben,Birch\nN03,Ben,Birch\n",
+            ["First name", "Last name"],  # numbers of rows, one of them an id by chance
+        ),
+    ],
+)
+def test_ids_are_trusted_before_names(text: str, who: list[str]) -> None:
+    assert titles(text, who_columns(read_table(text.encode()), find)) == who
+
+
 SURVEY = (
     "Id,I study with music on.,I prefer a quiet floor.,Do you want a roommate?,"
     "Which hall do you prefer?,What temperature do you prefer?,Step-free room,Roommate,Last name\n"
