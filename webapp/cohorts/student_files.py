@@ -91,6 +91,7 @@ class StudentFile:
 
     ``facts`` describe the import, ``problems`` prevent it, ``sample`` shows the first rows as they
     will be stored under ``sample_header``. ``content`` is the data that the kind of file saves.
+    ``why_nothing`` says why a file about known students has nothing to import, "" otherwise.
     """
 
     content: Any
@@ -103,6 +104,7 @@ class StudentFile:
     unsure: list[UnsureRow] = field(default_factory=list)
     n_unknown_rows: int = 0
     n_unknown_answers: int = 0
+    why_nothing: str = ""
 
     @property
     def questions(self) -> list[UnsureRow]:

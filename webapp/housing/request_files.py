@@ -135,6 +135,8 @@ def read_requests(
         sample_header=("Student", "Requested name", "Requested student"),
         sample=sample,
     )
+    if twice and not new:
+        found.why_nothing = "The cohort has every request of this file already."
     return rows.finish(found)
 
 

@@ -68,6 +68,16 @@ def test_requests_are_told_apart(bob: User, first_years: Cohort) -> None:
     assert "1 student asked for themselves" in found.sentence
 
 
+def test_a_file_of_known_requests_says_so(
+    bob: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    send(bob, first_years, "N000,N001")
+    address = f"/cohorts/{first_years.pk}/requests/import/requests/"
+    preview = client_of(bob).post(address, {"file": csv_file("student,wants\nN000,N001\n")}).url
+    page = confirm(client_of(bob), preview)
+    assert "The cohort has every request of this file already. Nothing was imported." in page
+
+
 def test_people_are_named_by_e_mail_name_and_code(
     bob: User, first_years: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -237,7 +237,7 @@ def test_suites_keep_the_rule_of_one_gender_and_everybody_has_a_bed(
 
 
 def total_with_suites(placement: Placement) -> float:
-    """Return the score of all rooms, and of suite mates at their weight, from all pairs anew."""
+    """Return the score of all rooms, and of suite mates at their weight, summed over all pairs."""
     scores = Scores(placement)
     places = list(placement.places.with_bed().select_related("room"))
     numbers = [place.number for place in places]

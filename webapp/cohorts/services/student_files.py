@@ -129,7 +129,8 @@ def student_file_import(*, user: User, draft: Draft, version: int) -> str:
     if found.obstacles:
         raise StudentFileError(f"{found.obstacles[0]} Nothing was imported.")
     if not found.can_import:
-        raise StudentFileError("No row belongs to a student of this cohort. Nothing was imported.")
+        why = found.why_nothing or "No row belongs to a student of this cohort."
+        raise StudentFileError(f"{why} Nothing was imported.")
     claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
     if not claimed:
         raise DraftChangedError("This import was changed or finished by somebody else.")

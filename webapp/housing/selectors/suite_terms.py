@@ -1,4 +1,4 @@
-"""What a move or swap changes between the rooms of suites: the part of suite mates in its cost."""
+"""Costs of moves and swaps between the rooms of a suite: the scores of suite mates."""
 
 from collections.abc import Mapping
 
