@@ -3,6 +3,8 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.cohorts.late_files import EMAIL, ID, NAME
 from webapp.cohorts.models import Cohort
@@ -10,19 +12,23 @@ from webapp.cohorts.selectors.cohorts import constraint_groups
 from webapp.common.forms import TypedForm, field_of
 from webapp.common.parameters import MAX_DIGITS
 
-CHOSEN_FOR_YOU = {"inputmode": "numeric", "placeholder": "chosen for you", "class": "input--row"}
+CHOSEN_FOR_YOU = {
+    "inputmode": "numeric",
+    "placeholder": gettext_lazy("chosen for you"),
+    "class": "input--row",
+}
 
 
 class SeedForm(TypedForm):
     """The seed of a random split or simulation; None if the product is to choose it."""
 
     seed = forms.IntegerField(
-        label="Seed",
+        label=gettext_lazy("Seed"),
         required=False,
         min_value=0,
         max_value=10**MAX_DIGITS - 1,
         widget=forms.TextInput(attrs=CHOSEN_FOR_YOU),
-        help_text="A whole number. The same seed gives the same result.",
+        help_text=gettext_lazy("A whole number. The same seed gives the same result."),
     )
 
 
@@ -30,7 +36,9 @@ class SimulateForm(SeedForm):
     """The rule columns in which simulated pairs agree, and the seed."""
 
     same = forms.MultipleChoiceField(
-        label="Only pairs with the same", required=False, widget=forms.CheckboxSelectMultiple
+        label=gettext_lazy("Only pairs with the same"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
     )
     field_order = ("same", "seed")
 
@@ -47,10 +55,10 @@ class ImportForm(TypedForm):
 
     refused_field = "name"
     name = forms.CharField(
-        label="Name of the cohort",
+        label=gettext_lazy("Name of the cohort"),
         max_length=120,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text="Such as “First-years 2026”.",
+        help_text=gettext_lazy("Such as “First-years 2026”."),
     )
     keep_requests = forms.BooleanField(required=False)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
@@ -60,13 +68,15 @@ class LateArrivalForm(TypedForm):
     """A student who joins a cohort late: identity, rule columns and answers."""
 
     id = forms.CharField(
-        label="Id in your housing system",
-        error_messages={"required": "This student has no id. Give the id of your housing system."},
+        label=gettext_lazy("Id in your housing system"),
+        error_messages={
+            "required": gettext_lazy("This student has no id. Give the id of your housing system.")
+        },
     )
     email = forms.CharField(
-        label="E-mail", required=False, max_length=254, widget=forms.EmailInput()
+        label=gettext_lazy("E-mail"), required=False, max_length=254, widget=forms.EmailInput()
     )
-    name = forms.CharField(label="Name", required=False, max_length=200)
+    name = forms.CharField(label=gettext_lazy("Name"), required=False, max_length=200)
 
     def __init__(self, *args: Any, cohort: Cohort, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -87,8 +97,10 @@ class LateArrivalForm(TypedForm):
             self.fields[f"q{k}"] = forms.ChoiceField(
                 label=question["name"],
                 required=False,
-                choices=[("", "Not answered"), *levels],
-                error_messages={"invalid_choice": "“%(value)s” is not an answer to this question."},
+                choices=[("", _("Not answered")), *levels],
+                error_messages={
+                    "invalid_choice": _("“%(value)s” is not an answer to this question.")
+                },
             )
 
     def field_named(self, name: str) -> str:

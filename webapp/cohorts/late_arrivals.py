@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.cohorts.selectors.cohorts import halves_within
 
@@ -31,7 +33,9 @@ def register_contradictions(function: Contradictions) -> None:
 def undo_refusals(cohort: Cohort, arrivals: Sequence[LateArrivals]) -> dict[int, str]:
     """Return why each addition of students cannot be undone, by key; "" if it can."""
     found = {
-        one.pk: f"This was undone already by {one.undone_by}." if one.undone_at else ""
+        one.pk: _("This was undone already by %(undone_by)s.") % {"undone_by": one.undone_by}
+        if one.undone_at
+        else ""
         for one in arrivals
     }
     late = {
@@ -84,12 +88,18 @@ def _own_contradictions(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dic
     )
     for number, attributes, *roommates in students:
         if any(roommates):
-            found[number] = f"S-{number} has a past roommate by now."
+            found[number] = _("S-%(number)s has a past roommate by now.") % {"number": number}
         elif attributes_digest(attributes) != late[number].digests.get(str(number)):
-            found[number] = f"The needs or rules of S-{number} were changed since."
+            found[number] = _("The needs or rules of S-%(number)s were changed since.") % {
+                "number": number
+            }
     for half in halves_within(cohort):
         for number in half.students.filter(number__in=late).values_list("number", flat=True):
-            found.setdefault(number, f"S-{number} is also in {half.name}, which was split since.")
+            found.setdefault(
+                number,
+                _("S-%(number)s is also in %(half)s, which was split since.")
+                % {"number": number, "half": half.name},
+            )
     return found | _named_in_drafts(cohort, late)
 
 
@@ -104,7 +114,8 @@ def _named_in_drafts(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[i
         position = min(max(draft.choices["same"].values()), len(numbers) - 1)
         last[draft.filename] = numbers[position]
     return {
-        number: f"Somebody chose students by hand in the unfinished import of {name}."
+        number: _("Somebody chose students by hand in the unfinished import of %(name)s.")
+        % {"name": name}
         for name, highest in last.items()
         for number in late
         if number <= highest

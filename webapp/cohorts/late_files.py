@@ -4,6 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from engine.tabular.choices import Choices, Role
 from engine.tabular.columns import column_cells, n_columns, name_of, wording_of
 from engine.tabular.guesses import guess_choices
@@ -41,10 +44,13 @@ _ID_TITLES = {"id", "studentid", "studentnumber", "student", "originalid"}
 def late_uses(cohort: Cohort) -> dict[str, str]:
     """Return the uses of columns: identity, a question of the cohort, or a rule of the cohort."""
     return (
-        {ID: "Id", EMAIL: "E-mail", NAME: "Name, or a part of it"}
-        | {QUESTION + q["name"]: f"Question: {q['name']}" for q in cohort.questions}
-        | {RULE + name: f"Rule: {name}" for name in cohort.constraints}
-        | {IGNORE: "Leave out"}
+        {ID: _("Id"), EMAIL: "E-mail", NAME: _("Name, or a part of it")}
+        | {
+            QUESTION + q["name"]: _("Question: %(name)s") % {"name": q["name"]}
+            for q in cohort.questions
+        }
+        | {RULE + name: _("Rule: %(name)s") % {"name": name} for name in cohort.constraints}
+        | {IGNORE: _("Leave out")}
     )
 
 
@@ -140,16 +146,23 @@ def read_late(
         and k not in reader.split_columns
     ]
     facts = [
-        f"{counted(count, what)} {words}"
-        for count, what, words in (
-            (len(reader.left_out), "test or note", "left out."),
-            (len(blank), "question", "without any answer."),
-            (reader.n_as_blank, "answer", "counted as a blank."),
+        sentence(count) % {"count": f"{count:,}"}
+        for count, sentence in (
+            (len(reader.left_out), _left_out),
+            (len(blank), _without_answer),
+            (reader.n_as_blank, _as_blank),
         )
         if count
     ]
     if unused:
-        facts.append(f"{counted(len(unused), 'column')} not read: {', '.join(unused[:3])[:120]}.")
+        facts.append(
+            ngettext(
+                "%(count)s column not read: %(unused)s.",
+                "%(count)s columns not read: %(unused)s.",
+                len(unused),
+            )
+            % {"count": f"{len(unused):,}", "unused": ", ".join(unused[:3])[:120]}
+        )
     sample = [
         (*(row.get(name, "")[:40] for name in (ID, EMAIL, NAME)), _answered(row, asked))
         for row in rows[:_SHOWN]
@@ -160,25 +173,53 @@ def read_late(
         words=counted(len(rows), "student"),
         facts=facts,
         problems=problems[: 5 * MAX_LISTED],
-        sample_header=("Id", "E-mail", "Name", "Answers"),
+        sample_header=(_("Id"), "E-mail", _("Name"), _("Answers")),
         sample=sample,
         n_unknown_answers=reader.n_unknown,
     )
 
 
+def _left_out(count: int) -> str:
+    return ngettext("%(count)s test or note left out.", "%(count)s test or notes left out.", count)
+
+
+def _without_answer(count: int) -> str:
+    return ngettext(
+        "%(count)s question without any answer.",
+        "%(count)s questions without any answer.",
+        count,
+    )
+
+
+def _as_blank(count: int) -> str:
+    return ngettext(
+        "%(count)s answer counted as a blank.", "%(count)s answers counted as a blank.", count
+    )
+
+
 def _answered(row: Mapping[str, str], asked: set[str]) -> str:
-    return f"{sum(bool(row.get(name)) for name in asked)} of {len(asked)}"
+    answered = sum(bool(row.get(name)) for name in asked)
+    return _("%(answered)s of %(asked)s") % {"answered": answered, "asked": len(asked)}
 
 
 def _problems_of_id(
     cohort: Cohort, text: str, number: int, is_taken: bool, first: int | None
 ) -> list[str]:
     if not text:
-        return [f"Row {number:,} has no id. Give each student the id of your housing system."]
+        return [
+            _("Row %(number)s has no id. Give each student the id of your housing system.")
+            % {"number": f"{number:,}"}
+        ]
     if is_taken:
-        return [f"Row {number:,}: {text[:60]} is in {cohort.name} already. Leave it out."]
+        return [
+            _("Row %(number)s: %(text)s is in %(cohort)s already. Leave it out.")
+            % {"number": f"{number:,}", "text": text[:60], "cohort": cohort.name}
+        ]
     if first is not None:
-        return [f"Row {number:,}: {text[:60]} stands in row {first:,} already. Leave one out."]
+        return [
+            _("Row %(number)s: %(text)s stands in row %(first)s already. Leave one out.")
+            % {"number": f"{number:,}", "text": text[:60], "first": f"{first:,}"}
+        ]
     return []
 
 
@@ -201,12 +242,15 @@ class _Reader:
         """Return the problems of the columns' uses."""
         if ID not in self._choices.uses:
             return [
-                "No column contains the ids of your housing system. Choose the column that does."
+                _("No column contains the ids of your housing system. Choose the column that does.")
             ]
         if self._is_of_another_kind():
             return [
-                f"No column is titled as a question or a rule of {self._cohort.name}, or as ids. "
-                "Choose another file, or title its columns."
+                _(
+                    "No column is titled as a question or a rule of %(cohort)s, or as ids. "
+                    "Choose another file, or title its columns."
+                )
+                % {"cohort": self._cohort.name}
             ]
         return []
 
@@ -291,7 +335,12 @@ class _Reader:
             return ""
         if number not in self.left_out:
             self.problems.append(
-                f"Row {number:,}, {name}: {unknown_answer(cell, self._questions[name]['levels'])}"
+                _("Row %(number)s, %(question)s: %(problem)s")
+                % {
+                    "number": f"{number:,}",
+                    "question": name,
+                    "problem": unknown_answer(cell, self._questions[name]["levels"]),
+                }
             )
         return cell
 
@@ -320,8 +369,12 @@ def level_of(cell: str, levels: Sequence[str]) -> str | None:
 def unknown_answer(cell: str, levels: Sequence[str]) -> str:
     """Return the sentence on an answer that a question does not have."""
     shown = ", ".join(f"“{level[:30]}”" for level in levels[:_SHOWN_LEVELS])
-    more = f" and {len(levels) - _SHOWN_LEVELS} more" if len(levels) > _SHOWN_LEVELS else ""
-    return (
-        f"“{cell.strip()[:40]}” is not an answer to this question. Its answers are {shown}{more}. "
-        "Use one of them, or leave the cell blank."
+    more = (
+        " " + _("and %(more)s more") % {"more": len(levels) - _SHOWN_LEVELS}
+        if len(levels) > _SHOWN_LEVELS
+        else ""
     )
+    return _(
+        "“%(cell)s” is not an answer to this question. Its answers are "
+        "%(shown)s%(more)s. Use one of them, or leave the cell blank."
+    ) % {"cell": cell.strip()[:40], "shown": shown, "more": more}

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from webapp.common.models import OrganisationOwned
 from webapp.encryption.fields import SealedJSONField, SealedKeyField, SealedTextField
@@ -23,9 +24,9 @@ MAX_PRONOUNS = 60
 class PairsOrigin(models.TextChoices):
     """Origin of the pairs of a cohort; simulated pairs are labelled wherever they appear."""
 
-    NONE = "none", "No pairs"
-    IMPORTED = "imported", "Chosen by the students"
-    SIMULATED = "simulated", "Simulated for practice"
+    NONE = "none", _("No pairs")
+    IMPORTED = "imported", _("Chosen by the students")
+    SIMULATED = "simulated", _("Simulated for practice")
 
 
 class Cohort(OrganisationOwned):

@@ -14,6 +14,8 @@ from uuid import UUID
 
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 
 from engine.tabular.text import fold_name
 from webapp.accounts.models import NamesFor, Role, User
@@ -111,12 +113,14 @@ def check_may_name(user: User) -> None:
     """Raise NamesRefusedError if a person does not see names, or hides them in this session."""
     if not may_see_names(user):
         raise NamesRefusedError(
-            "Your organisation does not show names to your role. Leave out the columns of names, "
-            "pronouns and e-mails."
+            _(
+                "Your organisation does not show names to your role. Leave out the columns "
+                "of names, pronouns and e-mails."
+            )
         )
     if user.hides_names:
         raise NamesRefusedError(
-            "You hide names now, so no file with names is made. Choose “Show names” first."
+            _("You hide names now, so no file with names is made. Choose “Show names” first.")
         )
 
 
@@ -145,15 +149,22 @@ _REASONS = (
 def without_people(sentence: str) -> str:
     """Return a sentence about a file without what the file says of a person; row numbers stay.
 
-    Only reasons that are known to hold no person follow the number of a row.
+    Only reasons that are known to hold no person follow the number of a row. They are known in
+    English only; in other languages nothing of the sentence is shown.
     """
+    if not (get_language() or "en").startswith("en"):
+        return _("A row of the file has a problem. Look at it in your file.")
     row = _ROW.match(sentence)
     if row is None:
         return _TYPED.sub("“…”", sentence)
     reason = next((one for one in _REASONS if one in sentence), "")
     if reason.endswith("row"):
-        return f"{row[0]} repeats another row. Look at it in your file."
-    return f"{row[0]}: … {reason}" if reason else f"{row[0]}: look at this row in your file."
+        return _("%(row)s repeats another row. Look at it in your file.") % {"row": row[0]}
+    return (
+        f"{row[0]}: … {reason}"
+        if reason
+        else _("%(row)s: look at this row in your file.") % {"row": row[0]}
+    )
 
 
 @dataclass(slots=True)

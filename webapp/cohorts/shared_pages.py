@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts import demonstration
@@ -27,7 +29,7 @@ def register() -> None:
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
-            "Cohorts",
+            _("Cohorts"),
             "users",
             "cohorts:list",
             order=10,
@@ -61,20 +63,27 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
         return
     if not owned_by(Cohort, user).exists():
         yield hooks.NextStep(
-            "Import a cohort",
-            "A survey file, one row a student. You check every column before anything is imported.",
+            _("Import a cohort"),
+            _(
+                "A survey file, one row a student. You check every column before anything is "
+                "imported."
+            ),
             reverse("cohorts:upload"),
-            "Import a cohort",
+            _("Import a cohort"),
             icon="upload",
             order=10,
         )
     for draft in open_drafts(user)[:3]:
         yield hooks.NextStep(
-            f"Finish importing {draft.filename}",
-            f"{counted(draft.n_rows, 'row is', 'rows are')} waiting to be checked. "
-            "Nothing is imported yet.",
+            _("Finish importing %(filename)s") % {"filename": draft.filename},
+            ngettext(
+                "%(count)s row is waiting to be checked. Nothing is imported yet.",
+                "%(count)s rows are waiting to be checked. Nothing is imported yet.",
+                draft.n_rows,
+            )
+            % {"count": f"{draft.n_rows:,}"},
             draft.get_absolute_url(),
-            "Go on",
+            _("Go on"),
             icon="file-warning",
             tone="warning",
             order=20,
@@ -85,5 +94,7 @@ def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     """Find cohorts by name."""
     for cohort in light(owned_by(Cohort, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("cohorts:cohort", args=[cohort.pk])
-        detail = f"Cohort of {counted(cohort.n_students, 'student')}"
+        detail = ngettext(
+            "Cohort of %(count)s student", "Cohort of %(count)s students", cohort.n_students
+        ) % {"count": f"{cohort.n_students:,}"}
         yield hooks.SearchHit(cohort.name, detail, address, "users")

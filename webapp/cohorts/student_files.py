@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from engine.tabular.layout import SheetLayout
 from engine.tabular.pair_choices import find_pairs_layout, in_row
 from engine.tabular.source import Source
@@ -79,10 +82,13 @@ class UnsureRow:
         """The message about the row, as a question if several students have the name."""
         if self.is_question:
             name = self.near.students[0].name or self.text
-            return f"{len(self.near.students)} students are called {name[:60]}. Which one?"
+            return _("%(students)s students are called %(name)s. Which one?") % {
+                "students": len(self.near.students),
+                "name": name[:60],
+            }
         if self.near.students:
-            return f"No student has this name; {self.near.why}."
-        return "No student of this cohort has this name or a similar one."
+            return _("No student has this name; %(why)s.") % {"why": self.near.why}
+        return _("No student of this cohort has this name or a similar one.")
 
 
 @dataclass(slots=True)
@@ -114,7 +120,10 @@ class StudentFile:
     @property
     def obstacles(self) -> list[str]:
         """All problems that prevent the import, one sentence each."""
-        asked = [f"Row {one.row:,}: {one.sentence}" for one in self.questions]
+        asked = [
+            _("Row %(row)s: %(sentence)s") % {"row": f"{one.row:,}", "sentence": one.sentence}
+            for one in self.questions
+        ]
         return [*self.problems, *asked]
 
     @property
@@ -125,7 +134,17 @@ class StudentFile:
 
 def left_out_words(n_rows: int) -> str:
     """Return "; 2 rows of people outside this cohort left out", or "" for no such row."""
-    return f"; {counted(n_rows, 'row')} of people outside this cohort left out" if n_rows else ""
+    return (
+        "; "
+        + ngettext(
+            "%(count)s row of people outside this cohort left out",
+            "%(count)s rows of people outside this cohort left out",
+            n_rows,
+        )
+        % {"count": f"{n_rows:,}"}
+        if n_rows
+        else ""
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +213,15 @@ def read_student_file(
     choices = FileChoices(tuple(kind.guess(cohort, finder, table)), layout=table.layout)
     found = kind.read(cohort, finder, table, choices)
     if found.obstacles:
-        more = f" {len(found.obstacles) - 1:,} more." if len(found.obstacles) > 1 else ""
-        raise StudentFileError(f"{found.obstacles[0]}{more} Nothing was changed.")
+        more = (
+            " " + _("%(more)s more.") % {"more": f"{len(found.obstacles) - 1:,}"}
+            if len(found.obstacles) > 1
+            else ""
+        )
+        raise StudentFileError(
+            _("%(problem)s%(more)s Nothing was changed.")
+            % {"problem": found.obstacles[0], "more": more}
+        )
     return found
 
 
@@ -210,7 +236,7 @@ class RowStudents:
         self.n_unknown = 0
         if not self._columns:
             self.problems.append(
-                "No column identifies the students. Choose the one with ids, e-mails or names."
+                _("No column identifies the students. Choose the one with ids, e-mails or names.")
             )
 
     def of(self, position: int) -> Found | None:
@@ -233,8 +259,11 @@ class RowStudents:
             return together[0]
         if named and not together:
             self.problems.append(
-                f"Row {number:,}: {' and '.join(cells)[:80]} are different students. Correct the "
-                "file, or choose another use for one of these columns."
+                _(
+                    "Row %(number)s: %(cells)s are different students. Correct the file, or "
+                    "choose another use for one of these columns."
+                )
+                % {"number": f"{number:,}", "cells": " and ".join(cells)[:80]}
             )
             return None
         self.n_unknown += 1
@@ -253,5 +282,7 @@ class RowStudents:
         found.n_unknown_rows = self.n_unknown
         if self.n_unknown:
             rows = counted(self.n_unknown, "row")
-            found.facts.append(f"{rows} without a certain student of this cohort left out.")
+            found.facts.append(
+                _("%(rows)s without a certain student of this cohort left out.") % {"rows": rows}
+            )
         return found

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from engine.tabular.person_search import SURE_EDITS, By, People
 from engine.tabular.text import fold_name
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import counted
 
 CLOSE = 80.0  # percentage of equal letters from which another spelling is offered
 
@@ -67,14 +68,18 @@ class Candidates:
         if not self.students:
             return ""
         if len(self.students) == 1:
-            return _differing(self.edits[0]) if self.edits[0] else "only the spelling differs"
+            return _differing(self.edits[0]) if self.edits[0] else _("only the spelling differs")
         all_of = "both" if len(self.students) == 2 else "all"
         if not any(self.edits):
-            return f"{all_of} have it in another spelling"
+            return _("%(all_of)s have it in another spelling") % {"all_of": all_of}
         if len(set(self.edits)) == 1:
-            return f"{all_of} differ in {counted(self.edits[0], 'letter')}"
+            return ngettext(
+                "%(all_of)s differ in %(count)s letter",
+                "%(all_of)s differ in %(count)s letters",
+                count := self.edits[0],
+            ) % {"all_of": all_of, "count": f"{count:,}"}
         *most, last = map(str, self.edits)
-        return f"{', '.join(most)} and {last} letters differ"
+        return _("%(most)s and %(last)s letters differ") % {"most": ", ".join(most), "last": last}
 
 
 class StudentFinder:
@@ -165,7 +170,9 @@ class StudentFinder:
 
 
 def _differing(edits: int) -> str:
-    return "one letter differs" if edits == 1 else f"{edits} letters differ"
+    return (
+        _("one letter differs") if edits == 1 else _("%(edits)s letters differ") % {"edits": edits}
+    )
 
 
 def _grouped(pairs: Iterable[tuple[str, Found]]) -> dict[str, list[Found]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Count
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from engine.tabular.file_kinds import FileKind, kind_of_file
 from engine.tabular.source import Source
@@ -41,18 +42,18 @@ class WrongSlot:
     @property
     def _question(self) -> str:
         return {
-            FileKind.ROOMS: "These are rooms. Import as a building list?",
-            FileKind.ROSTER: "This is a roster of students and rooms. Import as past roommates?",
-            FileKind.SURVEY: "This is a survey. Import as a cohort?",
+            FileKind.ROOMS: _("These are rooms. Import as a building list?"),
+            FileKind.ROSTER: _("This is a roster of students and rooms. Import as past roommates?"),
+            FileKind.SURVEY: _("This is a survey. Import as a cohort?"),
         }[self.kind]
 
     @property
     def label(self) -> str:
         """The label of the button."""
         return {
-            FileKind.ROOMS: "Import as a building list",
-            FileKind.ROSTER: "Import as past roommates",
-            FileKind.SURVEY: "Import as a cohort",
+            FileKind.ROOMS: _("Import as a building list"),
+            FileKind.ROSTER: _("Import as past roommates"),
+            FileKind.SURVEY: _("Import as a cohort"),
         }[self.kind]
 
 
@@ -97,17 +98,21 @@ def earlier_survey(cohort: Cohort, ids: Sequence[str]) -> WrongSlot | None:
     key, name, count = max(rows, key=lambda row: row[2], default=(None, "", 0))
     if 2 * count <= len(wanted):
         return None
-    share = f"{count:,} of {len(wanted):,} students"
+    share = _("%(count)s of %(wanted)s students") % {
+        "count": f"{count:,}",
+        "wanted": f"{len(wanted):,}",
+    }
     if key == cohort.pk:
-        why = (
-            f"{share} are in {name} already, so this is probably its own survey again. Late "
-            "arrivals are students who are not in the cohort yet: choose their file."
-        )
+        why = _(
+            "%(share)s are in %(name)s already, so this is probably its own survey "
+            "again. Late arrivals are students who are not in the cohort yet: choose "
+            "their file."
+        ) % {"share": share, "name": name}
     else:
-        why = (
-            f"{share} are in {name}, so this is probably last year’s survey. Late arrivals are "
-            "students who are new: choose their file."
-        )
+        why = _(
+            "%(share)s are in %(name)s, so this is probably last year’s survey. Late "
+            "arrivals are students who are new: choose their file."
+        ) % {"share": share, "name": name}
     return WrongSlot(FileKind.SURVEY, why=why)
 
 
@@ -120,7 +125,7 @@ def file_move(
     cannot be read so.
     """
     if to not in list(FileKind) or FileKind(to) not in _moves:
-        raise Refusal("There is no such kind of file.")
+        raise Refusal(_("There is no such kind of file."))
     return _moves[FileKind(to)](user, filename, source, cohort)
 
 
@@ -141,7 +146,7 @@ def _move_survey(user: User, filename: str, source: Source, cohort: Cohort | Non
 
 def _move_roster(user: User, filename: str, source: Source, cohort: Cohort | None) -> str:
     if cohort is None:
-        raise Refusal("Choose the cohort whose roommates the roster names.")
+        raise Refusal(_("Choose the cohort whose roommates the roster names."))
     made = draft_of_source(user=user, filename=filename, source=source, cohort=cohort)
     return reverse("cohorts:pairs-draft", args=[cohort.pk, made.pk])
 

@@ -7,11 +7,25 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.common.forms import TypedForm
 from webapp.common.free_names import LONGEST_NAME
 from webapp.common.toasts import toast
 
+_RENAME = {
+    "cohort": gettext_lazy("Rename the cohort"),
+    "model": gettext_lazy("Rename the model"),
+    "placement": gettext_lazy("Rename the placement"),
+    "building list": gettext_lazy("Rename the building list"),
+}
+_RENAMED = {
+    "cohort": gettext_lazy("The cohort was renamed."),
+    "model": gettext_lazy("The model was renamed."),
+    "placement": gettext_lazy("The placement was renamed."),
+    "building list": gettext_lazy("The building list was renamed."),
+}
 Trail = Sequence[tuple[str, str]]  # words and address of each page above
 
 
@@ -19,7 +33,7 @@ class NameForm(TypedForm):
     """The new name of something."""
 
     refused_field = "name"
-    name = forms.CharField(label="Name", max_length=LONGEST_NAME)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
 
 
 class RemoveForm(TypedForm):
@@ -32,7 +46,7 @@ class RemoveForm(TypedForm):
 
     def __init__(self, *args: Any, expected: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["name"].label = f"Type “{expected}” to confirm"
+        self.fields["name"].label = _("Type “%(name)s” to confirm") % {"name": expected}
         self.fields["name"].widget.attrs["data-confirm-text"] = expected
 
 
@@ -76,9 +90,9 @@ def rename_page(
     name, address = trail[-1]
     form = NameForm.typed(request, initial={"name": name})
     if form.submit(request, act):
-        toast(request, f"The {kind} was renamed.")
+        toast(request, str(_RENAMED[kind]))
         return redirect(address)
-    return FormPage(f"Rename the {kind}", "Rename", trail).show(request, form)
+    return FormPage(str(_RENAME[kind]), _("Rename"), trail).show(request, form)
 
 
 def remove_page(
@@ -88,7 +102,7 @@ def remove_page(
     trail: Trail,
     *,
     words: str,
-    done: str = "{} was removed.",
+    done: str = gettext_lazy("%(name)s was removed."),
 ) -> HttpResponse:
     """Remove something whose name was typed, and return to the list, the first of the trail.
 
@@ -97,9 +111,13 @@ def remove_page(
     name = trail[-1][0]
     form = RemoveForm.typed(request, expected=name)
     if form.submit(request, lambda name: act(typed_name=name)):
-        toast(request, done.format(name))
+        toast(request, done % {"name": name})
         return redirect(trail[0][1])
     page = FormPage(
-        title, title.split()[0], trail, words=f"{words} It cannot be undone.", is_danger=True
+        title,
+        title.split()[0],
+        trail,
+        words=_("%(consequence)s It cannot be undone.") % {"consequence": words},
+        is_danger=True,
     )
     return page.show(request, form)

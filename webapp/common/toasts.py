@@ -34,7 +34,7 @@ def toast(
 
     ``undo_url`` gets a POST when the reader chooses Undo; it should answer with a redirect back.
     """
-    value = Toast(text=text, undo_url=undo_url, icon=icon, is_error=error)
+    value = Toast(text=str(text), undo_url=undo_url, icon=icon, is_error=error)
     level = messages.ERROR if error else messages.INFO
     messages.add_message(request, level, json.dumps(asdict(value)), extra_tags="toast")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
@@ -41,7 +42,7 @@ def cohort_choices(cohorts: QuerySet[Cohort]) -> list[tuple[str, str]]:
     """Return key and label of each cohort, for a field that chooses one."""
     rows = cohorts.values_list("pk", "name", "n_students", "n_pairs")
     return [
-        (str(pk), f"{name}, {counted(students, 'student')}{', has pairs' if pairs else ''}")
+        (str(pk), _choice_words(name, counted(students, "student"), has_pairs=bool(pairs)))
         for pk, name, students, pairs in rows
     ]
 
@@ -187,6 +188,13 @@ def past_pairs(
         return pairs
     found = find_students(cohort, query, originals=originals, by_name=by_name).order_by()
     return pairs.filter(Q(first__in=found) | Q(second__in=found))
+
+
+def _choice_words(name: str, students: str, *, has_pairs: bool) -> str:
+    facts = {"name": name, "students": students}
+    if has_pairs:
+        return _("%(name)s, %(students)s, has pairs") % facts
+    return _("%(name)s, %(students)s") % facts
 
 
 def is_original_id(cohort: Cohort, text: str) -> bool:

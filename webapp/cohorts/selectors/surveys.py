@@ -10,6 +10,8 @@ from uuid import UUID
 
 import numpy as np
 from django.db.models import Count
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError, Question, Questionnaire, Survey
@@ -118,9 +120,13 @@ def _recode(
     position = {question.name: k for k, question in enumerate(own.questions)}
     missing = [question.name for question in wanted.questions if question.name not in position]
     if missing:
-        verb = "is" if len(missing) == 1 else "are"
         raise InvalidProblemError(
-            f"This model was learned from other questions: {_listed(missing)} {verb} missing."
+            ngettext(
+                "This model was learned from other questions: %(questions)s is missing.",
+                "This model was learned from other questions: %(questions)s are missing.",
+                len(missing),
+            )
+            % {"questions": _listed(missing)}
         )
     columns = []
     for question in wanted.questions:
@@ -132,8 +138,11 @@ def _recode(
         if (recoded == -2).any():
             row = int(np.argmax(recoded == -2))
             raise InvalidProblemError(
-                f"{labels[row]}, {question.name}: “{levels[column[row]]}” was never among the "
-                "answers that the model was learned from."
+                _(
+                    "%(student)s, %(question)s: “%(answer)s” was never among the answers that "
+                    "the model was learned from."
+                )
+                % {"student": labels[row], "question": question.name, "answer": levels[column[row]]}
             )
         columns.append(recoded)
     return np.stack(columns, axis=1)
@@ -142,7 +151,10 @@ def _recode(
 def _listed(names: Sequence[str]) -> str:
     if len(names) <= 3:
         return ", ".join(names)
-    return f"{', '.join(names[:2])} and {len(names) - 2} more"
+    return _("%(names)s and %(more)s more") % {
+        "names": ", ".join(names[:2]),
+        "more": len(names) - 2,
+    }
 
 
 def cohort_pairs(cohort: Cohort) -> NDArray[np.int64]:
@@ -186,7 +198,7 @@ def common_questionnaire(cohorts: Sequence[Cohort]) -> Questionnaire:
             if name in theirs
         }
     if not merged:
-        raise InvalidProblemError("These cohorts share no question, so nothing can be learned.")
+        raise InvalidProblemError(_("These cohorts share no question, so nothing can be learned."))
     return Questionnaire(tuple(merged.values()))
 
 
@@ -196,13 +208,20 @@ def _merge(one: Question, other: Question, where: str) -> Question:
     kinds = {one.kind, other.kind}
     if "nominal" in kinds and len(kinds) > 1:
         raise InvalidProblemError(
-            f"{one.name} is {one.kind} in one cohort and {other.kind} in {where}. "
-            "Import one of them again."
+            _(
+                "%(name)s is %(kind)s in one cohort and %(other)s in %(where)s. Import one "
+                "of them again."
+            )
+            % {"name": one.name, "kind": one.kind, "other": other.kind, "where": where}
         )
     levels = _merged_levels(one.levels, other.levels)
     if levels is None:
         raise InvalidProblemError(
-            f"{one.name}: the answers of {where} stand in another order. Import one of them again."
+            _(
+                "%(name)s: the answers of %(where)s stand in another order. Import one of "
+                "them again."
+            )
+            % {"name": one.name, "where": where}
         )
     kind: QuestionKind = "binary" if len(levels) == 2 else "ordinal"
     if kinds == {"nominal"}:

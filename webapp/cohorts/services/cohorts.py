@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from engine.tabular.answers import TableAnswers, read_answers
 from engine.tabular.preview import Preview
@@ -50,12 +51,14 @@ def draft_import(*, user: User, draft: Draft, name: str, version: int) -> Cohort
     name = check_name(name)
     preview = draft_preview(draft)
     if preview.errors:
-        raise CohortError(f"{preview.errors[0].sentence} Nothing was imported.")
+        raise CohortError(
+            _("%(sentence)s Nothing was imported.") % {"sentence": preview.errors[0].sentence}
+        )
     try:
         with transaction.atomic():
-            claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
+            claimed, _rest = Draft.objects.filter(pk=draft.pk, version=version).delete()
             if not claimed:
-                raise DraftChangedError("This import was changed or finished by somebody else.")
+                raise DraftChangedError(_("This import was changed or finished by somebody else."))
             cohort = _create_cohort(user, draft, preview, name)
             recipe_keep(draft=draft, preview=preview, cohort=cohort)
             audit(
@@ -66,7 +69,9 @@ def draft_import(*, user: User, draft: Draft, name: str, version: int) -> Cohort
                 questions=len(cohort.questions),
             )
     except IntegrityError as error:
-        raise CohortError(f"There is already a cohort called “{name}”.") from error
+        raise CohortError(
+            _("There is already a cohort called “%(name)s”.") % {"name": name}
+        ) from error
     return cohort
 
 
@@ -74,9 +79,9 @@ def check_name(name: str) -> str:
     """Return the trimmed name of a cohort; raise CohortError if it is empty or too long."""
     name = " ".join(name.split())
     if not name:
-        raise CohortError("The cohort needs a name.")
+        raise CohortError(_("The cohort needs a name."))
     if len(name) > 120:
-        raise CohortError("The name is longer than 120 characters.")
+        raise CohortError(_("The name is longer than 120 characters."))
     return name
 
 
@@ -132,7 +137,7 @@ def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Coho
     student in the half as in the whole. Purging the whole purges its halves.
     """
     if cohort.n_students < 4:
-        raise CohortError("At least 4 students are needed to split a cohort into two halves.")
+        raise CohortError(_("At least 4 students are needed to split a cohort into two halves."))
     with transaction.atomic():
         _locked(cohort)
         students = list(cohort.students.all())
@@ -225,7 +230,9 @@ def cohort_rename(*, user: User, cohort: Cohort, name: str) -> None:
             audit(user, "renamed", cohort, to=name)
             Cohort.objects.filter(pk=cohort.pk).update(name=name, updated_at=timezone.now())
     except IntegrityError as error:
-        raise CohortError(f"There is already a cohort called “{name}”.") from error
+        raise CohortError(
+            _("There is already a cohort called “%(name)s”.") % {"name": name}
+        ) from error
 
 
 def cohort_set_pairs(
@@ -243,7 +250,7 @@ def cohort_set_pairs(
     """
     counts = Counter(student for pair in pairs for student in pair)
     if any(count > 1 for count in counts.values()):
-        raise CohortError("A student is in more than one pair. Nothing was saved.")
+        raise CohortError(_("A student is in more than one pair. Nothing was saved."))
     keys = list(cohort.students.values_list("pk", flat=True))
     with transaction.atomic():
         PastPair.objects.filter(cohort=cohort).delete()
@@ -267,13 +274,17 @@ def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
     """
     cohort, preview = draft.own_cohort, pairs_preview(draft)
     if preview.errors:
-        raise CohortError(f"{preview.errors[0].sentence} Nothing was imported.")
+        raise CohortError(
+            _("%(sentence)s Nothing was imported.") % {"sentence": preview.errors[0].sentence}
+        )
     if not preview.can_import:
-        raise CohortError(f"{preview.why_nothing} Nothing was imported.")
+        raise CohortError(
+            _("%(why_nothing)s Nothing was imported.") % {"why_nothing": preview.why_nothing}
+        )
     with transaction.atomic():
-        claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
+        claimed, _rest = Draft.objects.filter(pk=draft.pk, version=version).delete()
         if not claimed:
-            raise DraftChangedError("This import was changed or finished by somebody else.")
+            raise DraftChangedError(_("This import was changed or finished by somebody else."))
         cohort_set_pairs(
             user=user,
             cohort=cohort,
@@ -294,7 +305,7 @@ def _set_rooms(cohort: Cohort, rooms: Sequence[tuple[str, Sequence[int]]]) -> No
     )
     students = list(cohort.students.only("cohort"))
     housed = []
-    for room, (_, residents) in zip(made, rooms, strict=True):
+    for room, (_rest, residents) in zip(made, rooms, strict=True):
         for position in residents:
             students[position].past_room = room
             housed.append(students[position])
@@ -313,7 +324,7 @@ def cohort_purge(*, user: User, cohort: Cohort, typed_name: str) -> None:
     hold weights, no answers. Raises CohortError unless ``typed_name`` is the name of the cohort.
     """
     if typed_name.strip() != cohort.name:
-        raise CohortError("The name does not match. Nothing was purged.")
+        raise CohortError(_("The name does not match. Nothing was purged."))
     with transaction.atomic():
         _locked(cohort)
         for part in reversed([cohort, *halves_within(cohort)]):  # each half before its whole
@@ -325,4 +336,4 @@ def cohort_purge(*, user: User, cohort: Cohort, typed_name: str) -> None:
 def _locked(cohort: Cohort) -> None:
     """Lock the cohort until this transaction ends, against splits and purges."""
     if not Cohort.objects.select_for_update().filter(pk=cohort.pk).exists():
-        raise CohortError(f"{cohort.name} was removed meanwhile.")
+        raise CohortError(_("%(cohort)s was removed meanwhile.") % {"cohort": cohort.name})

@@ -8,6 +8,7 @@ from uuid import uuid4
 from cryptography.fernet import Fernet
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from engine.tabular.causes import Cause
 from engine.tabular.choices import Choices
@@ -95,7 +96,7 @@ def draft_of_source(
         choices = guess_choices(table).to_json()
     elif table.n_columns < 2:
         raise TableRefusal(
-            "The file has one column; two columns of ids are expected. Nothing was saved."
+            _("The file has one column; two columns of ids are expected. Nothing was saved.")
         )
     else:
         choices = guess_pair_choices(table, people).to_json()
@@ -275,7 +276,7 @@ def draft_update(*, draft: Draft, choices: dict[str, Any], version: int) -> Draf
 def draft_undo(*, draft: Draft, version: int) -> Draft:
     """Undo the last change of the choices; raise Refusal if there is none."""
     if not draft.undo:
-        raise Refusal("There is nothing to undo.")
+        raise Refusal(_("There is nothing to undo."))
     *rest, last = draft.undo
     with transaction.atomic():
         _store(draft, version, choices=taken_back(draft.choices, last), undo=rest)
@@ -287,7 +288,7 @@ def _store(draft: Draft, version: int, **values: Any) -> None:
     # The version that was read must match too: Undo depends on the choices at that version.
     same = Draft.objects.filter(pk=draft.pk, version=version)
     if version != draft.version or not same.update(**values, version=version + 1):
-        raise DraftChangedError("Somebody else changed this import meanwhile.")
+        raise DraftChangedError(_("Somebody else changed this import meanwhile."))
     draft.refresh_from_db()
 
 
@@ -310,7 +311,7 @@ def drafts_expire() -> int:
 
 @transaction.atomic
 def _expire(draft: Draft) -> bool:
-    removed, _ = Draft.objects.filter(pk=draft.pk).delete()
+    removed, _rest = Draft.objects.filter(pk=draft.pk).delete()
     if removed:  # otherwise it was just imported or discarded
         audit(None, "expired", draft, organisation=draft.organisation, rows=draft.n_rows)
     return bool(removed)

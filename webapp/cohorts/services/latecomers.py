@@ -7,6 +7,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from engine.tabular.table import NOT_TEXT
 from webapp.accounts.models import User
@@ -52,11 +54,27 @@ class Latecomers:
     def sentence(self) -> str:
         """The result in words."""
         count = counted(len(self.numbers), "student")
-        parts = [f"{count} added: {self.arrivals.labels}"]
+        parts = [
+            _("%(count)s added: %(labels)s") % {"count": count, "labels": self.arrivals.labels}
+        ]
         if self.blank:
-            parts.append(f"{counted(len(self.blank), 'question')} without any answer")
+            parts.append(
+                ngettext(
+                    "%(count)s question without any answer",
+                    "%(count)s questions without any answer",
+                    len(self.blank),
+                )
+                % {"count": f"{len(self.blank):,}"}
+            )
         if self.unused:
-            parts.append(f"{counted(len(self.unused), 'column')} not read: {self.unused[0]}")
+            parts.append(
+                ngettext(
+                    "%(count)s column not read: %(unused)s",
+                    "%(count)s columns not read: %(unused)s",
+                    len(self.unused),
+                )
+                % {"count": f"{len(self.unused):,}", "unused": self.unused[0]}
+            )
         return "; ".join(parts) + "."
 
 
@@ -86,7 +104,7 @@ def _save_file(user: User, cohort: Cohort, found: StudentFile, filename: str) ->
 
 LATE = StudentFileKind(
     key="latecomers",
-    title="Check the late arrivals",
+    title=gettext_lazy("Check the late arrivals"),
     uses=late_uses,
     single=lambda use: use not in (NAME, IGNORE),
     guess=guess_late,
@@ -114,10 +132,11 @@ def latecomers_add(
     unknown; then nobody was added.
     """
     if not rows:
-        raise CohortError("The file names nobody. Give at least one student.")
+        raise CohortError(_("The file names nobody. Give at least one student."))
     if len(rows) > MAX_LATECOMERS:
         raise CohortError(
-            f"{len(rows):,} students are too many to come late. Import them as a cohort instead."
+            _("%(rows)s students are too many to come late. Import them as a cohort instead.")
+            % {"rows": f"{len(rows):,}"}
         )
     cohort = Cohort.objects.select_for_update().get(pk=cohort.pk)
     taken = {
@@ -126,7 +145,7 @@ def latecomers_add(
     first = numbers_take(cohort.organisation, len(rows))
     made = []
     for k, row in enumerate(rows):
-        where = f"Row {row_numbers[k]}" if row_numbers else "This student"
+        where = _("Row %(row)s") % {"row": row_numbers[k]} if row_numbers else _("This student")
         made.append(_student(cohort, row, first + k, where, taken))
     Student.objects.bulk_create(made, batch_size=500)
     Cohort.objects.filter(pk=cohort.pk).update(
@@ -174,7 +193,7 @@ def latecomers_undo(*, user: User, arrivals: LateArrivals) -> str:
     keys = list(arrivals.students.select_for_update().values_list("pk", flat=True))
     refusal = undo_refusals(cohort, [arrivals])[arrivals.pk]
     if refusal:
-        raise CohortError(f"{refusal} Nobody was removed.")
+        raise CohortError(_("%(refusal)s Nobody was removed.") % {"refusal": refusal})
     arrivals.undone_at, arrivals.undone_by = timezone.now(), user.get_username()
     arrivals.save(update_fields=["undone_at", "undone_by"])
     students_leaving.send(Cohort, cohort=cohort, user=user, arrivals=arrivals)
@@ -193,10 +212,9 @@ def latecomers_undo(*, user: User, arrivals: LateArrivals) -> str:
         which=arrivals.labels,
         source=arrivals.source,
     )
-    return (
-        f"{count} removed from {cohort.name}: {arrivals.labels}. To add them again, import them "
-        "again."
-    )
+    return _(
+        "%(count)s removed from %(cohort)s: %(labels)s. To add them again, import them again."
+    ) % {"count": count, "cohort": cohort.name, "labels": arrivals.labels}
 
 
 def _student(
@@ -205,23 +223,36 @@ def _student(
     for name, text in row.items():
         if NOT_TEXT.search(text):
             raise CohortError(
-                f"{where}, {name}: it contains a character that cannot be saved. Type it again.",
+                _(
+                    "%(where)s, %(name)s: it contains a character that cannot be saved. Type "
+                    "it again."
+                )
+                % {"where": where, "name": name},
                 name,
             )
         if name in cohort.constraints and len(text) > MAX_VALUE:
             raise CohortError(
-                f"{where}, {name}: longer than {MAX_VALUE} characters. Shorten it.", name
+                _("%(where)s, %(name)s: longer than %(max_value)s characters. Shorten it.")
+                % {"where": where, "name": name, "max_value": MAX_VALUE},
+                name,
             )
     original = row.get(ID, "").strip()
     if not original:
         raise CohortError(
-            f"{where} has no id. Give each student the id of your housing system.", ID
+            _("%(where)s has no id. Give each student the id of your housing system.")
+            % {"where": where},
+            ID,
         )
     if len(original) > MAX_ID:
-        raise CohortError(f"{where}: the id is longer than 1,000 characters. Shorten it.", ID)
+        raise CohortError(
+            _("%(where)s: the id is longer than 1,000 characters. Shorten it.") % {"where": where},
+            ID,
+        )
     if original.casefold() in taken:
         raise CohortError(
-            f"{where}: {original[:60]} is in {cohort.name} already. Leave it out.", ID
+            _("%(where)s: %(original)s is in %(cohort)s already. Leave it out.")
+            % {"where": where, "original": original[:60], "cohort": cohort.name},
+            ID,
         )
     taken.add(original.casefold())
     return Student(
@@ -242,6 +273,8 @@ def _code(question: Mapping[str, Any], text: str, where: str) -> int:
     if level is None:
         said = unknown_answer(text, levels)
         raise CohortError(
-            f"{where}, {question['name']}: {said} Nobody was added.", question["name"]
+            _("%(where)s, %(name)s: %(problem)s Nobody was added.")
+            % {"where": where, "name": question["name"], "problem": said},
+            question["name"],
         )
     return levels.index(level) if level else -1

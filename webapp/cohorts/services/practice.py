@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -22,18 +23,24 @@ def pairs_simulation_start(
     """
     Cohort.objects.select_for_update().get(pk=cohort.pk)
     if cohort.has_pairs and not cohort.is_simulated:
-        raise CohortError(f"{cohort.name} has real pairs; simulated ones would replace them.")
+        raise CohortError(
+            _("%(cohort)s has real pairs; simulated ones would replace them.")
+            % {"cohort": cohort.name}
+        )
     if cohort.n_students < 4:
-        raise CohortError("At least 4 students are needed to simulate pairs.")
+        raise CohortError(_("At least 4 students are needed to simulate pairs."))
     unknown = [column for column in same if column not in cohort.constraints]
     if unknown:
-        raise CohortError(f"{unknown[0]} is not a constraint column of {cohort.name}.")
+        raise CohortError(
+            _("%(unknown)s is not a constraint column of %(cohort)s.")
+            % {"unknown": unknown[0], "cohort": cohort.name}
+        )
     parameters: dict[str, Any] = {"cohort": str(cohort.pk), "same": list(same)}
     running = Job.objects.filter(
         kind="roommates.simulate", state__in=ACTIVE_STATES, parameters__cohort=str(cohort.pk)
     )
     if running.exists():
-        raise CohortError("Pairs are being simulated already.")
+        raise CohortError(_("Pairs are being simulated already."))
     return job_enqueue(
         user=user,
         kind="roommates.simulate",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from engine.tabular.source import Source
 from webapp.accounts.models import User
@@ -89,7 +90,7 @@ def student_file_use(*, draft: Draft, column: int | None, use: str, version: int
     """
     kind, choices = _kind(draft.purpose), FileChoices.from_json(draft.choices)
     if column is None or column >= len(choices.uses) or use not in kind.uses(draft.own_cohort):
-        raise StudentFileError("There is no such column or use of a column.")
+        raise StudentFileError(_("There is no such column or use of a column."))
     uses = list(choices.uses)
     if kind.single(use):
         uses = [IGNORE if own == use else own for own in uses]
@@ -101,7 +102,7 @@ def student_file_same(*, draft: Draft, key: str, position: int | None, version: 
     """Set the student of a row, by the student's position in the cohort."""
     choices = FileChoices.from_json(draft.choices)
     if position is None or position >= draft.own_cohort.n_students:
-        raise StudentFileError("There is no such student.")
+        raise StudentFileError(_("There is no such student."))
     same = {**choices.same, key[:2_000]: position}
     draft_update(draft=draft, choices=replace(choices, same=same).to_json(), version=version)
 
@@ -110,7 +111,7 @@ def student_file_flag(*, draft: Draft, flag: str, version: int) -> None:
     """Toggle a switch of a file: rows left out, or unknown answers as blanks."""
     choices = FileChoices.from_json(draft.choices)
     if flag not in ("without", "as_blank"):
-        raise StudentFileError("There is no such action.")
+        raise StudentFileError(_("There is no such action."))
     if flag == "without":
         changed = replace(choices, without=not choices.without)
     else:
@@ -127,18 +128,20 @@ def student_file_import(*, user: User, draft: Draft, version: int) -> str:
     Cohort.objects.select_for_update().get(pk=draft.own_cohort.pk)
     found = student_file_preview(draft)
     if found.obstacles:
-        raise StudentFileError(f"{found.obstacles[0]} Nothing was imported.")
+        raise StudentFileError(
+            _("%(problem)s Nothing was imported.") % {"problem": found.obstacles[0]}
+        )
     if not found.can_import:
-        why = found.why_nothing or "No row belongs to a student of this cohort."
-        raise StudentFileError(f"{why} Nothing was imported.")
-    claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
+        why = found.why_nothing or _("No row belongs to a student of this cohort.")
+        raise StudentFileError(_("%(problem)s Nothing was imported.") % {"problem": why})
+    claimed, _rest = Draft.objects.filter(pk=draft.pk, version=version).delete()
     if not claimed:
-        raise DraftChangedError("This import was changed or finished by somebody else.")
+        raise DraftChangedError(_("This import was changed or finished by somebody else."))
     return _kind(draft.purpose).save(user, draft.own_cohort, found, draft.filename)
 
 
 def _kind(purpose: str) -> StudentFileKind:
     kind = student_file_kind(purpose)
     if kind is None:
-        raise StudentFileError("There is no such kind of file.")
+        raise StudentFileError(_("There is no such kind of file."))
     return kind

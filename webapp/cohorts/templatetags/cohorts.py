@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.cohorts import answers_in_words
@@ -42,7 +43,7 @@ def answer_bars(shares: Sequence[float], label: str = "") -> SafeString:
         _HEIGHT,
         width,
         _HEIGHT,
-        label or "How often each answer was given",
+        label or _("How often each answer was given"),
         bars,
     )
 

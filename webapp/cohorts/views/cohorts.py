@@ -7,6 +7,8 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -33,7 +35,6 @@ from webapp.cohorts.services.cohorts import (
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.form_pages import FormPage, Trail, remove_page, rename_page
-from webapp.common.formats import counted
 from webapp.common.hooks import CohortContent, cohort_contents
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import light, page_at
@@ -143,7 +144,7 @@ def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 def _trail(found: Cohort) -> Trail:
     own = reverse("cohorts:cohort", args=[found.pk])
-    return [("Cohorts", reverse("cohorts:list")), (found.name, own)]
+    return [(_("Cohorts"), reverse("cohorts:list")), (found.name, own)]
 
 
 @keeps_typed
@@ -159,12 +160,20 @@ def split(request: SignedInRequest, uuid: str) -> HttpResponse:
         if seed is None:
             seed = secrets.randbelow(10**MAX_DIGITS)  # reported, to allow the same halves again
         halves.extend(cohort_split(user=request.user, cohort=found, seed=seed))
-        sizes = f"{halves[0].n_students:,} and {counted(halves[1].n_students, 'student')}"
-        toast(request, f"Split into {sizes} (seed {seed}).")
+        sentence = ngettext(
+            "Split into %(first)s and %(second)s student (seed %(seed)s).",
+            "Split into %(first)s and %(second)s students (seed %(seed)s).",
+            halves[1].n_students,
+        ) % {
+            "first": f"{halves[0].n_students:,}",
+            "second": f"{halves[1].n_students:,}",
+            "seed": seed,
+        }
+        toast(request, sentence)
 
     if form.submit(request, act):
         return redirect("cohorts:cohort", halves[0].pk)
-    return FormPage("Split into two halves", "Split", _trail(found)).show(request, form)
+    return FormPage(_("Split into two halves"), _("Split"), _trail(found)).show(request, form)
 
 
 @keeps_typed
@@ -176,7 +185,7 @@ def simulate(request: SignedInRequest, uuid: str) -> HttpResponse:
     form = SimulateForm.typed(request, cohort=found)
     if form.submit(request, partial(pairs_simulation_start, user=request.user, cohort=found)):
         return redirect("cohorts:cohort", found.pk)
-    return FormPage("Simulate pairs", "Simulate pairs", _trail(found)).show(request, form)
+    return FormPage(_("Simulate pairs"), _("Simulate pairs"), _trail(found)).show(request, form)
 
 
 @require_http_methods(["GET", "POST"])
@@ -186,9 +195,9 @@ def purge(request: SignedInRequest, uuid: str) -> HttpResponse:
     found = get_owned_or_404(Cohort, request.user, uuid)
     return remove_page(
         request,
-        "Purge the cohort",
+        _("Purge the cohort"),
         partial(cohort_purge, user=request.user, cohort=found),
         _trail(found),
-        words="This removes the cohort with everything in it.",
-        done="{} was purged with everything in it.",
+        words=_("This removes the cohort with everything in it."),
+        done=_("%(name)s was purged with everything in it."),
     )

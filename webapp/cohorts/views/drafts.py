@@ -7,6 +7,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engine.tabular.actions import apply_action, read_request
@@ -43,7 +45,6 @@ from webapp.cohorts.views.pressed_buttons import PressedButton, read_pressed_but
 from webapp.cohorts.wrong_slots import draft_move, wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
@@ -55,15 +56,15 @@ REQUESTS = "requests"  # the kind of a file of requested roommates
 SHOWN_COHORTS = 5  # number of imported cohorts shown
 HEADER_ROWS_SHOWN = 15
 ROLES = (
-    (Role.ID.value, "Id"),
-    (Role.QUESTION.value, "Question"),
-    (Role.CONSTRAINT.value, "Rule"),
-    (Role.NEED.value, "Need"),
+    (Role.ID.value, gettext_lazy("Id")),
+    (Role.QUESTION.value, gettext_lazy("Question")),
+    (Role.CONSTRAINT.value, gettext_lazy("Rule")),
+    (Role.NEED.value, gettext_lazy("Need")),
     (Role.EMAIL.value, "E-mail"),
-    (Role.NAME.value, "Name, or a part of it"),
-    (Role.PREFERRED.value, "Preferred name"),
-    (Role.PRONOUNS.value, "Pronouns"),
-    (Role.IGNORE.value, "Leave out"),
+    (Role.NAME.value, gettext_lazy("Name, or a part of it")),
+    (Role.PREFERRED.value, gettext_lazy("Preferred name")),
+    (Role.PRONOUNS.value, gettext_lazy("Pronouns")),
+    (Role.IGNORE.value, gettext_lazy("Leave out")),
 )
 _FIELDS = ("role", "kind", "name", "edges")  # of a column, each followed by its number
 LIMITS = {
@@ -82,7 +83,7 @@ def upload(request: SignedInRequest) -> HttpResponse:
     if request.method == "POST":
         file = request.FILES.get("file")
         if file is None:
-            error = "Choose a CSV or XLSX file first."
+            error = _("Choose a CSV or XLSX file first.")
         else:
             try:
                 draft = draft_create(
@@ -170,7 +171,11 @@ def draft_confirm(request: SignedInRequest, uuid: str) -> HttpResponse:
     if not form.submit(request, act):
         return _render(request, found, form)
     cohort = made[0]
-    toast(request, f"{counted(cohort.n_students, 'student')} imported.")
+    toast(
+        request,
+        ngettext("%(count)s student imported.", "%(count)s students imported.", cohort.n_students)
+        % {"count": f"{cohort.n_students:,}"},
+    )
     if source is not None:
         try:
             requests = student_file_keep(
@@ -194,7 +199,10 @@ def draft_remove(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Discard an upload."""
     found = get_owned_or_404(Draft, request.user, uuid)
     draft_discard(user=request.user, draft=found)
-    toast(request, f"{found.filename} was discarded. Nothing was imported.")
+    toast(
+        request,
+        _("%(filename)s was discarded. Nothing was imported.") % {"filename": found.filename},
+    )
     if found.purpose:
         back = FileChoices.from_json(found.choices).back
         return redirect(back or reverse("cohorts:cohort", args=[found.cohort_id]))
@@ -338,7 +346,7 @@ def _reading(draft: Draft, preview: Preview) -> dict[str, Any]:
     source, layout = draft_file(draft), preview.table.layout
     lines = source.sheets[layout.sheet].lines[:HEADER_ROWS_SHOWN]
     return {
-        "sheets": [sheet.name or "the file" for sheet in source.sheets],
+        "sheets": [sheet.name or _("the file") for sheet in source.sheets],
         "layout": layout,
         "lines": [(line.number, line.cells[:8], len(line.cells) > 8) for line in lines],
     }

@@ -3,6 +3,7 @@
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.requests import SignedInRequest
@@ -67,7 +68,7 @@ def undo(request: SignedInRequest, uuid: str, arrivals_id: int) -> HttpResponse:
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     found = LateArrivals.objects.filter(cohort=cohort, pk=arrivals_id).first()
     if found is None:
-        raise Http404("There is no such addition of students.")
+        raise Http404(_("There is no such addition of students."))
 
     def remove() -> None:
         toast(request, latecomers_undo(user=request.user, arrivals=found))

@@ -5,6 +5,8 @@ from dataclasses import replace
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from engine.tabular.file_kinds import FileKind
@@ -35,8 +37,22 @@ from webapp.common.toasts import toast
 
 UNKNOWN_SHOWN = 50
 # The fields of columns: two people and further residents, or a resident, a hall and a room.
+_ROOMMATE_LABELS = (
+    gettext_lazy("First roommate"),
+    gettext_lazy("Second roommate"),
+    gettext_lazy("Third roommate"),
+    gettext_lazy("Fourth roommate"),
+    gettext_lazy("Fifth roommate"),
+    gettext_lazy("Sixth roommate"),
+    gettext_lazy("Seventh roommate"),
+    gettext_lazy("Eighth roommate"),
+)
 COLUMN_FIELDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-_ROSTER_LABELS = ("Resident", "Hall or room", "Room within it")
+_ROSTER_LABELS = (
+    gettext_lazy("Resident"),
+    gettext_lazy("Hall or room"),
+    gettext_lazy("Room within it"),
+)
 
 
 @require_http_methods(["GET", "POST"])
@@ -48,7 +64,7 @@ def upload(request: SignedInRequest, uuid: str) -> HttpResponse:
     if request.method == "POST":
         file = request.FILES.get("file")
         if file is None:
-            error = "Choose a CSV or XLSX file first."
+            error = _("Choose a CSV or XLSX file first.")
         else:
             try:
                 draft = draft_create(
@@ -120,7 +136,7 @@ def _column_fields(choices: PairChoices, n_columns: int) -> list[tuple[str, str,
         labels: tuple[str, ...] = _ROSTER_LABELS
     else:
         n_fields = min(len(choices.columns) + 1, n_columns, len(COLUMN_FIELDS))
-        labels = tuple(f"{name.capitalize()} roommate" for name in COLUMN_FIELDS[:n_fields])
+        labels = tuple(_ROOMMATE_LABELS[:n_fields])
     chosen = [*choices.columns, *[None] * len(labels)]
     return list(zip(COLUMN_FIELDS, labels, chosen, strict=False))
 
@@ -148,7 +164,7 @@ def _changed(found: Draft, post: QueryDict) -> PairChoices:
     if action == "same":
         position = whole_number(post.get("position", ""))
         if position is None or position >= found.own_cohort.n_students:
-            raise CohortError("There is no such student.")
+            raise CohortError(_("There is no such student."))
         cell = post.get("cell") or _unknown_cell(found, post.get("unknown", ""))
         return choices.with_same({cell: position})
     if action == "sure":
@@ -161,9 +177,9 @@ def _changed(found: Draft, post: QueryDict) -> PairChoices:
     columns = [whole_number(post.get(name, "")) for name in names if post.get(name)]
     n_columns = draft_table(found).n_columns
     if any(column is None or column >= n_columns for column in columns) or len(columns) < 2:
-        raise CohortError("Choose two different columns.")
+        raise CohortError(_("Choose two different columns."))
     if len(set(columns)) < len(columns):
-        raise CohortError("Choose two different columns.")
+        raise CohortError(_("Choose two different columns."))
     chosen = tuple(column for column in columns if column is not None)
     return replace(choices, columns=chosen, is_roster=bool(post.get("is_roster")))
 
@@ -193,6 +209,14 @@ def confirm(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpRespons
         toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
     cohort.refresh_from_db()
-    rooms = f" in {counted(cohort.n_rooms, 'shared room')}" if cohort.n_rooms else ""
-    toast(request, f"{counted(cohort.n_pairs, 'pair')}{rooms} imported.")
+    facts = {"count": f"{cohort.n_pairs:,}", "rooms": counted(cohort.n_rooms, "shared room")}
+    if cohort.n_rooms:
+        sentence = ngettext(
+            "%(count)s pair in %(rooms)s imported.",
+            "%(count)s pairs in %(rooms)s imported.",
+            cohort.n_pairs,
+        )
+    else:
+        sentence = ngettext("%(count)s pair imported.", "%(count)s pairs imported.", cohort.n_pairs)
+    toast(request, sentence % facts)
     return redirect("cohorts:cohort", cohort.pk)

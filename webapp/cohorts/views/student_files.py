@@ -3,6 +3,7 @@
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from engine.tabular.file_kinds import FileKind
@@ -42,7 +43,7 @@ def checked_upload(request: SignedInRequest, cohort: Cohort, purpose: str, back:
     """
     file = request.FILES.get("file")
     if file is None:
-        raise Refusal("Choose a CSV or XLSX file first.")
+        raise Refusal(_("Choose a CSV or XLSX file first."))
     made = student_file_create(
         user=request.user,
         cohort=cohort,
@@ -60,7 +61,7 @@ def _draft(request: SignedInRequest, uuid: str, draft_uuid: str) -> Draft:
     drafts = Draft.objects.filter(cohort=cohort).exclude(purpose="")
     found = get_owned_or_404(drafts, request.user, draft_uuid)
     if student_file_kind(found.purpose) is None:
-        raise Http404("There is no such kind of file.")
+        raise Http404(_("There is no such kind of file."))
     return found
 
 
@@ -77,7 +78,7 @@ def student_file(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpRe
         return redirect("cohorts:student-file", draft.cohort_id, draft.pk)
     kind = student_file_kind(draft.purpose)
     if kind is None:
-        raise Http404("There is no such kind of file.")
+        raise Http404(_("There is no such kind of file."))
     choices, table = FileChoices.from_json(draft.choices), draft_table(draft)
     found = student_file_preview(draft)
     slot = wrong_slot(request.user, table, cohort=draft.own_cohort)
