@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseBase
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Role
 from webapp.accounts.requests import SignedInRequest
@@ -21,7 +22,9 @@ def role_required(role: Role) -> Callable[[View], View]:
         @wraps(view)
         def wrapped(request: SignedInRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not request.user.has_role(role):
-                raise PermissionDenied(f"This needs the role {role.label.lower()}.")
+                raise PermissionDenied(
+                    _("This needs the role %(role)s.") % {"role": role.label.lower()}
+                )
             request.user.hides_names = bool(request.session.get(NAMES_HIDDEN))
             return view(request, *args, **kwargs)
 
@@ -41,7 +44,7 @@ def operator_required(view: View) -> View:
     @wraps(view)
     def wrapped(request: SignedInRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_operator:
-            raise PermissionDenied("Only an operator of the installation can do this.")
+            raise PermissionDenied(_("Only an operator of the installation can do this."))
         return view(request, *args, **kwargs)
 
     return wrapped

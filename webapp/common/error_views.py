@@ -7,24 +7,39 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import resolve
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.common.hooks import absent_part, error_page_of
 from webapp.common.kept_forms import is_marked, keep
 from webapp.database.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
 
 RETRY_SECONDS = 10  # after which a page or a program may try again
-AWAY_ADVICE = "Nothing was changed. Wait a few seconds and try again."
+AWAY_ADVICE = gettext_lazy("Nothing was changed. Wait a few seconds and try again.")
 
-UNKNOWN_NAME = (
-    "This server does not answer by the name “{name}”. To allow the name, the operator adds it "
-    "to the variable ALLOWED_HOSTS, separated by commas, and starts the server again."
+UNKNOWN_NAME = gettext_lazy(
+    "This server does not answer by the name “{name}”. To allow the name, the operator "
+    "adds it to the variable ALLOWED_HOSTS, separated by commas, and starts the server "
+    "again."
 )
 
 _PAGES = {
-    400: ("The request cannot be read", "Go back and send it again. Nothing was changed."),
-    403: ("This is not open to you", "Ask an administrator of your organisation for the role."),
-    404: ("There is no such page", "The address is wrong, or what stood here was removed."),
-    500: ("Something failed on our side", "Nothing was changed. Try again in a moment."),
+    400: (
+        gettext_lazy("The request cannot be read"),
+        gettext_lazy("Go back and send it again. Nothing was changed."),
+    ),
+    403: (
+        gettext_lazy("This is not open to you"),
+        gettext_lazy("Ask an administrator of your organisation for the role."),
+    ),
+    404: (
+        gettext_lazy("There is no such page"),
+        gettext_lazy("The address is wrong, or what stood here was removed."),
+    ),
+    500: (
+        gettext_lazy("Something failed on our side"),
+        gettext_lazy("Nothing was changed. Try again in a moment."),
+    ),
 }
 
 
@@ -35,7 +50,10 @@ def is_away(error: BaseException) -> bool:
 
 def away_title(error: BaseException) -> str:
     """Return the name of the part that does not answer."""
-    return f"The {absent_part(error) or 'database'} does not answer"
+    part = absent_part(error)
+    if not part:
+        return _("The database does not answer")
+    return _("The %(part)s does not answer") % {"part": part}
 
 
 def _page(request: HttpRequest, status: int, detail: str = "") -> HttpResponse:
@@ -92,5 +110,5 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     if request.method == "POST" and is_marked(resolve(request.path_info).func) and keep(request):
         return redirect(request.path)
     return _page(
-        request, 403, "This form was open for too long. Load the page again and resend it."
+        request, 403, _("This form was open for too long. Load the page again and resend it.")
     )

@@ -8,7 +8,7 @@ class Refusal(ValueError):
     """
 
     def __init__(self, sentence: str = "", field: str = "") -> None:
-        super().__init__(sentence)
+        super().__init__(str(sentence))
         self.field = field
 
 

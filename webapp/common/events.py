@@ -7,13 +7,14 @@ screen and keys of objects: no names, no e-mails, no answers.
 from typing import Any
 
 from django.dispatch import Signal
+from django.utils.translation import gettext_lazy as _
 
 EVENTS = {
-    "placement.finished": "A placement's rooms are worked out.",
-    "placement.published": "A placement is the one that students get.",
-    "student.moved": "Students of a published placement have other rooms.",
-    "letters.sent": "The letters of a placement are sent, as far as they could be.",
-    "job.failed": "A computation failed.",
+    "placement.finished": _("A placement's rooms are worked out."),
+    "placement.published": _("A placement is the one that students get."),
+    "student.moved": _("Students of a published placement have other rooms."),
+    "letters.sent": _("The letters of a placement are sent, as far as they could be."),
+    "job.failed": _("A computation failed."),
 }
 
 event_sent = Signal()  # sender: the name of the event; organisation: its key; data: JSON values

@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import slugify
+from django.utils.translation import override
 
 from webapp.accounts.models import Organisation, Role, User
 from webapp.common.selectors import owned_counts
@@ -38,7 +39,8 @@ class NavigationItem:
     @property
     def help_section(self) -> str:
         """The section of Help about its pages, such as "housing-placements"."""
-        return slugify(f"{self.section} {self.label}")
+        with override("en"):  # an address, the same in every language
+            return slugify(f"{self.section} {self.label}")
 
     def is_shown_to(self, user: User) -> bool:
         """Return True if the person may open it."""

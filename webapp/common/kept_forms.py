@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.http import HttpRequest, QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from webapp.common.limits import count_up
 from webapp.encryption.fields import seal, unseal
@@ -19,7 +20,7 @@ MAX_LETTERS = 100_000  # of all fields together; a longer form is not kept
 KEPT_SECONDS = 3_600
 # Forms kept within an hour: anybody without a session can send them. An office shares one address.
 MOST_OF_ADDRESS, MOST_OF_ALL = 100, 2_000
-EXPIRED = (
+EXPIRED = _(
     "Your session had ended, so nothing was saved yet. Check what you typed and send it again."
 )
 _KEY = "kept_form"

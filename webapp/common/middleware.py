@@ -50,7 +50,7 @@ class ZeroByteMiddleware:
         """Raise BadRequest, which answers 400 in words, before the view runs."""
         sent = [request.GET] if getattr(view, "csrf_exempt", False) else [request.GET, request.POST]
         if any("\x00" in text for data in sent for _, texts in data.lists() for text in texts):
-            raise BadRequest("A field holds a zero byte.")
+            raise BadRequest(_("A field holds a zero byte."))
 
 
 class FragmentRedirectMiddleware:

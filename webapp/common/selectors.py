@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Coalesce
 from django.http import Http404
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Organisation, User
 
@@ -38,7 +39,7 @@ def get_or_404(objects: models.QuerySet[M], pk: Any) -> M:
     try:
         return objects.get(pk=pk)
     except (models.ObjectDoesNotExist, ValidationError, ValueError, TypeError) as error:
-        raise Http404("There is no such page.") from error
+        raise Http404(_("There is no such page.")) from error
 
 
 def get_or_none(objects: models.QuerySet[M], pk: Any) -> M | None:
