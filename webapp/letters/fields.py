@@ -3,26 +3,30 @@
 import re
 from collections.abc import Collection, Mapping
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from rapidfuzz import process
 
 FIELDS = {
-    "name": "the student's name",
-    "id": "the student's id in the housing system",
-    "hall": "the hall",
-    "floor": "the floor",
-    "room": "the room, without the hall",
-    "suite": "the suite, such as Suite 201",
-    "place": "suite and room, such as “Suite 201, room 201A”, or “room 312”",
-    "bed": "the bed's number",
-    "kind": "single, double, triple, ...",
-    "first day": "the first day of the bed: the student's own, else the term's",
-    "last day": "the last day of the bed",
-    "roommates": "the roommates' names, or that there is none",
-    "suite mates": "the names of the people in other rooms of the suite",
-    "contacts": "the roommates' e-mails, of those who may be named",
-    "cohort": "the name of the cohort",
-    "page": "the link to the student's own page; letters that are sent from here have it",
-    "organisation": "the name of your organisation",
+    "name": gettext_lazy("the student's name"),
+    "id": gettext_lazy("the student's id in the housing system"),
+    "hall": gettext_lazy("the hall"),
+    "floor": gettext_lazy("the floor"),
+    "room": gettext_lazy("the room, without the hall"),
+    "suite": gettext_lazy("the suite, such as Suite 201"),
+    "place": gettext_lazy("suite and room, such as “Suite 201, room 201A”, or “room 312”"),
+    "bed": gettext_lazy("the bed's number"),
+    "kind": gettext_lazy("single, double, triple, ..."),
+    "first day": gettext_lazy("the first day of the bed: the student's own, else the term's"),
+    "last day": gettext_lazy("the last day of the bed"),
+    "roommates": gettext_lazy("the roommates' names, or that there is none"),
+    "suite mates": gettext_lazy("the names of the people in other rooms of the suite"),
+    "contacts": gettext_lazy("the roommates' e-mails, of those who may be named"),
+    "cohort": gettext_lazy("the name of the cohort"),
+    "page": gettext_lazy(
+        "the link to the student's own page; letters that are sent from here have it"
+    ),
+    "organisation": gettext_lazy("the name of your organisation"),
 }
 MAY_BE_EMPTY = ("floor", "suite", "suite mates", "first day", "last day", "contacts")
 _FIELD = re.compile(r"\[([A-Za-z][A-Za-z _-]{0,39})\]")
@@ -41,8 +45,12 @@ def unknown_fields(text: str, known: Collection[str] = tuple(FIELDS)) -> list[st
     for name in fields_in(text):
         if name not in known:
             near = process.extractOne(name, list(known), score_cutoff=_ALIKE)
-            fix = f"Did you mean [{near[0]}]?" if near else "Take one of the list, or remove it."
-            sentences.append(f"[{name}] is no field. {fix}")
+            fix = (
+                _("Did you mean [%(near)s]?") % {"near": near[0]}
+                if near
+                else _("Take one of the list, or remove it.")
+            )
+            sentences.append(_("[%(name)s] is no field. %(fix)s") % {"name": name, "fix": fix})
     return sentences
 
 

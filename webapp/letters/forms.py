@@ -4,6 +4,8 @@ import re
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.common.forms import ObjectField, TypedForm, field_of
@@ -11,42 +13,44 @@ from webapp.common.selectors import owned_by
 from webapp.letters.models import Contact, LetterTemplate
 from webapp.letters.services.questions import MAX_SUBJECT, MAX_TEXT
 
-REPLY_HINT = "Blank: to the sender's address of this installation."
+REPLY_HINT = gettext_lazy("Blank: to the sender's address of this installation.")
 _ADDRESS_EXAMPLE = {"placeholder": "housing@university.example"}
 
 
 class TemplateForm(TypedForm):
     """The texts of a letter and the address for answers."""
 
-    name = forms.CharField(label="Name, for staff", max_length=120)
-    subject = forms.CharField(label="Subject", max_length=150)
+    name = forms.CharField(label=gettext_lazy("Name, for staff"), max_length=120)
+    subject = forms.CharField(label=gettext_lazy("Subject"), max_length=150)
     text = forms.CharField(
-        label="Letter",
+        label=gettext_lazy("Letter"),
         max_length=10_000,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 16, "class": "textarea letter-text"}),
-        help_text="A line that holds only fields, and nothing for a student, is left out of that "
-        "student's letter.",
+        help_text=gettext_lazy(
+            "A line that holds only fields, and nothing for a student, is left out of that "
+            "student's letter."
+        ),
     )
     reply_to = forms.CharField(
-        label="Answers go to",
+        label=gettext_lazy("Answers go to"),
         required=False,
         max_length=254,
         widget=forms.EmailInput(attrs=_ADDRESS_EXAMPLE),
         help_text=REPLY_HINT,
     )
     contact = forms.ChoiceField(
-        label="Whose e-mail roommates read in [contacts]",
+        label=gettext_lazy("Whose e-mail roommates read in [contacts]"),
         required=False,
         choices=Contact.choices,
         widget=forms.RadioSelect,
     )
     consent_column = forms.CharField(
-        label="Column in which students said yes",
+        label=gettext_lazy("Column in which students said yes"),
         required=False,
         max_length=200,
         widget=forms.TextInput(attrs={"placeholder": "Share my e-mail"}),
-        help_text="A rule column of the cohort. Blank or unclear counts as no.",
+        help_text=gettext_lazy("A rule column of the cohort. Blank or unclear counts as no."),
     )
 
 
@@ -58,14 +62,14 @@ class QuestionForm(TypedForm):
 
     request = forms.IntegerField(required=False, widget=forms.HiddenInput)
     seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
-    subject = forms.CharField(label="Subject", max_length=MAX_SUBJECT)
+    subject = forms.CharField(label=gettext_lazy("Subject"), max_length=MAX_SUBJECT)
     text = forms.CharField(
-        label="Mail",
+        label=gettext_lazy("Mail"),
         max_length=MAX_TEXT,
         widget=forms.Textarea(attrs={"rows": 12, "class": "textarea letter-text"}),
     )
     reply_to = forms.CharField(
-        label="Answers go to",
+        label=gettext_lazy("Answers go to"),
         required=False,
         max_length=254,
         widget=forms.EmailInput(attrs=_ADDRESS_EXAMPLE),
@@ -80,8 +84,8 @@ class LetterForm(TypedForm):
         LetterTemplate.objects.none(),
         widget=forms.HiddenInput,
         error_messages={
-            "required": "Choose a letter first.",
-            "invalid_choice": "This letter was removed meanwhile.",
+            "required": gettext_lazy("Choose a letter first."),
+            "invalid_choice": gettext_lazy("This letter was removed meanwhile."),
         },
     )
 
@@ -102,7 +106,7 @@ class LetterTestForm(LetterForm):
 
     student = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
     address = forms.CharField(
-        label="Send this one to yourself",
+        label=gettext_lazy("Send this one to yourself"),
         max_length=254,
         widget=forms.EmailInput(attrs={"placeholder": "you@university.example"}),
     )
@@ -112,10 +116,10 @@ class ReturnedForm(LetterForm):
     """Addresses whose letters came back; ``asked`` is how many letters staff have confirmed."""
 
     addresses = forms.CharField(
-        label="E-mails of the mails that bounced",
+        label=gettext_lazy("E-mails of the mails that bounced"),
         max_length=100_000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        error_messages={"required": "Give the addresses whose letters came back."},
+        error_messages={"required": gettext_lazy("Give the addresses whose letters came back.")},
     )
     asked = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -128,7 +132,10 @@ class ReturnedForm(LetterForm):
         """Ask whether the letters to all these addresses came back."""
         self.add_error(
             "addresses",
-            f"{count:,} letters went to these addresses. Did all of them come back? Nothing was "
-            "marked yet. Send the list again to mark them.",
+            _(
+                "%(count)s letters went to these addresses. Did all of them come back? "
+                "Nothing was marked yet. Send the list again to mark them."
+            )
+            % {"count": f"{count:,}"},
         )
         self.show_value("asked", str(count))

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from webapp.common.models import OrganisationOwned
 from webapp.common.outgoing import OutgoingMail
@@ -15,9 +16,9 @@ from webapp.encryption.fields import SealedTextField
 class Contact(models.TextChoices):
     """The contact whose e-mail a letter gives to roommates."""
 
-    NOBODY = "", "Nobody's"
-    WHO_AGREED = "agreed", "Theirs who said yes in a column"
-    EVERYBODY = "all", "Everybody's"
+    NOBODY = "", _("Nobody's")
+    WHO_AGREED = "agreed", _("Theirs who said yes in a column")
+    EVERYBODY = "all", _("Everybody's")
 
 
 class LetterTemplate(OrganisationOwned):

@@ -1,17 +1,19 @@
 """Recipients of a placement's letters, their texts, and the problems that prevent sending."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Student
 from webapp.common import formats
-from webapp.common.formats import counted
 from webapp.housing.models import Placement, Room, SuiteKey
 from webapp.housing.rules import needs_of_student
 from webapp.housing.selectors.suites import rooms_of_suite
@@ -22,7 +24,7 @@ from webapp.letters.models import Contact, Letter, LetterTemplate
 SHOWN = 12  # students named by a problem
 PAGE = "[page]"  # becomes the personal link as the letter leaves, so that no link is stored
 _WHERE = ("hall", "floor", "room", "suite", "place", "bed", "kind")  # fields of a bed
-NO_NAME = "a student whose name we do not have"
+NO_NAME = "a student whose name we do not have"  # in letters, whose language staff choose
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,11 @@ class Problem:
         """The students in words, as many as fit."""
         shown = ", ".join(f"S-{number}" for number in self.students[:SHOWN])
         more = len(self.students) - SHOWN
-        return f"{shown} and {more:,} more" if more > 0 else shown
+        return (
+            _("%(shown)s and %(more)s more") % {"shown": shown, "more": f"{more:,}"}
+            if more > 0
+            else shown
+        )
 
 
 def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipient]:
@@ -73,7 +79,7 @@ def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipi
     stays, usual = stays_in(placement), stay_of_term(placement.term)
     together: dict[int, list[Student]] = defaultdict(list)
     in_suite: dict[SuiteKey, list[tuple[int, Student]]] = defaultdict(list)
-    for student, room, _ in beds:
+    for student, room, _rest in beds:
         together[room].append(students[student])
         suite = rooms[room].suite_key
         if suite is not None:
@@ -222,52 +228,119 @@ def problems_of(
     if not placement.is_published:
         found.append(
             Problem(
-                f"{placement.name} is not published.",
-                "An administrator publishes it first; preview, test and files work before.",
+                _("%(placement)s is not published.") % {"placement": placement.name},
+                _("An administrator publishes it first; preview, test and files work before."),
                 blocks=True,
             )
         )
     if "page" in used and not settings.PUBLIC_URL:
-        sentence = "The letter has [page], but this installation has no public address for links."
-        found.append(Problem(sentence, "Its operator sets PUBLIC_URL.", blocks=True))
+        sentence = _(
+            "The letter has [page], but this installation has no public address for links."
+        )
+        found.append(Problem(sentence, _("Its operator sets PUBLIC_URL."), blocks=True))
     if "contacts" in used:
         found += _consent_problems(template, placement)
     missing = [r for r in recipients if not r.student.email.strip()]
-    found += _about(missing, "no e-mail", "Add addresses below, or print their letters.")
+    found += _about(missing, _no_mail, _("Add addresses below, or print their letters."))
     wrong = [r for r in recipients if r.student.email.strip() and not r.address]
-    found += _about(wrong, "an e-mail that cannot be", "Correct it with a file of addresses below.")
+    found += _about(wrong, _wrong_mail, _("Correct it with a file of addresses below."))
     times = Counter(r.address.casefold() for r in recipients if r.address)
     shared = [r for r in recipients if times.get(r.address.casefold(), 0) > 1]
-    found += _about(shared, "the same e-mail as another", "Each letter goes there all the same.")
+    found += _about(shared, _same_mail, _("Each letter goes there all the same."))
     for name in used:
         if name in FIELDS and name not in MAY_BE_EMPTY:
             blank = [r for r in recipients if not r.values[name]]
-            found += _about(blank, f"nothing for [{name}]", "Their letters leave it blank.")
+            found += _about(
+                blank,
+                partial(_blank_field, name),
+                _("Their letters leave it blank."),
+            )
     if "roommates" in used:
         unnamed = [r for r in recipients if r.roommates and any(not m.name for m in r.roommates)]
-        found += _about(unnamed, "a roommate without a name", f"They read “{NO_NAME}”.")
+        found += _about(
+            unnamed,
+            _unnamed_roommate,
+            _("They read “%(words)s”.") % {"words": NO_NAME},
+        )
     homeless = placement.places.without_bed()
     without = tuple(homeless.order_by("number").values_list("number", flat=True))
     if without:
-        count = counted(len(without), "student has", "students have")
-        what = "roommate" if placement.is_pairs else "room"
-        found.append(Problem(f"{count} no {what}.", "They get no letter.", without))
+        sentence = _no_roommate if placement.is_pairs else _no_room
+        found.append(Problem(sentence(len(without)), _("They get no letter."), without))
     return found
 
 
 def _consent_problems(template: LetterTemplate, placement: Placement) -> list[Problem]:
     if template.contact == Contact.NOBODY:
-        fix = "Choose in the letter's settings whose e-mail it may show, or remove the field."
-        return [Problem("The letter has [contacts], but its settings show nobody's e-mail.", fix)]
+        fix = _("Choose in the letter's settings whose e-mail it may show, or remove the field.")
+        return [
+            Problem(_("The letter has [contacts], but its settings show nobody's e-mail."), fix)
+        ]
     column = template.consent_column
     if template.contact == Contact.WHO_AGREED and column not in placement.cohort.constraints:
-        fix = "Name the column in which students agreed, as the cohort calls it."
-        return [Problem(f"{placement.cohort.name} has no column “{column}”.", fix, blocks=True)]
+        fix = _("Name the column in which students agreed, as the cohort calls it.")
+        return [
+            Problem(
+                _("%(cohort)s has no column “%(column)s”.")
+                % {"cohort": placement.cohort.name, "column": column},
+                fix,
+                blocks=True,
+            )
+        ]
     return []
 
 
-def _about(found: Sequence[Recipient], what: str, fix: str) -> list[Problem]:
+def _about(found: Sequence[Recipient], sentence: Callable[[int], str], fix: str) -> list[Problem]:
     if not found:
         return []
-    count = counted(len(found), "student has", "students have")
-    return [Problem(f"{count} {what}.", fix, tuple(r.number for r in found))]
+    return [Problem(sentence(len(found)), fix, tuple(r.number for r in found))]
+
+
+def _no_mail(n: int) -> str:
+    return ngettext("%(count)s student has no e-mail.", "%(count)s students have no e-mail.", n) % {
+        "count": f"{n:,}"
+    }
+
+
+def _wrong_mail(n: int) -> str:
+    return ngettext(
+        "%(count)s student has an e-mail that cannot be.",
+        "%(count)s students have an e-mail that cannot be.",
+        n,
+    ) % {"count": f"{n:,}"}
+
+
+def _same_mail(n: int) -> str:
+    return ngettext(
+        "%(count)s student has the same e-mail as another.",
+        "%(count)s students have the same e-mail as another.",
+        n,
+    ) % {"count": f"{n:,}"}
+
+
+def _blank_field(name: str, n: int) -> str:
+    return ngettext(
+        "%(count)s student has nothing for [%(field)s].",
+        "%(count)s students have nothing for [%(field)s].",
+        n,
+    ) % {"count": f"{n:,}", "field": name}
+
+
+def _unnamed_roommate(n: int) -> str:
+    return ngettext(
+        "%(count)s student has a roommate without a name.",
+        "%(count)s students have a roommate without a name.",
+        n,
+    ) % {"count": f"{n:,}"}
+
+
+def _no_roommate(n: int) -> str:
+    return ngettext(
+        "%(count)s student has no roommate.", "%(count)s students have no roommate.", n
+    ) % {"count": f"{n:,}"}
+
+
+def _no_room(n: int) -> str:
+    return ngettext("%(count)s student has no room.", "%(count)s students have no room.", n) % {
+        "count": f"{n:,}"
+    }

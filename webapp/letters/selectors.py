@@ -6,6 +6,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, LateArrivals
@@ -19,10 +21,10 @@ from webapp.letters.recipients import problems_of, recipients_of, subject_for, t
 from webapp.letters.services.letters import letter_counts, letters_due
 
 STATES = (
-    ("sent", "Sent", (Letter.SENT,)),
-    ("waiting", "On their way", (Letter.WAITING, Letter.SENDING)),
-    ("failed", "Did not arrive", (Letter.FAILED, Letter.BOUNCED)),
-    ("stopped", "Stopped", (Letter.STOPPED,)),
+    ("sent", gettext_lazy("Sent"), (Letter.SENT,)),
+    ("waiting", gettext_lazy("On their way"), (Letter.WAITING, Letter.SENDING)),
+    ("failed", gettext_lazy("Did not arrive"), (Letter.FAILED, Letter.BOUNCED)),
+    ("stopped", gettext_lazy("Stopped"), (Letter.STOPPED,)),
 )
 
 
@@ -115,4 +117,7 @@ def written_to(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[int, st
     """Return a sentence for each late arrival to whom a letter was written."""
     letters = Letter.objects.filter(student__cohort=cohort, student__number__in=late)
     numbers = letters.values_list("student__number", flat=True).distinct()
-    return {number: f"A letter was written to S-{number} since." for number in numbers}
+    return {
+        number: _("A letter was written to S-%(number)s since.") % {"number": number}
+        for number in numbers
+    }

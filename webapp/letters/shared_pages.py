@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
+from django.utils.translation import ngettext
+
 from webapp.accounts.models import Role
 from webapp.cohorts.models import Cohort
 from webapp.common import hooks
-from webapp.common.formats import counted
 from webapp.housing.models import Placement
 from webapp.housing.selectors.publication import register_withdrawal_notes
 from webapp.letters.models import Letter, LetterTemplate
@@ -32,7 +33,12 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
     """Return the letters that are removed with the students of a cohort."""
     letters = Letter.objects.filter(student__cohort=cohort).count()
     if letters:
-        yield hooks.CohortContent(f"{counted(letters, 'letter')} to these students")
+        yield hooks.CohortContent(
+            ngettext(
+                "%(count)s letter to these students", "%(count)s letters to these students", letters
+            )
+            % {"count": f"{letters:,}"}
+        )
 
 
 def withdrawal_notes(placement: Placement) -> Iterable[str]:
@@ -40,6 +46,14 @@ def withdrawal_notes(placement: Placement) -> Iterable[str]:
     sent = placement.letters.filter(state=Letter.SENT).count()
     waiting = placement.letters.filter(state__in=(Letter.WAITING, Letter.SENDING)).count()
     if sent:
-        yield f"{counted(sent, 'letter')} that told of these rooms went out already."
+        yield ngettext(
+            "%(count)s letter that told of these rooms went out already.",
+            "%(count)s letters that told of these rooms went out already.",
+            sent,
+        ) % {"count": f"{sent:,}"}
     if waiting:
-        yield f"{counted(waiting, 'letter')} that wait to go out are not sent."
+        yield ngettext(
+            "%(count)s letter that wait to go out are not sent.",
+            "%(count)s letters that wait to go out are not sent.",
+            waiting,
+        ) % {"count": f"{waiting:,}"}

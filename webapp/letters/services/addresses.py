@@ -6,6 +6,8 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from engine.tabular.choices import Role
 from engine.tabular.identity import identity_roles
@@ -31,18 +33,17 @@ from webapp.cohorts.student_files import (
     read_student_file,
 )
 from webapp.cohorts.student_finder import StudentFinder
-from webapp.common.formats import counted
 from webapp.letters.errors import LetterError
 
 EMAIL, NAME, PREFERRED, PRONOUNS = "email", "name", "preferred", "pronouns"
 _FIELDS = (EMAIL, NAME, PREFERRED, PRONOUNS)
 USES = {
-    WHO: "The student",
+    WHO: gettext_lazy("The student"),
     EMAIL: "E-mail",
-    NAME: "Name, or a part of it",
-    PREFERRED: "Preferred name",
-    PRONOUNS: "Pronouns",
-    IGNORE: "Leave out",
+    NAME: gettext_lazy("Name, or a part of it"),
+    PREFERRED: gettext_lazy("Preferred name"),
+    PRONOUNS: gettext_lazy("Pronouns"),
+    IGNORE: gettext_lazy("Leave out"),
 }
 _SHOWN = 8
 
@@ -68,7 +69,7 @@ def addresses_import(
     with transaction.atomic():
         found = read_student_file(ADDRESSES, cohort, size, read)
         if not found.n_kept:
-            raise LetterError("No column holds ids of this cohort. Nothing was changed.")
+            raise LetterError(_("No column holds ids of this cohort. Nothing was changed."))
         _save(user, cohort, found, filename)
     return found.n_kept, found.n_unknown_rows
 
@@ -99,7 +100,7 @@ def _read(cohort: Cohort, finder: StudentFinder, table: Table, choices: FileChoi
     further = [choices.columns(use)[:1] for use in (PREFERRED, PRONOUNS)]
     problems = []
     if not (mails or names):
-        problems.append("No column contains e-mail addresses or names. Choose the column.")
+        problems.append(_("No column contains e-mail addresses or names. Choose the column."))
     kept: dict[int, tuple[str, ...]] = {}
     sample: list[tuple[str, ...]] = []
     for position, row in enumerate(table.rows):
@@ -109,7 +110,10 @@ def _read(cohort: Cohort, finder: StudentFinder, table: Table, choices: FileChoi
         mail = next((row[k].strip() for k in mails if row[k]), "")
         if mail and not _is_e_mail(mail):
             number = table.row_numbers[position]
-            problems.append(f"Row {number:,}: “{mail[:60]}” is not an e-mail address. Correct it.")
+            problems.append(
+                _("Row %(number)s: “%(mail)s” is not an e-mail address. Correct it.")
+                % {"number": f"{number:,}", "mail": mail[:60]}
+            )
             continue
         name = " ".join(row[k] for k in names if row[k])
         kept[student.pk] = (mail, name, *("".join(row[k] for k in one) for one in further))
@@ -118,10 +122,11 @@ def _read(cohort: Cohort, finder: StudentFinder, table: Table, choices: FileChoi
     found = StudentFile(
         content=kept,
         n_kept=len(kept),
-        words=f"e-mails of {counted(len(kept), 'student')}",
-        facts=["Blank cells change nothing."],
+        words=ngettext("e-mails of %(count)s student", "e-mails of %(count)s students", len(kept))
+        % {"count": f"{len(kept):,}"},
+        facts=[_("Blank cells change nothing.")],
         problems=problems,
-        sample_header=("Student", "E-mail", "Name"),
+        sample_header=(_("Student"), "E-mail", _("Name")),
         sample=sample,
     )
     return rows.finish(found)
@@ -146,12 +151,16 @@ def _save(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
     Student.objects.bulk_update(changed, _FIELDS, batch_size=200)
     Cohort.objects.filter(pk=cohort.pk).update(revision=F("revision") + 1)
     audit(user, "imported addresses", cohort, students=len(kept), file=filename[:200])
-    return f"{counted(found.n_kept, 'student')} found{left_out_words(found.n_unknown_rows)}."
+    return ngettext(
+        "%(count)s student found%(left_out)s.",
+        "%(count)s students found%(left_out)s.",
+        found.n_kept,
+    ) % {"count": f"{found.n_kept:,}", "left_out": left_out_words(found.n_unknown_rows)}
 
 
 ADDRESSES = StudentFileKind(
     key="addresses",
-    title="Check the e-mails",
+    title=gettext_lazy("Check the e-mails"),
     uses=lambda cohort: USES,
     single=lambda use: use in (EMAIL, PREFERRED, PRONOUNS),
     guess=_guess,

@@ -17,11 +17,12 @@ from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.events import send_event
-from webapp.common.formats import counted
 from webapp.common.limits import TooManyError, count_up, seconds_left
 from webapp.common.outgoing import RefusedError, mails_send_due, sentence_of
 from webapp.housing.models import Placement
@@ -129,10 +130,10 @@ def letters_queue(
     recipients = recipients_of(placement, template)
     blocking = [p for p in problems_of(template, placement, recipients) if p.blocks]
     if blocking:
-        raise LetterError(f"{blocking[0].sentence} Nothing was sent.")
+        raise LetterError(_("%(sentence)s Nothing was sent.") % {"sentence": blocking[0].sentence})
     due = letters_due(template, placement, recipients)
     if not due.everybody:
-        raise LetterError("Everybody with a room and an e-mail was written to already.")
+        raise LetterError(_("Everybody with a room and an e-mail was written to already."))
     last = _last_letters(template, recipients)
     _of_term(template.letters.all(), placement).filter(
         state=Letter.WAITING, student__in=[r.student.pk for r in due.again]
@@ -156,7 +157,9 @@ def letters_queue(
         with transaction.atomic():
             Letter.objects.bulk_create(letters, batch_size=500)
     except IntegrityError as error:
-        raise LetterError("Somebody sent these letters a moment ago. Nothing more was.") from error
+        raise LetterError(
+            _("Somebody sent these letters a moment ago. Nothing more was.")
+        ) from error
     audit(
         user,
         "sent letters",
@@ -180,10 +183,14 @@ def letter_test(
     try:
         validate_email(address)
     except ValidationError as error:
-        raise LetterError("Give the e-mail that the test goes to.", "address") from error
+        raise LetterError(_("Give the e-mail that the test goes to."), "address") from error
     if count_up("letter-tests", str(user.pk)) > TESTS_A_MINUTE:
         wait = seconds_left()
-        raise TooManyError(f"{TESTS_A_MINUTE} tests a minute are enough. Wait {wait} s.", wait)
+        raise TooManyError(
+            _("%(tests_a_minute)s tests a minute are enough. Wait %(wait)s s.")
+            % {"tests_a_minute": TESTS_A_MINUTE, "wait": wait},
+            wait,
+        )
     message = _message(template, [address], f"Test: {subject_for(template, recipient)}"[:200],
                        text_for(template, recipient))  # fmt: skip
     with transaction.atomic():
@@ -192,7 +199,9 @@ def letter_test(
             message.send()
         except Exception as error:
             raise LetterError(
-                f"The test was not sent. {sentence_of(error)[:200]}", "address"
+                _("The test was not sent. %(sentence_of)s")
+                % {"sentence_of": sentence_of(error)[:200]},
+                "address",
             ) from error
 
 
@@ -261,7 +270,7 @@ def letters_stop(*, user: User, placement: Placement, template: LetterTemplate) 
         waiting = template.letters.filter(placement=placement, state=Letter.WAITING)
         count = waiting.update(state=Letter.STOPPED, error=f"Stopped by {user.get_username()}.")
         if not count:
-            raise LetterError("No letter waits any more.")
+            raise LetterError(_("No letter waits any more."))
         audit(user, "stopped letters", placement, letter=template.name, letters=count)
     return count
 
@@ -274,7 +283,10 @@ def letters_retry(*, user: User, placement: Placement, template: LetterTemplate)
     with transaction.atomic():
         placement = lock_placement(placement)
         if not placement.is_published:
-            raise LetterError(f"{placement.name} is not published. Nothing was sent.")
+            raise LetterError(
+                _("%(placement)s is not published. Nothing was sent.")
+                % {"placement": placement.name}
+            )
         recipients = recipients_of(placement, template)
         last = _last_letters(template, recipients, placement)
         count = 0
@@ -293,7 +305,7 @@ def letters_retry(*, user: User, placement: Placement, template: LetterTemplate)
                 text=text_for(template, recipient),
             )
         if not count:
-            raise LetterError("There is nothing to send again.")
+            raise LetterError(_("There is nothing to send again."))
         audit(user, "sent letters again", placement, letter=template.name, letters=count)
     return count
 
@@ -314,7 +326,7 @@ def letters_bounced(
     with transaction.atomic():
         keys = letters_to(placement, template, addresses)
         if not keys:
-            raise LetterError("No letter went to any of these addresses.", "addresses")
+            raise LetterError(_("No letter went to any of these addresses."), "addresses")
         count = template.letters.filter(pk__in=keys).update(
             state=Letter.BOUNCED, error="Came back, as staff noted."
         )
@@ -338,7 +350,7 @@ def letters_file(
     """
     recipients = recipients_of(placement, template)
     if not recipients:
-        raise LetterError("Nobody has a room yet, so there is no letter to write.")
+        raise LetterError(_("Nobody has a room yet, so there is no letter to write."))
     rows = _word_rows(recipients) if shape == "word" else _rows(template, recipients)
     kind = "xlsx" if shape == "xlsx" else "csv"
     data, media_type = table_file("Letters", rows, kind)
@@ -369,6 +381,6 @@ def _word_rows(recipients: Sequence[Recipient]) -> list[list[str]]:
 
 def sent_in_words(count: int) -> str:
     """Return a sentence such as '12 letters are on their way.'"""
-    return (
-        f"{counted(count, 'letter is', 'letters are')} on {'its' if count == 1 else 'their'} way."
-    )
+    return ngettext(
+        "%(count)s letter is on its way.", "%(count)s letters are on their way.", count
+    ) % {"count": f"{count:,}"}

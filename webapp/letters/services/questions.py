@@ -13,12 +13,13 @@ from django.core.mail import EmailMessage
 from django.core.validators import validate_email
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import counted
 from webapp.common.outgoing import RefusedError, mails_send_due
 from webapp.housing.models import RoommateRequest
 from webapp.letters.errors import LetterError
@@ -26,10 +27,10 @@ from webapp.letters.fields import fill, unknown_fields
 from webapp.letters.models import RequestQuestion
 
 FIELDS = {
-    "written": "what the student typed as the roommate",
-    "name": "the name of the student who asked",
-    "cohort": "the name of the cohort",
-    "organisation": "the name of your organisation",
+    "written": gettext_lazy("what the student typed as the roommate"),
+    "name": gettext_lazy("the name of the student who asked"),
+    "cohort": gettext_lazy("the name of the cohort"),
+    "organisation": gettext_lazy("the name of your organisation"),
 }
 FIRST_SUBJECT = "Whom do you want to live with?"
 FIRST_TEXT = """Hello [name],
@@ -59,21 +60,28 @@ class Wording:
         reply_to = self.reply_to.strip()
         for field, words, most in (("subject", subject, MAX_SUBJECT), ("text", text, MAX_TEXT)):
             if not words:
-                raise LetterError("A mail needs a subject and a text. Nothing was sent.", field)
+                raise LetterError(_("A mail needs a subject and a text. Nothing was sent."), field)
             if len(words) > most:
                 raise LetterError(
-                    f"A subject has at most {MAX_SUBJECT} letters and a text {MAX_TEXT:,}. "
-                    "Nothing was sent.",
+                    _(
+                        "A subject has at most %(max_subject)s letters and a text "
+                        "%(max_text)s. Nothing was sent."
+                    )
+                    % {"max_subject": MAX_SUBJECT, "max_text": f"{MAX_TEXT:,}"},
                     field,
                 )
             unknown = unknown_fields(words, tuple(FIELDS))
             if unknown:
-                raise LetterError(f"{unknown[0]} Nothing was sent.", field)
+                raise LetterError(
+                    _("%(unknown)s Nothing was sent.") % {"unknown": unknown[0]}, field
+                )
         try:
             if reply_to:
                 validate_email(reply_to)
         except ValidationError as error:
-            raise LetterError("Give the e-mail that answers go to, or none.", "reply_to") from error
+            raise LetterError(
+                _("Give the e-mail that answers go to, or none."), "reply_to"
+            ) from error
         return Wording(subject, text, reply_to)
 
 
@@ -117,16 +125,18 @@ def questions_ask(
     Cohort.objects.select_for_update().get(pk=cohort.pk)
     chosen = [one for one in askable(cohort) if one.pk in set(requests)]
     if not chosen:
-        raise LetterError("These requests were settled meanwhile. Nobody was asked.")
+        raise LetterError(_("These requests were settled meanwhile. Nobody was asked."))
     reachable = [one for one in chosen if address_of(one.student)]
     if not reachable:
         raise LetterError(
-            "None of these students has an e-mail. Take addresses from a file on the page of "
-            "letters first. Nobody was asked."
+            _(
+                "None of these students has an e-mail. Take addresses from a file on the "
+                "page of letters first. Nobody was asked."
+            )
         )
     due = [one for one in reachable if _is_due(one, seen)]
     if not due:
-        raise LetterError("They were asked already. Nobody was asked twice.")
+        raise LetterError(_("They were asked already. Nobody was asked twice."))
     for request in due:
         times = _times(request) + 1
         RequestQuestion.objects.update_or_create(
@@ -194,7 +204,9 @@ def _compose(question: RequestQuestion) -> EmailMessage:
 
 def asked_in_words(count: int) -> str:
     """Return a sentence such as '2 students are asked by e-mail.'"""
-    return f"{counted(count, 'student is', 'students are')} asked by e-mail."
+    return ngettext(
+        "%(count)s student is asked by e-mail.", "%(count)s students are asked by e-mail.", count
+    ) % {"count": f"{count:,}"}
 
 
 def without_address(requests: Sequence[RoommateRequest]) -> list[str]:

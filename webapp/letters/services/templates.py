@@ -4,6 +4,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -62,34 +63,49 @@ def template_save(
             audit(user, "wrote a letter" if is_new else "changed a letter", template)
     except IntegrityError as error:
         raise LetterError(
-            f"There is already a letter called “{values['name']}”.", "name"
+            _("There is already a letter called “%(name)s”.") % {"name": values["name"]}, "name"
         ) from error
     return template
 
 
 def _check(values: dict[str, str]) -> None:
     if not values["name"]:
-        raise LetterError("The letter needs a name, by which staff find it.", "name")
-    for field, words, most in (("subject", "The subject", 150), ("text", "The letter", 10_000)):
+        raise LetterError(_("The letter needs a name, by which staff find it."), "name")
+    for field, most, length, zero in (
+        (
+            "subject",
+            150,
+            _("The subject has 1 to %(most)s letters."),
+            _("The subject holds a zero byte."),
+        ),
+        (
+            "text",
+            10_000,
+            _("The letter has 1 to %(most)s letters."),
+            _("The letter holds a zero byte."),
+        ),
+    ):
         if not 1 <= len(values[field]) <= most:
-            raise LetterError(f"{words} has 1 to {most:,} letters.", field)
+            raise LetterError(length % {"most": f"{most:,}"}, field)
         if "\x00" in values[field]:
-            raise LetterError(f"{words} holds a zero byte.", field)
+            raise LetterError(zero, field)
         unknown = unknown_fields(values[field])
         if unknown:
             raise LetterError(unknown[0], field)
     if values["contact"] not in Contact.values:
-        raise LetterError("Choose whose e-mail roommates read.", "contact")
+        raise LetterError(_("Choose whose e-mail roommates read."), "contact")
     if values["contact"] == Contact.WHO_AGREED and not values["consent_column"]:
         raise LetterError(
-            "Name the column in which students said yes to being named.", "consent_column"
+            _("Name the column in which students said yes to being named."), "consent_column"
         )
     if values["reply_to"]:
         try:
             validate_email(values["reply_to"])
         except ValidationError as error:
             raise LetterError(
-                f"“{values['reply_to'][:60]}” is not an e-mail address for answers.", "reply_to"
+                _("“%(reply_to)s” is not an e-mail address for answers.")
+                % {"reply_to": values["reply_to"][:60]},
+                "reply_to",
             ) from error
 
 
@@ -97,10 +113,10 @@ def _check(values: dict[str, str]) -> None:
 def template_remove(*, user: User, template: LetterTemplate, typed_name: str) -> None:
     """Remove a template without sent letters, if its name was typed."""
     if typed_name.strip() != template.name:
-        raise LetterError("The name does not match. Nothing was removed.")
+        raise LetterError(_("The name does not match. Nothing was removed."))
     if template.letters.exists():
         raise LetterError(
-            "Letters were sent from it, and they tell who had which. Rename it instead."
+            _("Letters were sent from it, and they tell who had which. Rename it instead.")
         )
     audit(user, "removed a letter", template)
     template.delete()

@@ -6,6 +6,8 @@ from urllib.parse import urlencode
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -96,7 +98,7 @@ def act(request: SignedInRequest, uuid: str) -> HttpResponse:
     moved = passed_on(request, _MOVED, placement.pk)
     if moved is not None:
         return moved
-    toast(request, "There is no such action.", error=True)
+    toast(request, _("There is no such action."), error=True)
     return redirect("letters:placement", placement.pk)
 
 
@@ -113,9 +115,13 @@ def test(request: SignedInRequest, uuid: str) -> HttpResponse:
         found = (r for r in recipients_of(placement, letter) if r.number == number)
         chosen = next(found, None)
         if chosen is None:
-            raise LetterError("Choose a student with a room, whose letter is the test.")
+            raise LetterError(_("Choose a student with a room, whose letter is the test."))
         letter_test(user=request.user, template=letter, recipient=chosen, address=address)
-        toast(request, f"The letter of S-{chosen.number} went to {address}.")
+        toast(
+            request,
+            _("The letter of S-%(number)s went to %(address)s.")
+            % {"number": chosen.number, "address": address},
+        )
 
     if form.submit(request, send_test):
         return _back(placement, form)
@@ -140,7 +146,7 @@ def returned(request: SignedInRequest, uuid: str) -> HttpResponse:
             )
         ):
             words = counted(count, "letter is", "letters are")
-            toast(request, f"{words} marked as come back.")
+            toast(request, _("%(words)s marked as come back.") % {"words": words})
             return _back(placement, form)
     return _show(request, placement, returned=form if form.is_bound else None)
 
@@ -167,7 +173,9 @@ def stop(request: SignedInRequest, uuid: str) -> HttpResponse:
 
     def act(*, letter: LetterTemplate) -> str:
         count = letters_stop(user=request.user, placement=placement, template=letter)
-        return f"{counted(count, 'letter')} stopped."
+        return ngettext("%(count)s letter stopped.", "%(count)s letters stopped.", count) % {
+            "count": f"{count:,}"
+        }
 
     return _press(request, placement, LetterForm.typed(request, user=request.user), act)
 

@@ -6,6 +6,8 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -26,7 +28,7 @@ from webapp.letters.services.templates import (
     template_save,
 )
 
-REMOVAL = "Only a letter that nobody got can go."
+REMOVAL = gettext_lazy("Only a letter that nobody got can go.")
 
 
 @require_safe
@@ -64,7 +66,10 @@ def _write(
     saved: list[LetterTemplate] = []
     save = partial(template_save, user=request.user, template=found)
     if form.submit(request, lambda **values: saved.append(save(**values))):
-        toast(request, f"{saved[0].name} is kept. Look at it with real students next.")
+        toast(
+            request,
+            _("%(saved)s is kept. Look at it with real students next.") % {"saved": saved[0].name},
+        )
         return redirect("letters:template", saved[0].pk)
     placements = light(owned_by(Placement, request.user)).filter(revision__gt=0)
     context = {
@@ -84,6 +89,6 @@ def template_delete(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove a letter that was not sent to anybody, if its name was typed."""
     found = get_owned_or_404(LetterTemplate, request.user, uuid)
     own = reverse("letters:template", args=[found.pk])
-    trail = [("Letters", reverse("letters:templates")), (found.name, own)]
+    trail = [(_("Letters"), reverse("letters:templates")), (found.name, own)]
     act = partial(template_remove, user=request.user, template=found)
-    return remove_page(request, "Remove the letter", act, trail, words=REMOVAL)
+    return remove_page(request, _("Remove the letter"), act, trail, words=REMOVAL)
