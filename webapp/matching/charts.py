@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from webapp.charts import (
     Bar,
     Chart,
@@ -18,16 +20,16 @@ def model_charts(model: LearnedModel) -> dict[str, Chart]:
     charts = {
         "weights": diverging_bars(
             [Bar(row["question"], row["effect"]) for row in model.weights],
-            title="What the choices say, question by question",
-            value_label="Weight (nats)",
+            title=_("What the choices say, question by question"),
+            value_label=_("Weight (nats)"),
         )
     }
     findings, curves = model.findings, model.curves
     if findings:
         charts["roc"] = roc_chart(
             [
-                ("Model", *_columns(curves["roc"]), findings["auc"]),
-                ("Plain distance", *_columns(curves["baseline_roc"]), findings["baseline_auc"]),
+                (_("Model"), *_columns(curves["roc"]), findings["auc"]),
+                (_("Plain distance"), *_columns(curves["baseline_roc"]), findings["baseline_auc"]),
             ]
         )
         if curves["reliability"]:
@@ -48,7 +50,7 @@ def question_chart(row: dict[str, Any]) -> Chart:
     """Return the chart of how much each combination of two answers adds to a score."""
     return heatmap(
         row["pair_scores"],
-        title=f"{row['question']}: which answers go together",
+        title=_("%(question)s: which answers go together") % {"question": row["question"]},
         labels=row["levels"],
-        unit_label="Part of the score (nats)",
+        unit_label=_("Part of the score (nats)"),
     )

@@ -3,6 +3,9 @@
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.cohorts.models import Cohort
 from webapp.common import formats
@@ -12,17 +15,30 @@ from webapp.matching.services.learning import GAPS, METHODS, RIDGES
 from webapp.matching.services.set_models import CHOICES
 
 USUAL = 0.5  # initial value of a question: small, so that the important ones stand out
-NO_SETTING = "Choose one of the offered settings."
-GONE = "This cohort was removed meanwhile, or has no pairs."
+NO_SETTING = gettext_lazy("Choose one of the offered settings.")
+GONE = gettext_lazy("This cohort was removed meanwhile, or has no pairs.")
 _RIDGES = [
-    (str(value), f"{word} ({formats.number(value)})")
-    for value, word in zip(RIDGES, ("Little", "Usual", "Much"), strict=True)
+    (str(value), format_lazy("{word} ({value})", word=word, value=formats.number(value)))
+    for value, word in zip(
+        RIDGES, (gettext_lazy("Little"), gettext_lazy("Usual"), gettext_lazy("Much")), strict=True
+    )
 ]
 _GAPS = [
-    (str(value), f"{word}: within {formats.gap(value)} of the best fit")
-    for value, word in zip(GAPS, ("Quick", "Usual", "Very exact"), strict=True)
+    (
+        str(value),
+        format_lazy(
+            gettext_lazy("{word}: within {gap} of the best fit"),
+            word=word,
+            gap=formats.gap(value),
+        ),
+    )
+    for value, word in zip(
+        GAPS,
+        (gettext_lazy("Quick"), gettext_lazy("Usual"), gettext_lazy("Very exact")),
+        strict=True,
+    )
 ]
-_ENTROPIES = [("1.0", "Bethe"), ("0.5", "Reweighted (upper bound)")]
+_ENTROPIES = [("1.0", "Bethe"), ("0.5", gettext_lazy("Reweighted (upper bound)"))]
 
 
 class SettingField(forms.FloatField):
@@ -44,48 +60,63 @@ class LearnForm(TypedForm):
 
     cohort = forms.MultipleChoiceField(
         required=False,
-        error_messages={"invalid_choice": f"{GONE} Choose at least one cohort with pairs."},
+        error_messages={
+            "invalid_choice": format_lazy(
+                "{gone} {choose}",
+                gone=GONE,
+                choose=gettext_lazy("Choose at least one cohort with pairs."),
+            )
+        },
     )
     check_on = forms.ChoiceField(
-        label="Cohort to check on",
+        label=gettext_lazy("Cohort to check on"),
         required=False,
         error_messages={"invalid_choice": GONE},
-        help_text="Only pairs that the model did not learn from tell how well it ranks.",
+        help_text=gettext_lazy(
+            "Only pairs that the model did not learn from tell how well it ranks."
+        ),
     )
     name = forms.CharField(
         required=False,
         max_length=120,
-        widget=forms.TextInput(attrs={"placeholder": "the names of the cohorts"}),
+        widget=forms.TextInput(attrs={"placeholder": gettext_lazy("the names of the cohorts")}),
     )
     ridge = SettingField(
         _RIDGES,
         100.0,
-        label="Restraint (lambda)",
-        help_text="Much restraint keeps weights small where the pairs say little.",
+        label=gettext_lazy("Restraint (lambda)"),
+        help_text=gettext_lazy("Much restraint keeps weights small where the pairs say little."),
     )
     gap = SettingField(
-        _GAPS, 1e-4, label="Exactness", help_text="Learning stops when this is certified."
+        _GAPS,
+        1e-4,
+        label=gettext_lazy("Exactness"),
+        help_text=gettext_lazy("Learning stops when this is certified."),
     )
     method = forms.ChoiceField(
         required=False,
         choices=list(METHODS.items()),
         error_messages={"invalid_choice": NO_SETTING},
-        help_text="All aim at the same weights. The automatic choice is by far the fastest; the "
-        "Frank-Wolfe methods can take hours.",
+        help_text=gettext_lazy(
+            "All aim at the same weights. The automatic choice is by far the fastest; the "
+            "Frank-Wolfe methods can take hours."
+        ),
     )
     rho = SettingField(
         _ENTROPIES,
         1.0,
-        label="Entropy",
-        help_text="How the number of possible pairings is approximated.",
+        label=gettext_lazy("Entropy"),
+        help_text=gettext_lazy("How the number of possible pairings is approximated."),
     )
     seed = forms.IntegerField(
-        label="Random seed",
+        label=gettext_lazy("Random seed"),
         required=False,
         min_value=0,
         max_value=10**MAX_DIGITS - 1,
-        widget=forms.TextInput(attrs={"inputmode": "numeric", "placeholder": "chosen for you"}),
-        help_text="Stored with the run, so that it can be repeated.",
+        widget=forms.TextInput(
+            attrs={"inputmode": "numeric", "placeholder": gettext_lazy("chosen for you")}
+        ),
+        help_text=gettext_lazy("Stored with the run, so that it can be repeated."),
     )
     settings = ("name", "ridge", "gap", "method", "rho", "seed")
 
@@ -94,14 +125,14 @@ class LearnForm(TypedForm):
         self.by_key = {str(cohort.pk): cohort for cohort in cohorts}
         keys = [(key, self._words(cohort)) for key, cohort in self.by_key.items()]
         field_of(self, "cohort", forms.MultipleChoiceField).choices = keys
-        none = [("", "None for now")]
+        none = [("", _("None for now"))]
         field_of(self, "check_on", forms.ChoiceField).choices = none + keys
         for name in ("ridge", "gap", "rho"):
             self._offer_present(name)
 
     @staticmethod
     def _words(cohort: Cohort) -> str:
-        simulated = ", simulated" if cohort.is_simulated else ""
+        simulated = _(", simulated") if cohort.is_simulated else ""
         return f"{cohort.name}, {formats.counted(cohort.n_pairs, 'pair')}{simulated}"
 
     def _offer_present(self, name: str) -> None:
@@ -109,7 +140,7 @@ class LearnForm(TypedForm):
         value = str(self[name].value() or "")
         widget = field_of(self, name, SettingField).widget
         if isinstance(widget, forms.Select) and value not in dict(widget.choices):
-            widget.choices = [*widget.choices, (value, f"As set: {value}")]
+            widget.choices = [*widget.choices, (value, _("As set: %(value)s") % {"value": value})]
 
     @property
     def chosen(self) -> list[str]:
@@ -130,7 +161,7 @@ class LearnForm(TypedForm):
 class SetWeightsForm(TypedForm):
     """How much each question of a cohort matters."""
 
-    name = forms.CharField(label="Name of the model", required=False, max_length=120)
+    name = forms.CharField(label=gettext_lazy("Name of the model"), required=False, max_length=120)
 
     def __init__(self, *args: Any, cohort: Cohort, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from engine import Status
 from engine.learning.roommates.evaluation import Evaluation
@@ -60,14 +61,17 @@ def effect_in_words(effect: float, kind: str) -> dict[str, str]:
     The percentage compares the odds of a pairing, with all other answers equal.
     """
     if abs(effect) < NO_EFFECT:
-        return {"words": "No clear effect", "per": ""}
-    per = "per step apart" if kind == "ordinal" else "if different"
+        return {"words": _("No clear effect"), "per": ""}
+    per = _("per step apart") if kind == "ordinal" else _("if different")
     if effect < 0:
-        return {"words": f"{100 * (1 - math.exp(effect)):.0f} % less likely", "per": per}
+        return {
+            "words": _("%(exp)s %% less likely") % {"exp": f"{100 * (1 - math.exp(effect)):.0f}"},
+            "per": per,
+        }
     more = math.exp(effect) - 1
     if more >= 1:
-        return {"words": f"{1 + more:.1f} times as likely", "per": per}
-    return {"words": f"{100 * more:.0f} % more likely", "per": per}
+        return {"words": _("%(more)s times as likely") % {"more": f"{1 + more:.1f}"}, "per": per}
+    return {"words": _("%(more)s %% more likely") % {"more": f"{100 * more:.0f}"}, "per": per}
 
 
 def evaluation_figures(evaluation: Evaluation) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -41,7 +43,10 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
     """Return a cohort's rules about pairs, which are removed with it."""
     apart = cohort.forbidden.count()
     if apart:
-        yield hooks.CohortContent(f"{counted(apart, 'pair')} kept apart")
+        yield hooks.CohortContent(
+            ngettext("%(count)s pair kept apart", "%(count)s pairs kept apart", apart)
+            % {"count": f"{apart:,}"}
+        )
 
 
 def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
@@ -49,7 +54,9 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
     found = {}
     models = LearnedModel.objects.filter(cohorts__in=keys, learned_at__isnull=False)
     for row in models.order_by().values("cohorts").annotate(count=Count("pk")):
-        words = f"Used by {counted(row['count'], 'model')}"
+        words = ngettext(
+            "Used by %(count)s model", "Used by %(count)s models", count := row["count"]
+        ) % {"count": f"{count:,}"}
         found[row["cohorts"]] = hooks.Progress(words, 1, 1, reverse("matching:models"), stage=1)
     return found
 
@@ -72,23 +79,37 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     waiting = cohorts.filter(n_pairs=0, placements=None, halves=None).first()
     if waiting is not None:
         yield hooks.NextStep(
-            f"Place {waiting.name}",
-            f"{waiting.n_students:,} students have no roommates yet.",
+            _("Place %(cohort)s") % {"cohort": waiting.name},
+            _("%(students)s students have no roommates yet.")
+            % {"students": f"{waiting.n_students:,}"},
             f"{reverse('housing:placement-new')}?cohort={waiting.pk}",
-            "Place a cohort",
+            _("Place a cohort"),
             icon="bed-double",
             order=15,
         )
     checked = models.filter(placements=None).exclude(findings={}).first()  # evaluated before use
     if checked is not None:
         auc, baseline = checked.findings["auc"], checked.findings["baseline_auc"]
-        verb = "beats" if auc > baseline else "does not beat"
+        if auc > baseline:
+            detail = _(
+                "On %(cohort)s, never learned from, it beats plain distance: AUC %(auc)s against "
+                "%(baseline)s."
+            )
+        else:
+            detail = _(
+                "On %(cohort)s, never learned from, it does not beat plain distance: AUC %(auc)s "
+                "against %(baseline)s."
+            )
         yield hooks.NextStep(
-            f"Read the check of model “{checked.name}”",
-            f"On {checked.checked_pairs}, never learned from, it {verb} plain "
-            f"distance: AUC {auc:.2f} against {baseline:.2f}.",
+            _("Read the check of model “%(model)s”") % {"model": checked.name},
+            detail
+            % {
+                "cohort": checked.checked_pairs,
+                "auc": f"{auc:.2f}",
+                "baseline": f"{baseline:.2f}",
+            },
             reverse("matching:model", args=[checked.pk]),
-            "Open the check",
+            _("Open the check"),
             icon="chart-line",
             tone="neutral",
             order=40,
@@ -100,21 +121,26 @@ def _first_model_step(user: User, past: QuerySet[Cohort]) -> Iterable[hooks.Next
     sizes = [cohort.n_pairs for cohort in worth_learning(list(past))]
     if not sizes and not owned_by(LearnedModel, user).exists():
         yield hooks.NextStep(
-            "Say which answers matter",
-            "No past year with pairs is here yet. Set an importance per question, and learn "
-            "weights once a year with pairs exists.",
+            _("Say which answers matter"),
+            _(
+                "No past year with pairs is here yet. Set an importance per question, and "
+                "learn weights once a year with pairs exists."
+            ),
             reverse("matching:model-set"),
-            "Set weights by hand",
+            _("Set weights by hand"),
             icon="sliders-horizontal",
             order=13,
         )
     if sizes and not owned_by(LearnedModel, user).exists():
-        years = "one cohort" if len(sizes) == 1 else f"{len(sizes)} cohorts"
+        years = (
+            _("one cohort") if len(sizes) == 1 else _("%(count)s cohorts") % {"count": len(sizes)}
+        )
         yield hooks.NextStep(
-            "Learn from past pairs",
-            f"{sum(sizes):,} pairs of {years} tell which answers brought students together.",
+            _("Learn from past pairs"),
+            _("%(count)s pairs of %(years)s tell which answers brought students together.")
+            % {"count": f"{sum(sizes):,}", "years": years},
             reverse("matching:model-new"),
-            "Learn a model",
+            _("Learn a model"),
             icon="scale",
             order=12,
         )
@@ -124,4 +150,4 @@ def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     """Return models by name."""
     for model in light(owned_by(LearnedModel, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("matching:model", args=[model.pk])
-        yield hooks.SearchHit(model.name, "Model", address, "scale")
+        yield hooks.SearchHit(model.name, _("Model"), address, "scale")

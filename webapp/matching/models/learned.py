@@ -4,12 +4,17 @@ import uuid
 from pathlib import Path
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from webapp.common.models import OrganisationOwned
 from webapp.files.storage import array_path
 
 # None: checked by a version that did not record it.
-_KINDS_OF_PAIRS = {True: "simulated pairs", False: "real pairs", None: "pairs of unknown origin"}
+_KINDS_OF_PAIRS = {
+    True: _("simulated pairs"),
+    False: _("real pairs"),
+    None: _("pairs of unknown origin"),
+}
 
 
 class LearnedModel(OrganisationOwned):

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -94,19 +95,24 @@ def compared_weights(model: LearnedModel, other: LearnedModel | None) -> list[di
 def model_state(model: LearnedModel) -> ModelState:
     """Return the state of a model, from queued to certified or stopped early."""
     if model.is_set_by_hand:
-        return ModelState("set", "Set by hand", "warning", "pencil")
+        return ModelState("set", _("Set by hand"), "warning", "pencil")
     if not model.is_learned:
         return _unlearned(model)
     figures = model.figures
     gap = formats.gap(figures["relative_gap"])
     if not figures["is_certified"]:
-        return ModelState("estimate", f"Estimate: {gap} from the best fit", "", "circle-dashed")
-    if not figures["is_converged"]:
-        told = (
-            f"at {gap}" if formats.is_telling(figures["relative_gap"]) else "before it could tell"
+        return ModelState(
+            "estimate", _("Estimate: %(gap)s from the best fit") % {"gap": gap}, "", "circle-dashed"
         )
-        return ModelState("stopped", f"Stopped early {told}", "warning", "circle-pause")
-    return ModelState("certified", f"Certified: within {gap} of the best fit", "accent", _CHECK)
+    if not figures["is_converged"]:
+        if formats.is_telling(figures["relative_gap"]):
+            words = _("Stopped early at %(gap)s") % {"gap": gap}
+        else:
+            words = _("Stopped early before it could tell")
+        return ModelState("stopped", words, "warning", "circle-pause")
+    return ModelState(
+        "certified", _("Certified: within %(gap)s of the best fit") % {"gap": gap}, "accent", _CHECK
+    )
 
 
 _CHECK = "circle-check"
@@ -176,11 +182,11 @@ def again_query(model: LearnedModel) -> str:
 def _unlearned(model: LearnedModel) -> ModelState:
     state = model.job.state if model.job else JobState.FAILED
     return {
-        JobState.QUEUED: ModelState("queued", "Waiting to learn", "", "clock"),
-        JobState.RUNNING: ModelState("learning", "Learning", "accent", "loader-circle"),
-        JobState.CANCELLED: ModelState("cancelled", "Cancelled", "", "circle-slash"),
-        JobState.FAILED: ModelState("failed", "Failed", "danger", "circle-x"),
-        JobState.SUCCEEDED: ModelState("learning", "Finishing", "accent", "loader-circle"),
+        JobState.QUEUED: ModelState("queued", _("Waiting to learn"), "", "clock"),
+        JobState.RUNNING: ModelState("learning", _("Learning"), "accent", "loader-circle"),
+        JobState.CANCELLED: ModelState("cancelled", _("Cancelled"), "", "circle-slash"),
+        JobState.FAILED: ModelState("failed", _("Failed"), "danger", "circle-x"),
+        JobState.SUCCEEDED: ModelState("learning", _("Finishing"), "accent", "loader-circle"),
     }[JobState(state)]
 
 

@@ -6,6 +6,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from engine import InvalidProblemError
 from webapp.accounts.models import User
@@ -21,11 +23,11 @@ from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 
 METHODS = {  # the engine's solvers, by their names in words
-    "auto": "Chosen automatically",
-    "theta": "Ascent in the weights",
-    "frank-wolfe": "Frank-Wolfe",
-    "block-coordinate": "Block-coordinate Frank-Wolfe",
-    "fully-corrective": "Fully corrective Frank-Wolfe",
+    "auto": gettext_lazy("Chosen automatically"),
+    "theta": gettext_lazy("Ascent in the weights"),
+    "frank-wolfe": gettext_lazy("Frank-Wolfe"),
+    "block-coordinate": gettext_lazy("Block-coordinate Frank-Wolfe"),
+    "fully-corrective": gettext_lazy("Fully corrective Frank-Wolfe"),
 }
 RIDGES = (10.0, 100.0, 1000.0)
 GAPS = (1e-3, 1e-4, 1e-6)
@@ -35,11 +37,14 @@ MODEL_BYTES = 1_000_000  # upper bound for a few hundred weights and their names
 def check_learning(cohorts: Sequence[Cohort]) -> list[dict[str, Any]]:
     """Return the questions that would be learned; raise MatchingError with one sentence."""
     if not cohorts:
-        raise MatchingError("Choose at least one cohort with pairs.", "cohort")
+        raise MatchingError(_("Choose at least one cohort with pairs."), "cohort")
     for cohort in cohorts:
         if cohort.n_pairs < 2:
             pairs = counted(cohort.n_pairs, "pair")
-            raise MatchingError(f"{cohort.name} has {pairs}; at least 2 are needed.")
+            raise MatchingError(
+                _("%(cohort)s has %(pairs)s; at least 2 are needed.")
+                % {"cohort": cohort.name, "pairs": pairs}
+            )
     try:
         questionnaire = common_questionnaire(cohorts)
     except InvalidProblemError as error:
@@ -113,16 +118,24 @@ def _check_checkable(
     for source in learned_from:
         if cohort == source:
             raise MatchingError(
-                f"{cohort.name} cannot check the model, which learns from it.", "check_on"
+                _("%(cohort)s cannot check the model, which learns from it.")
+                % {"cohort": cohort.name},
+                "check_on",
             )
         if share_students(cohort, source):
             raise MatchingError(
-                f"{cohort.name} cannot check the model: it shares students with {source.name}, "
-                "which the model learns from."
+                _(
+                    "%(cohort)s cannot check the model: it shares students with %(source)s, "
+                    "which the model learns from."
+                )
+                % {"cohort": cohort.name, "source": source.name}
             )
     if cohort.n_pairs < 2:
         pairs = counted(cohort.n_pairs, "pair")
-        raise MatchingError(f"{cohort.name} has {pairs}; at least 2 are needed to check.")
+        raise MatchingError(
+            _("%(cohort)s has %(pairs)s; at least 2 are needed to check.")
+            % {"cohort": cohort.name, "pairs": pairs}
+        )
     try:
         cohort_survey(cohort, questionnaire_of(questions))
     except InvalidProblemError as error:
@@ -131,13 +144,15 @@ def _check_checkable(
 
 def _check_options(ridge: float, relative_gap: float, rho: float, method: str) -> None:
     if not 1e-6 <= ridge <= 1e9:
-        raise MatchingError("The restraint must be a number above 0.", "ridge")
+        raise MatchingError(_("The restraint must be a number above 0."), "ridge")
     if not 1e-9 <= relative_gap <= 0.5:
-        raise MatchingError("The exactness must lie between 0.0000001 % and 50 %.", "gap")
+        raise MatchingError(_("The exactness must lie between 0.0000001 % and 50 %."), "gap")
     if not 0.0 <= rho <= 1.0:
-        raise MatchingError("The reweighting must lie between 0 and 1.", "rho")
+        raise MatchingError(_("The reweighting must lie between 0 and 1."), "rho")
     if method not in METHODS:
-        raise MatchingError(f"The method must be one of {', '.join(METHODS)}.", "method")
+        raise MatchingError(
+            _("The method must be one of %(methods)s.") % {"methods": ", ".join(METHODS)}, "method"
+        )
 
 
 @transaction.atomic
@@ -148,9 +163,9 @@ def model_check(*, user: User, model: LearnedModel, cohort: Cohort) -> None:
     """
     found = LearnedModel.objects.select_for_update().filter(pk=model.pk).first()
     if found is None or not found.is_learned:
-        raise MatchingError("The model is not learned yet.")
+        raise MatchingError(_("The model is not learned yet."))
     if found.check_job is not None and found.check_job.is_active:
-        raise MatchingError("The model is being checked. Wait for that, or cancel it first.")
+        raise MatchingError(_("The model is being checked. Wait for that, or cancel it first."))
     _check_checkable(cohort, model.questions, model.cohorts.all())
     model.check_job = job_enqueue(
         user=user,
@@ -168,7 +183,7 @@ def model_stop(*, user: User, model: LearnedModel) -> None:
     is_running = Q(job__state=JobState.RUNNING, learned_at=None)
     asked = LearnedModel.objects.filter(is_running, pk=model.pk, stop_asked_at=None)
     if not asked.update(stop_asked_at=timezone.now()):
-        raise MatchingError("The model is not being learned, so there is nothing to stop.")
+        raise MatchingError(_("The model is not being learned, so there is nothing to stop."))
     audit(user, "stopped learning", model)
 
 
@@ -177,9 +192,9 @@ def model_estimate(*, user: User, model: LearnedModel) -> None:
     """Queue the intervals of a learned model's weights, for which learning does not wait."""
     found = LearnedModel.objects.select_for_update().filter(pk=model.pk).first()
     if found is None or not found.is_learned or found.is_set_by_hand:
-        raise MatchingError("The model was not learned from choices.")
+        raise MatchingError(_("The model was not learned from choices."))
     if found.intervals_job is not None and found.intervals_job.is_active:
-        raise MatchingError("Its intervals are being worked out.")
+        raise MatchingError(_("Its intervals are being worked out."))
     found.intervals_job = job_enqueue(
         user=user,
         kind="roommates.intervals",
@@ -194,7 +209,7 @@ def model_rename(*, user: User, model: LearnedModel, name: str) -> None:
     """Change the name of a model."""
     name = " ".join(name.split())[:120]
     if not name:
-        raise MatchingError("The model needs a name.")
+        raise MatchingError(_("The model needs a name."))
     audit(user, "renamed", model, to=name)
     LearnedModel.objects.filter(pk=model.pk).update(name=name)
 
@@ -205,10 +220,13 @@ def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
     Its running jobs are cancelled.
     """
     if typed_name.strip() != model.name:
-        raise MatchingError("The name does not match. Nothing was removed.")
+        raise MatchingError(_("The name does not match. Nothing was removed."))
     if model.placements.exists():
         placement = model.placements.first()
-        raise MatchingError(f"{placement} was placed by this model. Nothing was removed.")
+        raise MatchingError(
+            _("%(placement)s was placed by this model. Nothing was removed.")
+            % {"placement": placement}
+        )
     with transaction.atomic():
         for job in (model.job, model.check_job, model.intervals_job):
             if job is not None and job.is_active:

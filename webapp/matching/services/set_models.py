@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from engine import question_weights
 from engine.learning.roommates.set_weights import set_roommate_weights
@@ -20,11 +22,11 @@ from webapp.matching.results import weight_rows
 
 # Importance in words, with its effect between the farthest answers, in nats.
 CHOICES = (
-    (-1.0, "Unlike is better"),
-    (0.0, "Does not matter"),
-    (0.5, "Alike matters a little"),
-    (1.0, "Alike matters"),
-    (2.0, "Alike matters a lot"),
+    (-1.0, gettext_lazy("Unlike is better")),
+    (0.0, gettext_lazy("Does not matter")),
+    (0.5, gettext_lazy("Alike matters a little")),
+    (1.0, gettext_lazy("Alike matters")),
+    (2.0, gettext_lazy("Alike matters a lot")),
 )
 VALUES = {value for value, _ in CHOICES}
 
@@ -43,12 +45,15 @@ def model_set(
     asked = {question["name"] for question in cohort.questions}
     for question in importance:
         if question not in asked:
-            raise MatchingError(f"{question[:60]} is not a question of {cohort.name}.")
+            raise MatchingError(
+                _("%(question)s is not a question of %(cohort)s.")
+                % {"question": question[:60], "cohort": cohort.name}
+            )
     chosen = {question: value for question, value in importance.items() if value}
     if not chosen:
-        raise MatchingError("Say of at least one question that it matters.")
+        raise MatchingError(_("Say of at least one question that it matters."))
     if not VALUES.issuperset(chosen.values()):
-        raise MatchingError("An importance is none of those offered.")
+        raise MatchingError(_("An importance is none of those offered."))
     model = LearnedModel(
         organisation=user.own_organisation,
         created_by=user,

@@ -8,6 +8,7 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from webapp.common import formats
 from webapp.matching.models import LearnedModel
@@ -157,14 +158,34 @@ def gap_words(certificate: Certificate) -> str:
 def model_facts(model: LearnedModel) -> str:
     """Return the line under a model's title."""
     n_cohorts = len(model.sources)
-    where = model.sources[0]["name"] if n_cohorts == 1 else f"{n_cohorts} cohorts"
-    students, pairs = f"{model.n_students:,} students", f"{model.n_pairs:,} pairs"
-    chosen = "simulated pairs" if model.is_simulated else "pairs that they chose themselves"
+    where = (
+        model.sources[0]["name"]
+        if n_cohorts == 1
+        else _("%(count)s cohorts") % {"count": n_cohorts}
+    )
+    students, pairs = (
+        _("%(students)s students") % {"students": f"{model.n_students:,}"},
+        _("%(pairs)s pairs") % {"pairs": f"{model.n_pairs:,}"},
+    )
     if not model.is_learned or model.learned_at is None:
-        return f"From {students} in {where} and the {model.n_pairs:,} {chosen}"
+        if model.is_simulated:
+            sentence = _("From %(students)s in %(where)s and the %(pairs)s simulated pairs")
+        else:
+            sentence = _(
+                "From %(students)s in %(where)s and the %(pairs)s pairs that they chose themselves"
+            )
+        return sentence % {"students": students, "where": where, "pairs": f"{model.n_pairs:,}"}
     when = formats.when(model.learned_at, timezone.localtime())
-    checked = f" Checked on {model.checked_pairs}." if model.findings else " Not checked yet."
-    return f"Learned {when} from {students} and their {pairs}.{checked}"
+    if model.findings:
+        checked = _("Checked on %(pairs)s.") % {"pairs": model.checked_pairs}
+    else:
+        checked = _("Not checked yet.")
+    learned = _("Learned %(when)s from %(students)s and their %(pairs)s.") % {
+        "when": when,
+        "students": students,
+        "pairs": pairs,
+    }
+    return f"{learned} {checked}"
 
 
 @register.filter
@@ -174,7 +195,7 @@ def question_kinds(model: LearnedModel) -> str:
     for question in model.questions:
         n = len(question["levels"])
         words = _WORDS[n] if n < len(_WORDS) else str(n)
-        counts["binary" if n == 2 else f"of {words} answers"] += 1
+        counts[_("binary") if n == 2 else _("of %(words)s answers") % {"words": words}] += 1
     if len(counts) > 3:
         return f"{len(model.questions)}"
     return ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
@@ -189,7 +210,7 @@ def method_name(method: str) -> str:
 @register.filter
 def auc_note(model: LearnedModel, key: str) -> str:
     """Return the note under a share of correctly ranked pairs."""
-    return f"of the time (AUC {formats.number(model.findings[key], 2)})"
+    return _("of the time (AUC %(auc)s)") % {"auc": formats.number(model.findings[key], 2)}
 
 
 @register.filter

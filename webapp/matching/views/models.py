@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -169,7 +170,7 @@ def stop(request: SignedInRequest, uuid: str) -> HttpResponse:
     attempt(
         request,
         lambda: model_stop(user=request.user, model=found),
-        "Learning ends after its step, with the best weights so far.",
+        _("Learning ends after its step, with the best weights so far."),
     )
     return redirect("matching:model", found.pk)
 
@@ -203,7 +204,7 @@ def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 def _trail(found: LearnedModel) -> Trail:
     own = reverse("matching:model", args=[found.pk])
-    return [("Models", reverse("matching:models")), (found.name, own)]
+    return [(_("Models"), reverse("matching:models")), (found.name, own)]
 
 
 @require_http_methods(["GET", "POST"])
@@ -212,5 +213,5 @@ def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Delete the model if its name was typed."""
     found = _find(request, uuid)
     act = partial(model_delete, user=request.user, model=found)
-    words = "This removes the weights and the check."
-    return remove_page(request, "Remove the model", act, _trail(found), words=words)
+    words = _("This removes the weights and the check.")
+    return remove_page(request, _("Remove the model"), act, _trail(found), words=words)

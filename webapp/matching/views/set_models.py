@@ -2,6 +2,7 @@
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.requests import SignedInRequest
@@ -24,7 +25,7 @@ def model_set_page(request: SignedInRequest) -> HttpResponse:
     sent = sent_fields(request) or request.GET
     cohort = get_or_none(cohorts, sent.get("cohort")) or cohorts.first()
     if cohort is None:
-        error = "Import a cohort first." if request.method == "POST" else ""
+        error = _("Import a cohort first.") if request.method == "POST" else ""
         status = 422 if error else 200
         return render(request, "matching/model_set_new.html", {"error": error}, status=status)
     form = SetWeightsForm.typed(
