@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.common.forms import ObjectField, TypedForm, field_of
 from webapp.housing.exports import COLUMNS, DATES, MAX_HEADING, OWN, Layout, usual_heading
@@ -30,26 +32,31 @@ class RosterForm(TypedForm):
 
     name = forms.CharField(
         max_length=80,
-        widget=forms.TextInput(attrs={"placeholder": "StarRez import"}),
-        help_text="A roster of this name is replaced.",
+        widget=forms.TextInput(attrs={"placeholder": gettext_lazy("StarRez import")}),
+        help_text=gettext_lazy("A roster of this name is replaced."),
     )
     dates = forms.ChoiceField(
         choices=[(key, example) for key, (example, _) in DATES.items()],
         initial="iso",
         required=False,
-        help_text="How your system writes the first and the last day of a term.",
+        help_text=gettext_lazy("How your system writes the first and the last day of a term."),
     )
     ids = forms.ChoiceField(
-        label="Values in CSV that begin with =, +, - or @",
+        label=gettext_lazy("Values in CSV that begin with =, +, - or @"),
         choices=[
-            ("safe", "Mark them, so that no spreadsheet runs them"),
-            ("exact", "Leave buildings, rooms, terms and headings as they are"),
+            (gettext_lazy("safe"), gettext_lazy("Mark them, so that no spreadsheet runs them")),
+            (
+                gettext_lazy("exact"),
+                gettext_lazy("Leave buildings, rooms, terms and headings as they are"),
+            ),
         ],
         initial="safe",
         required=False,
         widget=forms.RadioSelect,
-        help_text="The mark is an apostrophe. Text that students typed, their ids included, is "
-        "always marked in CSV and is always text in XLSX.",
+        help_text=gettext_lazy(
+            "The mark is an apostrophe. Text that students typed, their ids included, is "
+            "always marked in CSV and is always text in XLSX."
+        ),
     )
 
     def __init__(
@@ -62,7 +69,7 @@ class RosterForm(TypedForm):
         for key in self.keys:
             usual = usual_heading(key)
             self.fields[f"place-{_part(key)}"] = forms.IntegerField(
-                label=f"Place of {usual}",
+                label=_("Place of %(usual)s") % {"usual": usual},
                 required=False,
                 min_value=0,
                 max_value=99,
@@ -72,7 +79,7 @@ class RosterForm(TypedForm):
                 ),
             )
             self.fields[f"heading-{_part(key)}"] = forms.CharField(
-                label=f"Heading of {usual}",
+                label=_("Heading of %(usual)s") % {"usual": usual},
                 required=False,
                 max_length=MAX_HEADING,
                 initial=chosen.get(key, usual[:MAX_HEADING]),
@@ -122,10 +129,12 @@ class LearnFromForm(TypedForm):
 
     asked = ObjectField(
         Questionnaire.objects.none(),
-        error_messages={"invalid_choice": "This follow-up was removed meanwhile."},
+        error_messages={"invalid_choice": gettext_lazy("This follow-up was removed meanwhile.")},
     )
     pairs = forms.IntegerField(
-        min_value=0, max_value=10**6, error_messages={"required": "Load the page again first."}
+        min_value=0,
+        max_value=10**6,
+        error_messages={"required": gettext_lazy("Load the page again first.")},
     )
 
     def __init__(self, *args: Any, asked: Sequence[Questionnaire], **kwargs: Any) -> None:

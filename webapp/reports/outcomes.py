@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext_lazy as _
 
 from engine.rooms.veto import wilson_interval
 from webapp.accounts.models import User
@@ -21,14 +22,14 @@ from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.people import name_in_cohort
 from webapp.surveys.questions import Question, questions_of
 
-BANDS = ("Lowest quarter", "Second quarter", "Third quarter", "Highest quarter")
+BANDS = (_("Lowest quarter"), _("Second quarter"), _("Third quarter"), _("Highest quarter"))
 FEWEST_ROOMS = 5  # of a band that is shown
 GOOD = 3  # positions of "4" and "5" on the scale from 1 to 5
 MAX_LISTED = 50  # questionnaires to choose from
 MEASURES = (
-    (GETTING_ALONG, "Get along well"),
-    (TOGETHER_AGAIN, "Would live together again"),
-    (ROOM_CHANGE, "No change of room"),
+    (GETTING_ALONG, _("Get along well")),
+    (TOGETHER_AGAIN, _("Would live together again")),
+    (ROOM_CHANGE, _("No change of room")),
 )
 
 

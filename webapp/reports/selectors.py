@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from engine import InvalidProblemError
 from webapp.common.formats import number, per_cent
 from webapp.housing.models import Placement, Room
@@ -16,18 +19,33 @@ from webapp.reports.models import PlacementCheck
 RATES = (0.01, 0.02, 0.05, 0.10)  # shares of past roommates that a veto may have forbidden
 SHOWN = 40
 WIDTH = 1.96  # standard errors of a 95 % interval
-TABS = (("doubt", "Uncertainty"), ("veto", "Veto"), ("parity", "Groups"), ("drift", "Drift"))
+TABS = (
+    ("doubt", gettext_lazy("Uncertainty")),
+    ("veto", gettext_lazy("Veto")),
+    ("parity", gettext_lazy("Groups")),
+    ("drift", gettext_lazy("Drift")),
+)
 MEASURES: dict[str, tuple[str, str, Callable[[Any], str]]] = {
-    "score": ("Score", "mean of the pairs with the roommates, nats", partial(number, digits=2)),
+    "score": (
+        gettext_lazy("Score"),
+        gettext_lazy("mean of the pairs with the roommates, nats"),
+        partial(number, digits=2),
+    ),
     "uncertainty": (
-        "Uncertainty",
-        "possible roommates who are about as likely, in per cent of all possible ones",
+        gettext_lazy("Uncertainty"),
+        gettext_lazy(
+            "possible roommates who are about as likely, in per cent of all possible ones"
+        ),
         partial(per_cent, digits=0),
     ),
-    "doubt": ("Uncertainty", "roommates about as likely", partial(number, digits=1)),
+    "doubt": (
+        gettext_lazy("Uncertainty"),
+        gettext_lazy("roommates about as likely"),
+        partial(number, digits=1),
+    ),
     "requests": (
-        "Requests honoured",
-        "in per cent of the requests made by the group",
+        gettext_lazy("Requests honoured"),
+        gettext_lazy("in per cent of the requests made by the group"),
         partial(per_cent, digits=0),
     ),
 }
@@ -111,7 +129,8 @@ def _veto(
         "threshold": threshold,
         "reached": float(curve.false_alarms[at]),
         "vetoed": float(curve.vetoed[at]),
-        "interval_words": f"95 % interval {per_cent(interval[0])} to {per_cent(interval[1])}",
+        "interval_words": _("95 %% interval %(interval)s to %(interval_2)s")
+        % {"interval": per_cent(interval[0]), "interval_2": per_cent(interval[1])},
         "low": interval[0],
         "high": interval[1],
         "n_low": len(low),

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -30,14 +31,14 @@ def check_start(*, user: User, placement: Placement) -> PlacementCheck:
     """
     placement = lock_placement(placement)
     if not placement.is_computed:
-        raise HousingError(f"{placement.name} has no rooms yet.")
-    check, _ = (
+        raise HousingError(_("%(placement)s has no rooms yet.") % {"placement": placement.name})
+    check, _rest = (
         PlacementCheck.objects.select_for_update(of=("self",))
         .select_related("job")
         .get_or_create(placement=placement)
     )
     if check.job is not None and check.job.is_active:
-        raise HousingError("It is being checked right now.")
+        raise HousingError(_("It is being checked right now."))
     check.job = job_enqueue(
         user=user,
         kind="reports.check",
@@ -55,7 +56,7 @@ def check_store(*, placement_id: UUID, version: int, figures: dict[str, Any]) ->
         figures=figures, version=version, checked_at=timezone.now()
     )
     if not updated:
-        raise HousingError("The placement was removed meanwhile.")
+        raise HousingError(_("The placement was removed meanwhile."))
 
 
 def shape_save(
@@ -80,25 +81,28 @@ def shape_save(
     """
     name = " ".join(name.split())[:80]
     if not name:
-        raise HousingError("The roster needs a name.", "name")
+        raise HousingError(_("The roster needs a name."), "name")
     checked_columns([key for key, _ in columns])
     if dates not in DATES:
-        raise HousingError("Choose how the roster writes dates.", "dates")
+        raise HousingError(_("Choose how the roster writes dates."), "dates")
     kept = [
         [key, " ".join(words.split())[:MAX_HEADING] or usual_heading(key)[:MAX_HEADING]]
         for key, words in columns
     ]
     headings = [heading.casefold() for _, heading in kept]
     if len(set(headings)) < len(headings):
-        raise HousingError("Two columns have the same heading.")
+        raise HousingError(_("Two columns have the same heading."))
     values: dict[str, Any] = {"columns": kept, "is_exact": is_exact, "dates": dates}
     values["updated_at"] = timezone.now()
     try:
         with transaction.atomic():
             shapes = RosterShape.objects.filter(organisation=user.own_organisation)
             if shapes.exclude(name=name).count() >= MOST_SHAPES:
-                raise HousingError(f"An organisation keeps at most {MOST_SHAPES} rosters.")
-            shape, _ = RosterShape.objects.update_or_create(
+                raise HousingError(
+                    _("An organisation keeps at most %(most_shapes)s rosters.")
+                    % {"most_shapes": MOST_SHAPES}
+                )
+            shape, _rest = RosterShape.objects.update_or_create(
                 organisation=user.own_organisation,
                 name=name,
                 defaults=values,
@@ -106,7 +110,7 @@ def shape_save(
             )
             audit(user, "kept a roster", shape, columns=[key for key, _ in kept])
     except IntegrityError as error:
-        raise HousingError("Somebody kept a roster of this name a moment ago.") from error
+        raise HousingError(_("Somebody kept a roster of this name a moment ago.")) from error
     return shape
 
 

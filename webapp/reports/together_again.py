@@ -7,12 +7,12 @@ of the follow-up. Couples with a "No", or with only one answer, are never pairs.
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.services.cohorts import cohort_of_some, cohort_set_pairs
-from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement
 from webapp.housing.stays import place_stay
@@ -85,13 +85,25 @@ def couples_learn_from(
     found = couples_of(placement, questionnaire)
     if not found.are_enough:
         raise HousingError(
-            f"{counted(len(found.pairs), 'couple')} would live together again. A model needs "
-            f"at least {FEWEST_PAIRS}. Nothing was made."
+            ngettext(
+                "%(count)s couple would live together again. A model needs at least "
+                "%(fewest_pairs)s. Nothing was made.",
+                "%(count)s couples would live together again. A model needs at least "
+                "%(fewest_pairs)s. Nothing was made.",
+                len(found.pairs),
+            )
+            % {"count": f"{len(found.pairs):,}", "fewest_pairs": FEWEST_PAIRS}
         )
     if len(found.pairs) != pairs:
         raise HousingError(
-            f"{counted(len(found.pairs), 'couple')} would live together again by now. Nothing was "
-            "made; look at the numbers and press again."
+            ngettext(
+                "%(count)s couple would live together again by now. Nothing was made; look "
+                "at the numbers and press again.",
+                "%(count)s couples would live together again by now. Nothing was made; look "
+                "at the numbers and press again.",
+                len(found.pairs),
+            )
+            % {"count": f"{len(found.pairs):,}"}
         )
     numbers = sorted(number for pair in found.pairs for number in pair)
     students = list(placement.cohort.students.filter(number__in=numbers))

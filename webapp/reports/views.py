@@ -5,6 +5,7 @@ from typing import Any
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -113,7 +114,11 @@ def learn_from(request: SignedInRequest, uuid: str) -> HttpResponse:
         )
 
     if form.submit(request, act):
-        toast(request, f"{made[0].name} has the pairs. Choose it as a past year to learn from.")
+        toast(
+            request,
+            _("%(made)s has the pairs. Choose it as a past year to learn from.")
+            % {"made": made[0].name},
+        )
         return redirect("cohorts:cohort", made[0].pk)
     toast(request, form.first_error, error=True)
     return redirect("reports:afterwards", found.pk)
@@ -151,7 +156,7 @@ def rosters(request: SignedInRequest, uuid: str) -> HttpResponse:
             is_exact=ids == "exact",
             dates=dates or "iso",
         )
-        toast(request, f"{shape.name} is kept for every placement.")
+        toast(request, _("%(shape)s is kept for every placement.") % {"shape": shape.name})
 
     if form.submit(request, save):
         return redirect("reports:rosters", found.pk)
@@ -183,7 +188,7 @@ def roster_file(
     """Download a roster in a stored shape; an audit line records who did."""
     found, kept = find_placement(request, uuid), get_owned_or_404(RosterShape, request.user, shape)
     if file_format not in ("csv", "xlsx"):
-        raise Http404("There is no such format.")
+        raise Http404(_("There is no such format."))
     return download(
         request,
         lambda: shaped_roster(
@@ -200,5 +205,5 @@ def remove(request: SignedInRequest, uuid: str, shape: str) -> HttpResponse:
     """Delete a stored roster."""
     found, kept = find_placement(request, uuid), get_owned_or_404(RosterShape, request.user, shape)
     shape_remove(user=request.user, shape=kept)
-    toast(request, f"{kept.name} is not kept any more.")
+    toast(request, _("%(kept)s is not kept any more.") % {"kept": kept.name})
     return redirect("reports:rosters", found.pk)
