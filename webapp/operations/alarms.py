@@ -10,6 +10,8 @@ from django.db.models import Count, DateTimeField, Min
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from webapp.common import formats
 from webapp.common.models import Installation
@@ -72,7 +74,10 @@ class Host:
         """Free and total memory, in words."""
         last = min(self.workers, key=lambda worker: worker.silent)
         free = (last.memory_total - last.memory_used) / 1e9
-        return f"{free:,.1f} of {last.memory_total / 1e9:,.1f} GB free"
+        return _("%(free)s of %(memory_total)s GB free") % {
+            "free": f"{free:,.1f}",
+            "memory_total": f"{last.memory_total / 1e9:,.1f}",
+        }
 
     @property
     def processes(self) -> int:
@@ -176,17 +181,25 @@ def _room() -> tuple[float, float]:
 
 
 _AWAY = {
-    "database": "Pages answer that it is away, and nothing is changed. Start it, or its network.",
-    "store": "Uploads are refused and jobs wait; both go on when it is back. Nothing is lost.",
-    "room on disk": "Remove what is not needed, or give the server a larger disk.",
-    "broker": "Jobs are taken in and wait; they start when it is back. Nothing is lost.",
-    "worker": "Jobs are taken in and wait. Start a worker; see its log if it says it runs.",
+    "database": gettext_lazy(
+        "Pages answer that it is away, and nothing is changed. Start it, or its network."
+    ),
+    "store": gettext_lazy(
+        "Uploads are refused and jobs wait; both go on when it is back. Nothing is lost."
+    ),
+    "room on disk": gettext_lazy("Remove what is not needed, or give the server a larger disk."),
+    "broker": gettext_lazy(
+        "Jobs are taken in and wait; they start when it is back. Nothing is lost."
+    ),
+    "worker": gettext_lazy(
+        "Jobs are taken in and wait. Start a worker; see its log if it says it runs."
+    ),
 }
 
 
-_SLOW = (
-    "Pages are shown; what people change has to wait, or is refused with a sentence. Another "
-    "program may hold the database: a copy, a shell, a long import."
+_SLOW = gettext_lazy(
+    "Pages are shown; what people change has to wait, or is refused with a sentence. "
+    "Another program may hold the database: a copy, a shell, a long import."
 )
 
 
@@ -195,7 +208,7 @@ def _part_alarms(parts: dict[str, Readiness]) -> list[Alarm]:
         Alarm(
             f"part {name}",
             f"{name.capitalize()}: {found}",
-            _SLOW if found == Readiness.SLOW else _AWAY.get(name, "See the log."),
+            _SLOW if found == Readiness.SLOW else _AWAY.get(name, _("See the log.")),
             "warning" if found == Readiness.SLOW else "danger",
             is_local=True,
         )
@@ -209,14 +222,18 @@ def _host_alarms(hosts: list[Host]) -> list[Alarm]:
     return [
         Alarm(
             key=f"silent {worker.name}"[:120],
-            title=f"{worker.host} has not answered for {formats.duration(worker.silent)}",
+            title=_("%(host)s has not answered for %(silent)s")
+            % {"host": worker.host, "silent": formats.duration(worker.silent)},
             detail=(
-                f"Its worker for {worker.queue} jobs is gone. Its jobs continue from the last "
-                "checkpoint on the next free worker. Nothing was lost."
+                _(
+                    "Its worker for %(queue)s jobs is gone. Its jobs continue from the last "
+                    "checkpoint on the next free worker. Nothing was lost."
+                )
+                % {"queue": worker.queue}
             ),
             tone="danger",
             url=reverse("operations:forget", args=[worker.pk]),
-            action="Take it out of use",
+            action=_("Take it out of use"),
             is_post=True,
         )
         for host in hosts
@@ -233,9 +250,16 @@ def _queue_alarms(queues: list[QueueLoad]) -> list[Alarm]:
             found.append(
                 Alarm(
                     f"nobody {queue}",
-                    f"Nobody takes {queue} jobs",
-                    f"{formats.counted(row.waiting, 'job')} waiting, none lost. Start a "
-                    f"{'learner' if queue is Queue.LONG else 'worker'}.",
+                    _("Nobody takes %(queue)s jobs") % {"queue": queue},
+                    ngettext(
+                        "%(count)s job waiting, none lost. Start a %(process)s.",
+                        "%(count)s jobs waiting, none lost. Start a %(process)s.",
+                        row.waiting,
+                    )
+                    % {
+                        "count": f"{row.waiting:,}",
+                        "process": _("learner") if queue is Queue.LONG else _("worker"),
+                    },
                     "danger",
                 )
             )
@@ -243,8 +267,9 @@ def _queue_alarms(queues: list[QueueLoad]) -> list[Alarm]:
             found.append(
                 Alarm(
                     f"wait {queue}",
-                    f"A {queue} job has waited {formats.duration(row.longest)}",
-                    "All workers of its queue are busy. Start more of them, or wait.",
+                    _("A %(queue)s job has waited %(longest)s")
+                    % {"queue": queue, "longest": formats.duration(row.longest)},
+                    _("All workers of its queue are busy. Start more of them, or wait."),
                     icon="clock",
                 )
             )
@@ -261,9 +286,15 @@ def _busy_alarms() -> list[Alarm]:
     return [
         Alarm(
             f"busy {host}"[:120],
-            f"{host} is busy: jobs wait for processor time",
-            f"{count:,} other process{'es' if count != 1 else ''} may use its cores. Jobs "
-            "take longer; nothing is lost. End what need not run there, or lower LEARN_NICE.",
+            _("%(host)s is busy: jobs wait for processor time") % {"host": host},
+            ngettext(
+                "%(count)s other process may use its cores. Jobs take longer; nothing is lost. "
+                "End what need not run there, or lower LEARN_NICE.",
+                "%(count)s other processes may use its cores. Jobs take longer; nothing is lost. "
+                "End what need not run there, or lower LEARN_NICE.",
+                count,
+            )
+            % {"count": f"{count:,}"},
             icon="clock",
         )
         for host, count in sorted(hosts.items())
@@ -276,8 +307,9 @@ def _room_alarms(room: tuple[float, float]) -> list[Alarm]:
     return [
         Alarm(
             "room",
-            f"{room[0] / 1e9:.1f} GB are free on this web server",
-            f"Below {settings.MIN_FREE_GB:g} GB it is not ready. Remove what is not needed.",
+            _("%(room)s GB are free on this web server") % {"room": f"{room[0] / 1e9:.1f}"},
+            _("Below %(min_free_gb)s GB it is not ready. Remove what is not needed.")
+            % {"min_free_gb": f"{settings.MIN_FREE_GB:g}"},
             is_local=True,
         )
     ]
@@ -286,15 +318,19 @@ def _room_alarms(room: tuple[float, float]) -> list[Alarm]:
 def _backup_alarms(backup: Any) -> list[Alarm]:
     if backup and timezone.now() - backup < OLD_BACKUP:
         return []
-    age = f"The last backup is {formats.duration(timezone.now() - backup)} old" if backup else ""
+    age = (
+        _("The last backup is %(now)s old") % {"now": formats.duration(timezone.now() - backup)}
+        if backup
+        else ""
+    )
     return [
         Alarm(
             "backup",
-            age or "There is no backup yet",
-            "People go on working while one is made.",
+            age or _("There is no backup yet"),
+            _("People go on working while one is made."),
             icon="download",
             url=reverse("operations:back-up"),
-            action="Back up now",
+            action=_("Back up now"),
             is_post=True,
         )
     ]

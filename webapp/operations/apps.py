@@ -1,6 +1,7 @@
 """Application configuration of operations."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class OperationsConfig(AppConfig):
@@ -21,7 +22,7 @@ class OperationsConfig(AppConfig):
         register_navigation(
             NavigationItem(
                 "Workspace",
-                "Operations",
+                _("Operations"),
                 "sliders-horizontal",
                 "operations:page",
                 order=30,

@@ -13,6 +13,8 @@ from django.db import connection
 from django.db.models import Count
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from webapp.accounts.models import Organisation, User
 from webapp.common import formats
@@ -38,8 +40,8 @@ from webapp.version import code_version
 DAY = timedelta(days=1)
 LITTLE_MEMORY = 0.9  # share of all memory, in use
 QUEUE_WORDS = {
-    Queue.SHORT: "Short: pairs, rooms, checks",
-    Queue.LONG: "Long: learning, predicting",
+    Queue.SHORT: gettext_lazy("Short: pairs, rooms, checks"),
+    Queue.LONG: gettext_lazy("Long: learning, predicting"),
 }
 
 
@@ -83,9 +85,13 @@ def overview(user: User) -> dict[str, Any]:
         "backups_kept": settings.BACKUPS_KEPT,
         "alert_reader": AlertReader.objects.filter(user=user).first(),
         "facts": (
-            f"{formats.counted(len(state.hosts), 'host')}, "
-            f"{formats.counted(n_workers, 'worker')}, "
-            f"{formats.counted(running, 'job')} running. Version {code_version()}."
+            _("%(hosts)s, %(workers)s, %(jobs)s running. Version %(code_version)s.")
+            % {
+                "hosts": formats.counted(len(state.hosts), "host"),
+                "workers": formats.counted(n_workers, "worker"),
+                "jobs": formats.counted(running, "job"),
+                "code_version": code_version(),
+            }
         ),
     }
 
@@ -132,10 +138,14 @@ def _memory_part() -> list[Part]:
     used, total = found
     return [
         Part(
-            "Memory of this web server",
+            _("Memory of this web server"),
             "activity",
             used < LITTLE_MEMORY * total,
-            f"{(total - used) / 1e9:,.1f} of {total / 1e9:,.1f} GB free.",
+            _("%(total)s of %(total_2)s GB free.")
+            % {
+                "total": f"{(total - used) / 1e9:,.1f}",
+                "total_2": f"{total / 1e9:,.1f}",
+            },
             round(100 * used / total),
         )
     ]
@@ -148,30 +158,34 @@ def _is_fine(state: State, part: str) -> bool:
 def _parts(state: State) -> list[Part]:
     backup = state.backed_up_at
     free, total = state.room
-    home = "An object store" if settings.STORE_URL else "A folder"
-    backed_up = "No backup has been made yet."
+    home = _("An object store") if settings.STORE_URL else _("A folder")
+    backed_up = _("No backup has been made yet.")
     if backup:
-        backed_up = f"The last one is of {formats.when(backup, timezone.localtime())}."
+        backed_up = _("The last one is of %(backup)s.") % {
+            "backup": formats.when(backup, timezone.localtime())
+        }
     stored = sum(Organisation.objects.values_list("stored_bytes", flat=True))
     return [
-        Part("Database", "table-2", _is_fine(state, "database"), _database_words()),
-        Part("Broker", "arrow-left-right", _is_fine(state, "broker"), "Redis or Valkey."),
+        Part(_("Database"), "table-2", _is_fine(state, "database"), _database_words()),
+        Part(_("Broker"), "arrow-left-right", _is_fine(state, "broker"), _("Redis or Valkey.")),
         Part(
-            "Store",
+            _("Store"),
             "layers",
             _is_fine(state, "store"),
-            f"{home}. {stored / 1e9:.3g} GB in files.",
+            _("%(home)s. %(stored)s GB in files.")
+            % {"home": home, "stored": f"{stored / 1e9:.3g}"},
         ),
         Part(
-            "Disk of this web server",
+            _("Disk of this web server"),
             "house",
             free >= LITTLE_ROOM,
-            f"{free / 1e9:,.0f} of {total / 1e9:,.0f} GB free.",
+            _("%(free)s of %(total)s GB free.")
+            % {"free": f"{free / 1e9:,.0f}", "total": f"{total / 1e9:,.0f}"},
             round(100 * (1 - free / total)),
         ),
         *_memory_part(),
         Part(
-            "Backups",
+            _("Backups"),
             "download",
             bool(backup) and timezone.now() - backup < OLD_BACKUP,
             backed_up,
@@ -181,9 +195,9 @@ def _parts(state: State) -> list[Part]:
 
 def _database_words() -> str:
     if connection.vendor == "sqlite":
-        return "SQLite, for one host."
+        return _("SQLite, for one host.")
     version = getattr(connection, "pg_version", 0)
-    return f"PostgreSQL {version // 10000}."
+    return _("PostgreSQL %(version)s.") % {"version": version // 10000}
 
 
 def _limits(user: User) -> list[tuple[str, str, str]]:
@@ -191,26 +205,34 @@ def _limits(user: User) -> list[tuple[str, str, str]]:
     stored = user.own_organisation.stored_bytes / 1e9
     return [
         (
-            "Files of an organisation",
-            f"{settings.ORGANISATION_QUOTA_GB:g} GB, yours take {stored:.3g} GB",
+            _("Files of an organisation"),
+            _("%(organisation_quota_gb)s GB, yours take %(stored)s GB")
+            % {
+                "organisation_quota_gb": f"{settings.ORGANISATION_QUOTA_GB:g}",
+                "stored": f"{stored:.3g}",
+            },
             "ORGANISATION_QUOTA_GB",
         ),
         (
-            "Jobs waiting",
+            _("Jobs waiting"),
             f"{settings.ORGANISATION_MAX_WAITING_JOBS:,}",
             "ORGANISATION_MAX_WAITING_JOBS",
         ),
         (
-            "Jobs running at once, of each queue",
+            _("Jobs running at once, of each queue"),
             f"{settings.ORGANISATION_MAX_RUNNING_JOBS:,}",
             "ORGANISATION_MAX_RUNNING_JOBS",
         ),
-        ("Calls of a token in a minute", f"{settings.API_CALLS_A_MINUTE:,}", "API_CALLS_A_MINUTE"),
+        (
+            _("Calls of a token in a minute"),
+            f"{settings.API_CALLS_A_MINUTE:,}",
+            "API_CALLS_A_MINUTE",
+        ),
     ]
 
 
 def _free_room() -> tuple[str, str, str]:
-    return "Free room that a server must have", f"{settings.MIN_FREE_GB:g} GB", "MIN_FREE_GB"
+    return _("Free room that a server must have"), f"{settings.MIN_FREE_GB:g} GB", "MIN_FREE_GB"
 
 
 def _failure_alarms(user: User) -> list[Alarm]:
@@ -221,10 +243,13 @@ def _failure_alarms(user: User) -> list[Alarm]:
     return [
         Alarm(
             "failed",
-            f"{formats.counted(failed, 'job')} failed within a day",
-            "Each says why, and what was kept.",
+            ngettext(
+                "%(count)s job failed within a day", "%(count)s jobs failed within a day", failed
+            )
+            % {"count": f"{failed:,}"},
+            _("Each says why, and what was kept."),
             icon="circle-x",
             url=f"{reverse('jobs:list')}?state=failed",
-            action="Look at them",
+            action=_("Look at them"),
         )
     ]

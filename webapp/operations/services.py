@@ -1,6 +1,7 @@
 """Changes that an operator makes to workers, backups and alerts."""
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -28,7 +29,7 @@ def backup_start(*, user: User) -> Job:
     """Queue a backup of the whole installation; raise OperationsError while one is being made."""
     list(Installation.objects.select_for_update())  # two simultaneous requests start one backup
     if backup_running():
-        raise OperationsError("A backup is being made already.")
+        raise OperationsError(_("A backup is being made already."))
     name = backup_name()
     return job_enqueue(user=user, kind=BACKUP, parameters={"name": name}, title=name)
 

@@ -6,6 +6,7 @@ from django.core.validators import validate_email
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -24,7 +25,7 @@ def page(request: SignedInRequest) -> HttpResponse:
         context = selectors.overview(user) | {"rows_url": rows_url}
         return render(request, "operations/page.html", context)
     if not user.is_administrator:
-        raise PermissionDenied("This needs the role administrator.")
+        raise PermissionDenied(_("This needs the role administrator."))
     return render(request, "operations/organisation.html", selectors.of_organisation(user))
 
 
@@ -34,7 +35,7 @@ def forget(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a silent worker from the page; a worker that answers again comes back."""
     worker = get_object_or_404(Worker, pk=pk)
     services.worker_forget(user=request.user, worker=worker)
-    toast(request, f"{worker.host} is no longer expected.")
+    toast(request, _("%(host)s is no longer expected.") % {"host": worker.host})
     return redirect("operations:page")
 
 
@@ -54,10 +55,14 @@ def alert_me(request: SignedInRequest) -> HttpResponse:
     try:
         validate_email(address)
     except ValidationError:
-        toast(request, "That is not an e-mail address. Nothing was changed.", error=True)
+        toast(request, _("That is not an e-mail address. Nothing was changed."), error=True)
         return redirect("operations:page")
     services.alerts_start(user=request.user, address=address)
-    toast(request, f"Mails go to {address} when something turns bad.", icon="mail")
+    toast(
+        request,
+        _("Mails go to %(address)s when something turns bad.") % {"address": address},
+        icon="mail",
+    )
     return redirect("operations:page")
 
 
@@ -66,5 +71,5 @@ def alert_me(request: SignedInRequest) -> HttpResponse:
 def alert_me_no_more(request: SignedInRequest) -> HttpResponse:
     """Stop mailing this user about faults."""
     services.alerts_stop(user=request.user)
-    toast(request, "You get no more mails about this.")
+    toast(request, _("You get no more mails about this."))
     return redirect("operations:page")
