@@ -9,6 +9,8 @@ from django.contrib.auth.models import AbstractUser, UserManager
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import PermissionDenied
 from django.db import models
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.names import check_alphabet, sign_in_key
 
@@ -23,9 +25,9 @@ def new_sign_in_code() -> str:
 class NamesFor(models.TextChoices):
     """People who see the names, numbers and e-mails of students."""
 
-    STAFF = "staff", "Staff and administrators"
-    ADMINISTRATORS = "administrators", "Administrators only"
-    NOBODY = "nobody", "Nobody: students appear as S-1042"
+    STAFF = "staff", gettext_lazy("Staff and administrators")
+    ADMINISTRATORS = "administrators", gettext_lazy("Administrators only")
+    NOBODY = "nobody", gettext_lazy("Nobody: students appear as S-1042")
 
 
 class Organisation(models.Model):
@@ -67,9 +69,9 @@ class Organisation(models.Model):
 class Role(models.TextChoices):
     """Rights of a person; each role includes the roles before it."""
 
-    VIEWER = "viewer", "Viewer"
-    STAFF = "staff", "Staff"
-    ADMINISTRATOR = "administrator", "Administrator"
+    VIEWER = "viewer", gettext_lazy("Viewer")
+    STAFF = "staff", gettext_lazy("Staff")
+    ADMINISTRATOR = "administrator", gettext_lazy("Administrator")
 
 
 _RANK = {Role.VIEWER: 0, Role.STAFF: 1, Role.ADMINISTRATOR: 2}
@@ -78,9 +80,9 @@ _RANK = {Role.VIEWER: 0, Role.STAFF: 1, Role.ADMINISTRATOR: 2}
 class Theme(models.TextChoices):
     """Colour scheme of the pages."""
 
-    AUTO = "auto", "As the system"
-    LIGHT = "light", "Light"
-    DARK = "dark", "Dark"
+    AUTO = "auto", gettext_lazy("As the system")
+    LIGHT = "light", gettext_lazy("Light")
+    DARK = "dark", gettext_lazy("Dark")
 
 
 class PeopleQuerySet(models.QuerySet["User"]):
@@ -127,7 +129,7 @@ class User(AbstractUser):
         max_length=150,
         unique=True,
         validators=[UnicodeUsernameValidator(), check_alphabet],
-        error_messages={"unique": "This name is taken. Choose another one."},
+        error_messages={"unique": gettext_lazy("This name is taken. Choose another one.")},
     )
     name_key = NameKeyField(max_length=450, unique=True, null=True, editable=False)
     organisation = models.ForeignKey(
@@ -157,7 +159,7 @@ class User(AbstractUser):
     def own_organisation(self) -> Organisation:
         """Organisation of a person who has one, as everybody with a role has."""
         if self.organisation is None:
-            raise PermissionDenied("This person belongs to no organisation.")
+            raise PermissionDenied(_("This person belongs to no organisation."))
         return self.organisation
 
     def has_role(self, role: str) -> bool:

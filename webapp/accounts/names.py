@@ -3,6 +3,7 @@
 import unicodedata
 
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
 
 # Scripts that Chinese, Japanese and Korean writers combine in one word.
 _EAST_ASIAN = {
@@ -26,9 +27,12 @@ def check_alphabet(name: str) -> None:
     found = sorted(_alphabets(name))
     if len(found) > 1 and found != ["East Asian", "Latin"]:
         raise ValidationError(
-            f"A sign-in name has letters of one alphabet, but “{name}” mixes "
-            f"{', '.join(found[:-1])} and {found[-1]} letters, which can look the same. "
-            "Type all letters in one alphabet.",
+            _(
+                "A sign-in name has letters of one alphabet, but “%(name)s” mixes %(found)s "
+                "and %(found_2)s letters, which can look the same. Type all letters in one "
+                "alphabet."
+            )
+            % {"name": name, "found": ", ".join(found[:-1]), "found_2": found[-1]},
             code="mixed_alphabets",
         )
 
@@ -39,4 +43,6 @@ def _alphabets(name: str) -> set[str]:
         for letter in unicodedata.normalize("NFKC", name)
         if unicodedata.category(letter)[0] in "LM"
     }
-    return {"East Asian" if word in _EAST_ASIAN else word.capitalize() for word in words - _OF_ALL}
+    return {
+        _("East Asian") if word in _EAST_ASIAN else word.capitalize() for word in words - _OF_ALL
+    }

@@ -3,13 +3,16 @@
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from zxcvbn import zxcvbn
 
 MIN_GUESSES = 10**9
 _READ = 72  # characters: more make a password no easier to guess
-_SENTENCE = (
-    "This password, or one like it, is on a list of passwords that leaked, or it is quick to "
-    "guess. Three or four words that have nothing to do with each other are hard to guess."
+_SENTENCE = gettext_lazy(
+    "This password, or one like it, is on a list of passwords that leaked, or it is "
+    "quick to guess. Three or four words that have nothing to do with each other are "
+    "hard to guess."
 )
 
 
@@ -28,7 +31,7 @@ class GuessablePasswordValidator:
 
     def get_help_text(self) -> str:
         """Return the sentence about this rule for the password page."""
-        return "Your password is not on a list of passwords that leaked, and nothing like one."
+        return _("Your password is not on a list of passwords that leaked, and nothing like one.")
 
 
 def _words_about(user: Any) -> list[str]:

@@ -9,6 +9,8 @@ from zoneinfo import available_timezones
 from axes.utils import reset as axes_reset
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import NamesFor, Organisation, Role, User
 from webapp.accounts.names import sign_in_key
@@ -17,7 +19,9 @@ from webapp.common.errors import Refusal
 from webapp.identity.models import ProviderAccount
 
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # no characters that look alike
-_LAST_ADMINISTRATOR = "An organisation needs an administrator: give somebody else that role first."
+_LAST_ADMINISTRATOR = gettext_lazy(
+    "An organisation needs an administrator: give somebody else that role first."
+)
 
 
 class AccountError(Refusal):
@@ -57,7 +61,10 @@ def operator_set(*, user: User, is_operator: bool) -> None:
     its organisation could point the provider at a server of their own.
     """
     if is_operator and user.organisation is None:
-        raise AccountError(f"{user.username} belongs to no organisation, so no page opens for it.")
+        raise AccountError(
+            _("%(username)s belongs to no organisation, so no page opens for it.")
+            % {"username": user.username}
+        )
     if is_operator:
         _check_is_local(user)
     if user.is_operator != is_operator:
@@ -77,7 +84,7 @@ def organisation_rename(
     if time_zone is not None:
         if time_zone and time_zone not in available_timezones():
             raise AccountError(
-                "Choose a time zone of the list, such as Europe/Madrid.", "time_zone"
+                _("Choose a time zone of the list, such as Europe/Madrid."), "time_zone"
             )
         organisation.time_zone = time_zone
     _name(organisation, name, department)
@@ -89,7 +96,7 @@ def organisation_set_names(*, by: User, names_for: str) -> None:
     """Choose who sees the names of students in the administrator's organisation."""
     organisation = Organisation.objects.get(pk=_organisation_of(by).pk)
     if names_for not in NamesFor.values:
-        raise AccountError("Choose staff and administrators, administrators only, or nobody.")
+        raise AccountError(_("Choose staff and administrators, administrators only, or nobody."))
     before, organisation.names_for = organisation.names_for, names_for
     organisation.save(update_fields=["names_for"])
     audit(by, "changed who sees names", organisation, before=before, after=names_for)
@@ -163,7 +170,7 @@ def _name(organisation: Organisation, name: str, department: str) -> None:
     organisation.name = " ".join(name.split())[:120]
     organisation.department = " ".join(department.split())[:120]
     if not organisation.name:
-        raise AccountError("The organisation needs a name.")
+        raise AccountError(_("The organisation needs a name."))
     try:
         with transaction.atomic():
             if organisation.pk is None:
@@ -171,7 +178,10 @@ def _name(organisation: Organisation, name: str, department: str) -> None:
             else:  # other requests may have changed stored_bytes since the row was read
                 organisation.save(update_fields=["name", "department", "time_zone"])
     except IntegrityError as error:
-        raise AccountError(f"The name {organisation.name} is taken. Choose another one.") from error
+        raise AccountError(
+            _("The name %(organisation)s is taken. Choose another one.")
+            % {"organisation": organisation.name}
+        ) from error
 
 
 def _add_person(organisation: Organisation, username: str, role: str) -> tuple[User, str]:
@@ -184,27 +194,32 @@ def _add_person(organisation: Organisation, username: str, role: str) -> tuple[U
         with transaction.atomic():
             user.save()
     except IntegrityError as error:  # taken since the form was checked
-        raise AccountError(f"The name {username} is taken. Choose another one.") from error
+        raise AccountError(
+            _("The name %(username)s is taken. Choose another one.") % {"username": username}
+        ) from error
     return user, password
 
 
 def _organisation_of(by: User) -> Organisation:
     if by.organisation is None or not by.is_administrator:
-        raise PermissionDenied("This needs the role administrator.")
+        raise PermissionDenied(_("This needs the role administrator."))
     return by.organisation
 
 
 def _check_same_organisation(by: User, user: User) -> None:
     if _organisation_of(by).pk != user.organisation_id:
-        raise PermissionDenied("This person belongs to another organisation.")
+        raise PermissionDenied(_("This person belongs to another organisation."))
 
 
 def check_may_take_over(by: User, user: User) -> None:
     """Refuse a change that lets an administrator sign in as an operator of the organisation."""
     if user.is_operator and not by.is_operator:
         raise AccountError(
-            f"{user.username} is an operator of the installation. Only an operator gives this "
-            "account a new password or turns its second factor off."
+            _(
+                "%(username)s is an operator of the installation. Only an operator gives "
+                "this account a new password or turns its second factor off."
+            )
+            % {"username": user.username}
         )
 
 
@@ -212,8 +227,11 @@ def _check_is_local(user: User) -> None:
     account = ProviderAccount.objects.select_related("provider").filter(user=user).first()
     if account is not None:
         raise AccountError(
-            f"{user.username} signs in by {account.provider}, which says the role and asks for "
-            "the password."
+            _(
+                "%(username)s signs in by %(provider)s, which says the role and asks for the "
+                "password."
+            )
+            % {"username": user.username, "provider": account.provider}
         )
 
 

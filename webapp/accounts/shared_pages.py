@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Role, User
 from webapp.common import hooks
@@ -28,10 +29,10 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     """Return the step that asks a new organisation's administrator to add people."""
     if user.is_administrator and owned_by(User, user).count() == 1:
         yield hooks.NextStep(
-            f"Add the people of {user.organisation}",
-            "You are alone here. Give each of the others a sign-in name and a role.",
+            _("Add the people of %(organisation)s") % {"organisation": user.organisation},
+            _("You are alone here. Give each of the others a sign-in name and a role."),
             reverse("accounts:people"),
-            "Add people",
+            _("Add people"),
             icon="user-plus",
             order=8,
         )

@@ -13,6 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts import guesses, services
@@ -52,14 +54,14 @@ from webapp.identity.waiting import wait_for_code
 SHOWN_ACTS = 6
 # Rights of people, each with the lowest role: 0 viewers, 1 staff, 2 administrators.
 RIGHTS = (
-    ("Look at everything but names, requests and logs", 0),
-    ("Import, learn, place, propose and decide", 1),
-    ("See requests, take files, write letters", 1),
-    ("See students by name, unless set otherwise", 1),
-    ("Read the audit log", 1),
-    ("Publish rooms and send letters", 2),
-    ("Purge cohorts, remove models and placements", 2),
-    ("Manage people, sign-in and webhooks", 2),
+    (gettext_lazy("Look at everything but names, requests and logs"), 0),
+    (gettext_lazy("Import, learn, place, propose and decide"), 1),
+    (gettext_lazy("See requests, take files, write letters"), 1),
+    (gettext_lazy("See students by name, unless set otherwise"), 1),
+    (gettext_lazy("Read the audit log"), 1),
+    (gettext_lazy("Publish rooms and send letters"), 2),
+    (gettext_lazy("Purge cohorts, remove models and placements"), 2),
+    (gettext_lazy("Manage people, sign-in and webhooks"), 2),
 )
 
 
@@ -140,8 +142,17 @@ class PasswordView(auth_views.PasswordChangeView):
             response = super().form_valid(form)
             services.user_changed_password(user=self.request.user)
         tokens = working_tokens(self.request.user)
-        rest = f" Your {tokens} API token{' still works' if tokens == 1 else 's still work'}."
-        toast(self.request, "Password changed." + (rest if tokens else ""), icon="key-round")
+        sentences = [_("Password changed.")]
+        if tokens:
+            sentences.append(
+                ngettext(
+                    "Your %(count)s API token still works.",
+                    "Your %(count)s API tokens still work.",
+                    tokens,
+                )
+                % {"count": tokens}
+            )
+        toast(self.request, " ".join(sentences), icon="key-round")
         return response
 
 
@@ -162,7 +173,7 @@ def settings(request: SignedInRequest) -> HttpResponse:
     }
     if request.method == "POST" and form.is_valid():
         form.save()
-        toast(request, "Settings saved.", icon="check")
+        toast(request, _("Settings saved."), icon="check")
         return redirect("accounts:settings")
     return render(request, "accounts/settings.html", {"form": form, **own})
 
@@ -211,10 +222,12 @@ def rename_organisation(request: SignedInRequest) -> HttpResponse:
         services.organisation_rename(by=request.user, **fields)
 
     if form.submit(request, rename):
-        toast(request, "The organisation was changed.")
+        toast(request, _("The organisation was changed."))
         return redirect("accounts:people")
-    trail = [("People", reverse("accounts:people"))]
-    return FormPage("Name and time zone", "Save the name and time zone", trail).show(request, form)
+    trail = [(_("People"), reverse("accounts:people"))]
+    return FormPage(_("Name and time zone"), _("Save the name and time zone"), trail).show(
+        request, form
+    )
 
 
 def _press(request: SignedInRequest, form: TypedForm, act: Callable[..., str]) -> HttpResponse:
@@ -234,7 +247,7 @@ def change_names(request: SignedInRequest) -> HttpResponse:
 
     def act(*, names_for: str) -> str:
         services.organisation_set_names(by=request.user, names_for=names_for)
-        return "The setting was saved."
+        return _("The setting was saved.")
 
     return _press(request, NamesForm.typed(request), act)
 
@@ -247,7 +260,10 @@ def change_role(request: SignedInRequest, pk: int) -> HttpResponse:
 
     def act(*, role: str) -> str:
         services.user_set_role(by=request.user, user=user, role=role)
-        return f"{user.username} is now {Role(role).label.lower()}."
+        return _("%(username)s is now %(role)s.") % {
+            "username": user.username,
+            "role": Role(role).label.lower(),
+        }
 
     return _press(request, RoleForm.typed(request), act)
 
@@ -260,7 +276,11 @@ def change_active(request: SignedInRequest, pk: int) -> HttpResponse:
 
     def act(*, active: bool) -> str:
         services.user_set_active(by=request.user, user=user, active=active)
-        return f"{user.username} can {'sign in' if active else 'not sign in any more'}."
+        if active:
+            sentence = _("%(username)s can sign in.")
+        else:
+            sentence = _("%(username)s can not sign in any more.")
+        return sentence % {"username": user.username}
 
     return _press(request, ActiveForm.typed(request), act)
 

@@ -1,6 +1,7 @@
 """Application configuration of the audit log."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class AuditConfig(AppConfig):
@@ -16,6 +17,6 @@ class AuditConfig(AppConfig):
 
         register_navigation(
             NavigationItem(
-                "Workspace", "Audit log", "scroll-text", "audit:log", order=20, role=Role.STAFF
+                "Workspace", _("Audit log"), "scroll-text", "audit:log", order=20, role=Role.STAFF
             )
         )

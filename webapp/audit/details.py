@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 
 def details_sentence(details: dict[str, Any]) -> str:
     """Return the details of a line in words, never as raw JSON."""
@@ -16,7 +18,11 @@ def details_text(item: Any) -> str:
         return "; ".join(f"{name} {details_text(value)}" for name, value in item.items())
     if isinstance(item, list):
         shown = ", ".join(details_text(value) for value in item[:8])
-        return f"{shown} and {len(item) - 8} more" if len(item) > 8 else shown
+        return (
+            _("%(shown)s and %(more)s more") % {"shown": shown, "more": len(item) - 8}
+            if len(item) > 8
+            else shown
+        )
     if isinstance(item, bool):
         return "yes" if item else "no"
     return str(item)

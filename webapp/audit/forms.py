@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.audit.models import AuditLine
 
@@ -12,14 +14,16 @@ class AuditFilter(forms.Form):
     """Filter of the audit log by act, person, text and days; a field with an error is left out."""
 
     text = forms.CharField(
-        label="Person or object", required=False, widget=forms.TextInput(attrs={"type": "search"})
+        label=gettext_lazy("Person or object"),
+        required=False,
+        widget=forms.TextInput(attrs={"type": "search"}),
     )
-    verb = forms.ChoiceField(label="Act", required=False)
+    verb = forms.ChoiceField(label=gettext_lazy("Act"), required=False)
     since = forms.DateField(
-        label="From", required=False, widget=forms.DateInput(attrs={"type": "date"})
+        label=gettext_lazy("From"), required=False, widget=forms.DateInput(attrs={"type": "date"})
     )
     until = forms.DateField(
-        label="To", required=False, widget=forms.DateInput(attrs={"type": "date"})
+        label=gettext_lazy("To"), required=False, widget=forms.DateInput(attrs={"type": "date"})
     )
 
     def __init__(self, data: Any, *, lines: QuerySet[AuditLine]) -> None:
@@ -27,7 +31,7 @@ class AuditFilter(forms.Form):
         self.lines = lines
         verbs = lines.order_by("verb").values_list("verb", flat=True).distinct()
         field = self.fields["verb"]
-        field.choices = [("", "Every act"), *((verb, verb) for verb in verbs)]  # type: ignore[attr-defined]
+        field.choices = [("", _("Every act")), *((verb, verb) for verb in verbs)]  # type: ignore[attr-defined]
 
     def matching(self) -> QuerySet[AuditLine]:
         """Return the lines that match the fields without an error."""

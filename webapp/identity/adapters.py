@@ -17,6 +17,8 @@ from django.contrib.auth import login
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.encryption.fields import seal, unseal
@@ -29,17 +31,21 @@ from webapp.identity.outbound import GuardedSession
 log = structlog.get_logger(__name__)
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"  # answers for the sessions of all users
-_NO_ROLE = (
-    "{provider} knows you, but says nothing that gives you a role here. Ask the administrators of "
-    "{organisation}."
+_NO_ROLE = gettext_lazy(
+    "{provider} knows you, but says nothing that gives you a role here. Ask the "
+    "administrators of {organisation}."
 )
-_OFF = "This account is switched off. Ask an administrator of {organisation}."
-_TWO = "{provider} answered with two different people. Try again, or ask its administrators."
-_UNCHECKED = (
-    "{provider} does not say that it checked your e-mail address, by which students are known "
-    "here. Ask {organisation}."
+_OFF = gettext_lazy("This account is switched off. Ask an administrator of {organisation}.")
+_TWO = gettext_lazy(
+    "{provider} answered with two different people. Try again, or ask its administrators."
 )
-FAILED = "{provider} did not confirm who you are. Try again; if it goes on, ask {organisation}."
+_UNCHECKED = gettext_lazy(
+    "{provider} does not say that it checked your e-mail address, by which students are "
+    "known here. Ask {organisation}."
+)
+FAILED = gettext_lazy(
+    "{provider} did not confirm who you are. Try again; if it goes on, ask {organisation}."
+)
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -175,8 +181,8 @@ def refusal(
 ) -> HttpResponse:
     """Return the page that explains why nobody was signed in."""
     words = {
-        "provider": provider.name if provider else "The provider",
-        "organisation": provider.organisation if provider else "your organisation",
+        "provider": provider.name if provider else _("The provider"),
+        "organisation": provider.organisation if provider else _("your organisation"),
     }
     context = {"sentence": sentence.format(**words), "is_saml": _is_saml(provider)}
     return render(request, "identity/refused.html", context, status=status)

@@ -5,6 +5,8 @@ from typing import Any
 from defusedxml import ElementTree
 from defusedxml.common import DefusedXmlException
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from onelogin.saml2.idp_metadata_parser import OneLogin_Saml2_IdPMetadataParser
 
 from webapp.accounts.models import Role
@@ -15,7 +17,7 @@ _COMMON = (
     "name", "is_on", "role_claim", "administrators", "staff", "viewers", "others_role",
     "trust_days", "verifies_emails", "takes_students", "student_claim",
 )  # fmt: skip
-_LINES = "One value of the claim a line."
+_LINES = gettext_lazy("One value of the claim a line.")
 MAX_METADATA = 500_000  # characters
 
 
@@ -23,39 +25,52 @@ class _ProviderForm(forms.ModelForm):
     """Form fields that both protocols share."""
 
     others_role = forms.ChoiceField(
-        label="Everybody else the provider knows",
+        label=gettext_lazy("Everybody else the provider knows"),
         required=False,
-        choices=[("", "May not sign in"), (Role.VIEWER, "Viewer"), (Role.STAFF, "Staff")],
+        choices=[
+            ("", gettext_lazy("May not sign in")),
+            (Role.VIEWER, gettext_lazy("Viewer")),
+            (Role.STAFF, gettext_lazy("Staff")),
+        ],
     )
 
     class Meta:
         model = IdentityProvider
         fields: tuple[str, ...] = _COMMON
         labels = {
-            "name": "Name on the sign-in page",
-            "is_on": "People can sign in by it",
-            "role_claim": "Claim that gives roles",
-            "administrators": "Administrators",
-            "staff": "Staff",
-            "viewers": "Viewers",
-            "trust_days": "Days without a sign-in until an account is switched off",
-            "verifies_emails": "It checks every e-mail address itself",
-            "takes_students": "Students of questionnaires can sign in by it",
-            "student_claim": "Claim with the student number",
+            "name": gettext_lazy("Name on the sign-in page"),
+            "is_on": gettext_lazy("People can sign in by it"),
+            "role_claim": gettext_lazy("Claim that gives roles"),
+            "administrators": gettext_lazy("Administrators"),
+            "staff": gettext_lazy("Staff"),
+            "viewers": gettext_lazy("Viewers"),
+            "trust_days": gettext_lazy("Days without a sign-in until an account is switched off"),
+            "verifies_emails": gettext_lazy("It checks every e-mail address itself"),
+            "takes_students": gettext_lazy("Students of questionnaires can sign in by it"),
+            "student_claim": gettext_lazy("Claim with the student number"),
         }
         help_texts = {
-            "name": "“Sign in with …”, for visitors of your organisation's sign-in link.",
-            "role_claim": "Such as groups, or realm_access.roles; with SAML the attribute's name.",
+            "name": gettext_lazy(
+                "“Sign in with …”, for visitors of your organisation's sign-in link."
+            ),
+            "role_claim": gettext_lazy(
+                "Such as groups, or realm_access.roles; with SAML the attribute's name."
+            ),
             "administrators": _LINES,
             "staff": _LINES,
             "viewers": _LINES,
-            "trust_days": "0: never. API tokens of who is switched off stop too.",
+            "trust_days": gettext_lazy("0: never. API tokens of who is switched off stop too."),
             "verifies_emails": (
-                "Only if nobody can change their own address there. Without it an address counts "
-                "where the provider sends email_verified, and invitations find nobody else."
+                gettext_lazy(
+                    "Only if nobody can change their own address there. Without it an "
+                    "address counts where the provider sends email_verified, and invitations "
+                    "find nobody else."
+                )
             ),
             "student_claim": (
-                "Empty: preferred_username, eduPersonPrincipalName, uid or a checked e-mail."
+                gettext_lazy(
+                    "Empty: preferred_username, eduPersonPrincipalName, uid or a checked e-mail."
+                )
             ),
         }
         widgets = {
@@ -71,7 +86,7 @@ class _ProviderForm(forms.ModelForm):
             for name in ("administrators", "staff", "viewers", "others_role")
         )
         if data.get("is_on") and not gives and not data.get("takes_students"):
-            self.add_error("staff", "Say which values give a role; so nobody could sign in.")
+            self.add_error("staff", _("Say which values give a role; so nobody could sign in."))
         return data
 
 
@@ -79,21 +94,21 @@ class OpenIDConnectForm(_ProviderForm):
     """Form of a provider that uses OpenID Connect."""
 
     secret = forms.CharField(
-        label="Client secret",
+        label=gettext_lazy("Client secret"),
         required=False,
         max_length=190,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text="Empty: the one that is kept.",
+        help_text=gettext_lazy("Empty: the one that is kept."),
     )
 
     class Meta(_ProviderForm.Meta):
         fields = ("name", "server_url", "client_id", "secret", *_COMMON[1:])
         labels = _ProviderForm.Meta.labels | {
-            "server_url": "Issuer",
-            "client_id": "Client id",
+            "server_url": gettext_lazy("Issuer"),
+            "client_id": gettext_lazy("Client id"),
         }
         help_texts = _ProviderForm.Meta.help_texts | {
-            "server_url": "The address before /.well-known/openid-configuration.",
+            "server_url": gettext_lazy("The address before /.well-known/openid-configuration."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -121,11 +136,11 @@ class SamlForm(_ProviderForm):
     """Form of a provider that uses SAML 2.0, given by its metadata."""
 
     metadata = forms.CharField(
-        label="Metadata of the provider",
+        label=gettext_lazy("Metadata of the provider"),
         required=False,
         max_length=MAX_METADATA,
         widget=forms.Textarea(attrs={"rows": 6}),
-        help_text="The whole XML. Empty: the one that is kept.",
+        help_text=gettext_lazy("The whole XML. Empty: the one that is kept."),
     )
 
     class Meta(_ProviderForm.Meta):
@@ -137,7 +152,7 @@ class SamlForm(_ProviderForm):
         if text:
             self.instance.saml = read_metadata(text)
         elif not self.instance.saml:
-            raise forms.ValidationError("Paste the metadata.")
+            raise forms.ValidationError(_("Paste the metadata."))
         return text
 
 
@@ -157,14 +172,16 @@ def read_metadata(text: str) -> dict[str, Any]:
             "x509cert": certificate,
         }
     except DefusedXmlException as error:
-        raise forms.ValidationError("Metadata holds no entities.") from error
+        raise forms.ValidationError(_("Metadata holds no entities.")) from error
     except Exception as error:  # the parser raises errors of many kinds
         raise forms.ValidationError(
-            "This is no metadata of an identity provider: it needs an entity id, a sign-on service "
-            "by HTTP-Redirect and a signing certificate."
+            _(
+                "This is no metadata of an identity provider: it needs an entity id, a "
+                "sign-on service by HTTP-Redirect and a signing certificate."
+            )
         ) from error
     if not kept["sso_url"].startswith("https://") and not _is_private(kept["sso_url"]):
-        raise forms.ValidationError("The sign-on service begins with https://.")
+        raise forms.ValidationError(_("The sign-on service begins with https://."))
     return kept
 
 

@@ -2,6 +2,7 @@
 
 from allauth.socialaccount.models import SocialApp
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import Organisation, Role, User, new_sign_in_code
 from webapp.common.models import OrganisationOwned
@@ -16,8 +17,8 @@ def new_key() -> str:
 class Protocol(models.TextChoices):
     """Protocol of a provider; the values are allauth's names."""
 
-    OPENID_CONNECT = "openid_connect", "OpenID Connect"
-    SAML = "saml", "SAML 2.0"
+    OPENID_CONNECT = "openid_connect", _("OpenID Connect")
+    SAML = "saml", _("SAML 2.0")
 
 
 class IdentityProvider(OrganisationOwned):

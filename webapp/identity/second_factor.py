@@ -13,6 +13,7 @@ from allauth.mfa.totp.internal.auth import (
 )
 from allauth.mfa.utils import decrypt
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.accounts.services import check_may_take_over
@@ -44,10 +45,10 @@ def needs_second_factor(user: User) -> bool:
 def second_factor_begin(*, user: User, secret: str, code: str) -> list[str]:
     """Enable a second factor if the first code is right; return the recovery codes, shown once."""
     if has_second_factor(user):
-        raise IdentityError("You have a second factor already.")
+        raise IdentityError(_("You have a second factor already."))
     code = "".join(c for c in code if c in "0123456789")[:20]
     if not validate_totp_code(secret, code):
-        raise IdentityError("This code is not right. Look at the newest one.")
+        raise IdentityError(_("This code is not right. Look at the newest one."))
     TOTP.activate(user, secret)
     _mark_used(user, secret, code)
     Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).delete()
@@ -75,7 +76,7 @@ def recovery_codes_left(user: User) -> int:
 def second_factor_remove(*, by: User, user: User) -> None:
     """Disable a second factor: by its owner, or by an administrator if phone and codes are lost."""
     if by != user and (not by.is_administrator or by.organisation_id != user.organisation_id):
-        raise IdentityError("Only an administrator of the organisation can do this.")
+        raise IdentityError(_("Only an administrator of the organisation can do this."))
     if by != user:
         check_may_take_over(by, user)
     Authenticator.objects.filter(user=user).delete()

@@ -7,6 +7,7 @@ from allauth.mfa.models import Authenticator
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Organisation, User
 from webapp.common.selectors import owned_by
@@ -62,15 +63,15 @@ def provider_addresses(request: HttpRequest, provider: IdentityProvider) -> list
     key = provider.key
     if provider.protocol == Protocol.SAML:
         found = [
-            ("Entity id, and metadata", reverse("saml_metadata", args=[key])),
-            ("Assertion consumer service (HTTP-POST)", reverse("saml_acs", args=[key])),
-            ("Single logout (HTTP-Redirect)", reverse("saml_sls", args=[key])),
+            (_("Entity id, and metadata"), reverse("saml_metadata", args=[key])),
+            (_("Assertion consumer service (HTTP-POST)"), reverse("saml_acs", args=[key])),
+            (_("Single logout (HTTP-Redirect)"), reverse("saml_sls", args=[key])),
         ]
     else:
         back = reverse("identity:back-channel", args=[key])
         found = [
-            ("Redirect address", reverse("openid_connect_callback", args=[key])),
-            ("Back-channel logout address", back),
+            (_("Redirect address"), reverse("openid_connect_callback", args=[key])),
+            (_("Back-channel logout address"), back),
         ]
-    found.append(("Where signing in begins", login_address(provider)))
+    found.append((_("Where signing in begins"), login_address(provider)))
     return [(words, request.build_absolute_uri(path)) for words, path in found]

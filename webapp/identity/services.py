@@ -7,6 +7,7 @@ from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Role, User
 from webapp.accounts.names import check_alphabet
@@ -36,13 +37,18 @@ def provider_keep(*, by: User, provider: IdentityProvider) -> None:
             IdentityProvider.objects.filter(organisation=by.own_organisation).count()
             >= MAX_PROVIDERS
         ):
-            raise IdentityError(f"An organisation has at most {MAX_PROVIDERS} providers.")
+            raise IdentityError(
+                _("An organisation has at most %(max_providers)s providers.")
+                % {"max_providers": MAX_PROVIDERS}
+            )
     try:
         with transaction.atomic():
             provider.save()
             audit(by, "added a provider" if is_new else "changed a provider", provider)
     except IntegrityError as error:
-        raise IdentityError(f"There is already a provider called “{provider.name}”.") from error
+        raise IdentityError(
+            _("There is already a provider called “%(provider)s”.") % {"provider": provider.name}
+        ) from error
     if not provider.is_on:
         sessions_end(provider=provider)
 
@@ -131,7 +137,7 @@ def _free_name(claims: Claims, provider: IdentityProvider) -> str:
         if not User.objects.named(name).exists():
             return name
         name = f"{base}-{k}"
-    raise IdentityError("No name is free for this account.")
+    raise IdentityError(_("No name is free for this account."))
 
 
 def person_lose(*, account: ProviderAccount, reason: str) -> None:

@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.signals import user_login_failed
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -61,7 +62,7 @@ def second_factor(request: SignedInRequest) -> HttpResponse:
     """Set up or turn off the user's own second factor, or renew its recovery codes."""
     user = request.user
     if not user.has_usable_password():
-        toast(request, "You sign in by a provider, which asks for second factors itself.")
+        toast(request, _("You sign in by a provider, which asks for second factors itself."))
         return redirect("accounts:settings")
     if request.method == "GET":
         return _page(request)
@@ -80,7 +81,7 @@ def second_factor(request: SignedInRequest) -> HttpResponse:
             return _page(request, fresh=service.recovery_codes_renew(user=user))
         if action == "off":
             service.second_factor_remove(by=user, user=user)
-            toast(request, "Signing in asks for no code any more.")
+            toast(request, _("Signing in asks for no code any more."))
     except services.IdentityError as problem:
         return _page(request, error=str(problem))
     return redirect("identity:second-factor")
@@ -88,7 +89,7 @@ def second_factor(request: SignedInRequest) -> HttpResponse:
 
 def _check_password(user: User, password: str) -> None:
     if not user.check_password(password[:4_096]):
-        raise services.IdentityError("This is not your password.")
+        raise services.IdentityError(_("This is not your password."))
 
 
 def _page(
@@ -117,7 +118,7 @@ def remove_for(request: SignedInRequest, pk: int) -> HttpResponse:
     attempt(
         request,
         lambda: service.second_factor_remove(by=request.user, user=user),
-        f"{user.username} signs in without a code now.",
+        _("%(username)s signs in without a code now.") % {"username": user.username},
     )
     return redirect("accounts:people")
 
@@ -128,6 +129,6 @@ def duty(request: SignedInRequest) -> HttpResponse:
     """Require a second factor of the organisation's local people, or stop requiring it."""
     is_duty = request.POST.get("duty") == "1"
     services.second_factor_require(by=request.user, is_duty=is_duty)
-    words = "Everybody with a password sets up a second factor at the next page they open."
-    toast(request, words if is_duty else "A second factor is up to each person.")
+    words = _("Everybody with a password sets up a second factor at the next page they open.")
+    toast(request, words if is_duty else _("A second factor is up to each person."))
     return redirect("accounts:people")

@@ -4,6 +4,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -59,12 +60,16 @@ def _edit(request: SignedInRequest, found: IdentityProvider) -> HttpResponse:
         except services.IdentityError as problem:
             form.add_error(None, str(problem))
         else:
-            toast(request, f"{form.instance.name} was kept.", icon="check")
+            toast(
+                request,
+                _("%(instance)s was kept.") % {"instance": form.instance.name},
+                icon="check",
+            )
             return redirect("identity:provider", form.instance.pk)
     context = {
         "form": form,
         "provider": found,
-        "title": IdentityProvider.objects.get(pk=found.pk).name if found.pk else "New provider",
+        "title": IdentityProvider.objects.get(pk=found.pk).name if found.pk else _("New provider"),
         "addresses": provider_addresses(request, found) if found.pk else [],
         "n_people": found.people.count() if found.pk else 0,
     }
@@ -77,10 +82,14 @@ def remove(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a provider if its name was typed; its people's accounts are disabled."""
     found = get_owned_or_404(IdentityProvider, request.user, pk)
     if request.POST.get("name", "").strip() != found.name:
-        toast(request, "The name does not match. Nothing was removed.", error=True)
+        toast(request, _("The name does not match. Nothing was removed."), error=True)
         return redirect("identity:provider", found.pk)
     count = services.provider_remove(by=request.user, provider=found)
-    toast(request, f"{found.name} was removed. {count:,} of its people are switched off.")
+    toast(
+        request,
+        _("%(name)s was removed. %(count)s of its people are switched off.")
+        % {"name": found.name, "count": f"{count:,}"},
+    )
     return redirect("identity:providers")
 
 
