@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header, parse_etags
+from django.utils.translation import gettext as _
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
@@ -45,7 +46,7 @@ def file_response(
     except OSError as error:
         if store.is_fault(error):
             raise
-        raise Http404("This file is no longer stored.") from error
+        raise Http404(_("This file is no longer stored.")) from error
     size = path.stat().st_size
     tag = f'"{etag}"'
     if tag in parse_etags(request.headers.get("If-None-Match", "")):

@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Organisation
 from webapp.common.errors import Refusal
@@ -130,12 +131,20 @@ def _promised(key: int, since: datetime) -> int:
 
 
 def _sentence(stored: int, promised: int) -> str:
-    share = f", {promised / 1000**3:.3g} GB of it for computations" * bool(promised)
-    return (
-        f"With this, your organisation would take {(stored + promised) / 1000**3:.3g} GB of the "
-        f"{settings.ORGANISATION_QUOTA_GB:g} GB that it may use{share}. Remove images, "
-        "predictions or cohorts that are no longer needed. This was not stored or started."
-    )
+    share = ""
+    if promised:
+        words = _("%(promised)s GB of it for computations")
+        share = ", " + words % {"promised": f"{promised / 1000**3:.3g}"}
+    return _(
+        "With this, your organisation would take %(stored)s GB of the "
+        "%(quota)s GB that it may use%(share)s. Remove images, "
+        "predictions or cohorts that are no longer needed. This was not stored or "
+        "started."
+    ) % {
+        "stored": f"{(stored + promised) / 1000**3:.3g}",
+        "quota": f"{settings.ORGANISATION_QUOTA_GB:g}",
+        "share": share,
+    }
 
 
 def _size_of(folder: Path) -> int:

@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
 
 from webapp import version
 
@@ -31,7 +32,7 @@ class JobsConfig(AppConfig):
         register_navigation(
             NavigationItem(
                 "Workspace",
-                "Jobs",
+                _("Jobs"),
                 "activity",
                 "jobs:list",
                 order=10,

@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
 from webapp.accounts.requests import HtmxRequest
@@ -40,7 +41,8 @@ class SentTwiceError(Exception):
 
     def __init__(self, job: Job) -> None:
         super().__init__(
-            f"“{job.title}” was started by this request already. It was not started twice."
+            _("“%(job)s” was started by this request already. It was not started twice.")
+            % {"job": job.title}
         )
         self.job = job
 

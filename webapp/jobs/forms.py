@@ -2,6 +2,7 @@
 
 from django import forms
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from webapp.jobs.models import Job, JobState
 
@@ -10,7 +11,7 @@ class JobFilter(forms.Form):
     """Filter of jobs by state; an unknown state shows every job."""
 
     state = forms.ChoiceField(
-        label="State", required=False, choices=[("", "Every state"), *JobState.choices]
+        label=_("State"), required=False, choices=[("", _("Every state")), *JobState.choices]
     )
 
     def matching(self, jobs: QuerySet[Job]) -> QuerySet[Job]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy, ngettext
 
 from webapp.common import formats
 from webapp.common.models import OrganisationOwned
@@ -16,11 +17,11 @@ from webapp.files.storage import named_path, organisation_folder
 class JobState(models.TextChoices):
     """State of a job; the last three are final."""
 
-    QUEUED = "queued", "Queued"
-    RUNNING = "running", "Running"
-    SUCCEEDED = "succeeded", "Done"
-    FAILED = "failed", "Failed"
-    CANCELLED = "cancelled", "Cancelled"
+    QUEUED = "queued", gettext_lazy("Queued")
+    RUNNING = "running", gettext_lazy("Running")
+    SUCCEEDED = "succeeded", gettext_lazy("Done")
+    FAILED = "failed", gettext_lazy("Failed")
+    CANCELLED = "cancelled", gettext_lazy("Cancelled")
 
 
 ACTIVE_STATES = (JobState.QUEUED, JobState.RUNNING)
@@ -125,8 +126,11 @@ class Job(OrganisationOwned):
         """Return a sentence if other programs keep a running job waiting; '' otherwise."""
         if self.state != JobState.RUNNING or not self.n_competitors:
             return ""
-        others = f"{self.n_competitors:,} other process{'es' if self.n_competitors != 1 else ''}"
-        return f"waiting for processor time: {others}"
+        return ngettext(
+            "waiting for processor time: %(count)s other process",
+            "waiting for processor time: %(count)s other processes",
+            self.n_competitors,
+        ) % {"count": f"{self.n_competitors:,}"}
 
     @property
     def is_cancelling(self) -> bool:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet, Sum
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.common.listing import light
@@ -42,8 +43,8 @@ def running_label(user: User) -> str:
     states = list(active.values_list("state", flat=True))
     running = states.count(JobState.RUNNING)
     if running:
-        return f"{running} running"
-    return f"{len(states)} waiting" if states else ""
+        return _("%(running)s running") % {"running": running}
+    return _("%(states)s waiting") % {"states": len(states)} if states else ""
 
 
 def reserved_bytes(organisation_id: int, since: datetime) -> int:

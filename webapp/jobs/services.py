@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Greatest, Now
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -120,8 +121,11 @@ def _check_waiting(organisation_id: int) -> None:
     allowed = settings.ORGANISATION_MAX_WAITING_JOBS
     if waiting > allowed:
         raise TooManyError(
-            f"{allowed:,} jobs of your organisation are waiting already, as many as may. "
-            "Cancel some, or wait until some are done. This one was not started.",
+            _(
+                "%(allowed)s jobs of your organisation are waiting already, as many as may. "
+                "Cancel some, or wait until some are done. This one was not started."
+            )
+            % {"allowed": f"{allowed:,}"},
             retry_after=SECONDS_TILL_A_JOB_ENDS,
         )
 

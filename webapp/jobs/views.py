@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -103,9 +104,9 @@ def job_cancel(request: SignedInRequest, uuid: UUID) -> HttpResponse:
     """Cancel a job; return its card, or its page without scripts."""
     job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
     if services.job_cancel(user=request.user, job=job):
-        toast(request, f"{job.title}: cancelling.", icon="circle-x")
+        toast(request, _("%(job)s: cancelling.") % {"job": job.title}, icon="circle-x")
     else:
-        toast(request, f"{job.title} was over already.")
+        toast(request, _("%(job)s was over already.") % {"job": job.title})
     if request.htmx:
         return render(request, "jobs/_job_card.html", _card_context(request, job))
     return redirect("jobs:job", uuid=job.pk)

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.common.public_addresses import Address, is_public, read_address
 from webapp.webhooks.errors import WebhookError
 
 MAX_URL = 500
-INTERNAL = "leads to an address inside a network, which is not called from here."
+INTERNAL = gettext_lazy(
+    "%(host)s leads to an address inside a network, which is not called from here."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +38,18 @@ def read_url(url: str) -> Target:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise WebhookError("This is no address of a program.") from error
+        raise WebhookError(_("This is no address of a program.")) from error
     if len(url) > MAX_URL or any(c.isspace() or ord(c) < 33 or ord(c) > 126 for c in url):
         raise WebhookError(
-            f"An address has at most {MAX_URL} plain characters; write others as %41 or xn--."
+            _("An address has at most %(max_url)s plain characters; write others as %%41 or xn--.")
+            % {"max_url": MAX_URL}
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise WebhookError("An address begins with https:// and names a host.")
+        raise WebhookError(_("An address begins with https:// and names a host."))
     if parts.username is not None or parts.password is not None:
-        raise WebhookError("Leave name and password out of the address; deliveries are signed.")
+        raise WebhookError(_("Leave name and password out of the address; deliveries are signed."))
     if parts.fragment:
-        raise WebhookError("Leave out what follows “#”; it is not sent to anybody.")
+        raise WebhookError(_("Leave out what follows “#”; it is not sent to anybody."))
     is_https = parts.scheme == "https"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(is_https, parts.hostname, port or (443 if is_https else 80), path)
@@ -66,9 +71,9 @@ def addresses_of(target: Target) -> list[Address]:
         if _is_allowed_inside(address):
             continue
         if not is_public(address):
-            raise WebhookError(f"{target.host} {INTERNAL}")
+            raise WebhookError(INTERNAL % {"host": target.host})
         if not target.is_https:
-            raise WebhookError("Use https: what is sent over http can be read on its way.")
+            raise WebhookError(_("Use https: what is sent over http can be read on its way."))
     return found
 
 

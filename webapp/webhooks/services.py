@@ -10,6 +10,7 @@ from typing import Any
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -38,7 +39,10 @@ def webhook_create(*, user: User, url: str, events: Sequence[str]) -> tuple[Webh
     url, events = check_url(url), _checked(events)
     with transaction.atomic():
         if Webhook.objects.filter(organisation=user.own_organisation).count() >= MAX_WEBHOOKS:
-            raise WebhookError(f"An organisation has at most {MAX_WEBHOOKS} webhooks.")
+            raise WebhookError(
+                _("An organisation has at most %(max_webhooks)s webhooks.")
+                % {"max_webhooks": MAX_WEBHOOKS}
+            )
         try:
             with transaction.atomic():
                 webhook = Webhook.objects.create(
@@ -49,7 +53,7 @@ def webhook_create(*, user: User, url: str, events: Sequence[str]) -> tuple[Webh
                     nonce=secrets.token_urlsafe(18),
                 )
         except IntegrityError as error:
-            raise WebhookError("This address is there already. Change its events.") from error
+            raise WebhookError(_("This address is there already. Change its events.")) from error
         audit(user, "added a webhook", webhook, events=events)
     return webhook, secret_of(webhook)
 
@@ -57,7 +61,7 @@ def webhook_create(*, user: User, url: str, events: Sequence[str]) -> tuple[Webh
 def _checked(events: Sequence[str]) -> list[str]:
     unknown = [name for name in events if name not in EVENTS]
     if unknown or not events:
-        raise WebhookError("Choose at least one of the events.", "event")
+        raise WebhookError(_("Choose at least one of the events."), "event")
     return [name for name in EVENTS if name in events]
 
 
@@ -73,7 +77,7 @@ def webhook_change(
             )
             audit(user, "changed a webhook", webhook, url=url, events=events, paused=is_paused)
     except IntegrityError as error:
-        raise WebhookError("Another webhook has this address.") from error
+        raise WebhookError(_("Another webhook has this address.")) from error
     webhook.refresh_from_db()
     return webhook
 
@@ -98,7 +102,11 @@ def webhook_test(*, user: User, webhook: Webhook) -> Delivery:
     """Send a test delivery now and return its result; it is tried once."""
     if count_up("webhook-tests", str(user.organisation_id)) > TESTS_A_MINUTE:
         wait = seconds_left()
-        raise TooManyError(f"{TESTS_A_MINUTE} tests a minute are enough. Wait {wait} s.", wait)
+        raise TooManyError(
+            _("%(tests_a_minute)s tests a minute are enough. Wait %(wait)s s.")
+            % {"tests_a_minute": TESTS_A_MINUTE, "wait": wait},
+            wait,
+        )
     with transaction.atomic():
         data = {"sentence": "This is a test of a webhook. Nothing happened."}
         delivery = _delivery(webhook, TEST_EVENT, data)
@@ -121,7 +129,7 @@ def delivery_repeat(*, user: User, delivery: Delivery) -> None:
     with transaction.atomic():
         failed = Delivery.objects.filter(pk=delivery.pk, state=Delivery.FAILED)
         if not failed.update(state=Delivery.WAITING, attempts=0, due_at=timezone.now()):
-            raise WebhookError("Only what failed is sent again.")
+            raise WebhookError(_("Only what failed is sent again."))
         audit(user, "sent a delivery again", delivery.webhook, event=delivery.event)
 
 
@@ -180,5 +188,5 @@ def _send(delivery: Delivery) -> None:
 def deliveries_expire() -> int:
     """Delete old finished deliveries and return their number."""
     old = Delivery.objects.filter(created_at__lt=timezone.now() - KEPT)
-    count, _ = old.exclude(state__in=(Outgoing.WAITING, Outgoing.SENDING)).delete()
+    count, _rest = old.exclude(state__in=(Outgoing.WAITING, Outgoing.SENDING)).delete()
     return count

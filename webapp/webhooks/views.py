@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import OuterRef, Subquery
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.requests import SignedInRequest
@@ -93,7 +94,7 @@ def webhook(request: SignedInRequest, uuid: str) -> HttpResponse:
         webhook_change(user=request.user, webhook=found, url=url, events=event, is_paused=is_paused)
 
     if form.submit(request, change):
-        toast(request, "The webhook was changed.")
+        toast(request, _("The webhook was changed."))
         return redirect("webhooks:webhook", found.pk)
     return _page(request, found, form)
 
@@ -109,7 +110,9 @@ def test(request: SignedInRequest, uuid: str) -> HttpResponse:
         toast(request, str(problem), error=True)
     else:
         failed = sent.state != Delivery.SENT
-        words = sent.error if failed else f"Arrived: answered {sent.answer}."
+        words = (
+            sent.error if failed else _("Arrived: answered %(answer)s.") % {"answer": sent.answer}
+        )
         toast(request, words, error=failed)
     return redirect("webhooks:webhook", found.pk)
 
@@ -125,10 +128,10 @@ def repeat(request: SignedInRequest, uuid: str) -> HttpResponse:
     def act() -> None:
         delivery = found.deliveries.filter(pk=key).first() if key is not None else None
         if delivery is None:
-            raise WebhookError("There is no such delivery any more.")
+            raise WebhookError(_("There is no such delivery any more."))
         delivery_repeat(user=request.user, delivery=delivery)
 
-    attempt(request, act, "It goes out again in a few seconds.")
+    attempt(request, act, _("It goes out again in a few seconds."))
     return redirect("webhooks:webhook", found.pk)
 
 
@@ -147,7 +150,7 @@ def remove(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove a webhook with the list of its deliveries."""
     found = get_owned_or_404(Webhook, request.user, uuid)
     webhook_remove(user=request.user, webhook=found)
-    toast(request, f"{found.url} receives nothing from now on.")
+    toast(request, _("%(url)s receives nothing from now on.") % {"url": found.url})
     return redirect("webhooks:list")
 
 
@@ -159,5 +162,5 @@ def act(request: SignedInRequest, uuid: str) -> HttpResponse:
     moved = passed_on(request, _MOVED, found.pk)
     if moved is not None:
         return moved
-    toast(request, "There is no such action.", error=True)
+    toast(request, _("There is no such action."), error=True)
     return redirect("webhooks:webhook", found.pk)
