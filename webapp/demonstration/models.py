@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from webapp.common.models import OrganisationOwned
 from webapp.jobs.models import Job
@@ -11,10 +12,10 @@ from webapp.jobs.models import Job
 class ResultState(models.TextChoices):
     """State of one result; a failed one can be prepared again."""
 
-    WAITING = "waiting", "Waiting"
-    STARTED = "started", "Being prepared"
-    READY = "ready", "Ready"
-    FAILED = "failed", "Failed"
+    WAITING = "waiting", _("Waiting")
+    STARTED = "started", _("Being prepared")
+    READY = "ready", _("Ready")
+    FAILED = "failed", _("Failed")
 
 
 OPEN_STATES = (ResultState.WAITING, ResultState.STARTED)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from webapp.accounts.models import User
 from webapp.common.selectors import owned_by
 from webapp.demonstration.catalogue import STEP_OF
@@ -16,7 +19,7 @@ from webapp.demonstration.models import (
 )
 from webapp.demonstration.steps.step import Step
 
-GONE = "Somebody removed it."
+GONE = gettext_lazy("Somebody removed it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +71,9 @@ def _sentence(row: DemonstrationResult, step: Step, ready: set[str]) -> str:
         return row.error
     lacking = [STEP_OF[key].title.lower() for key in step.needs if key not in ready]
     if lacking:
-        return f"Waits for {' and '.join(lacking)}."
+        return _("Waits for %(lacking)s.") % {"lacking": " and ".join(lacking)}
     if row.state == ResultState.WAITING:
-        return "Starts in a few seconds."
+        return _("Starts in a few seconds.")
     if row.job is not None and row.job.is_active:
         return f"{row.job.sentence.rstrip('.')}."
     return f"{step.doing}."

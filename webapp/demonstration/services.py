@@ -10,6 +10,7 @@ import time
 import structlog
 from django.db import DatabaseError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from engine import InvalidProblemError
 from webapp.accounts.models import Organisation, User
@@ -141,7 +142,7 @@ def result_retry(*, user: User, key: str) -> str:
         mine = {row.key: row for row in rows.filter(organisation=user.organisation_id)}
         row = mine.get(key)
         if row is None or not row.has_failed:
-            raise StepError("This is being prepared already, or is ready.")
+            raise StepError(_("This is being prepared already, or is ready."))
         for name in (*STEP_OF[key].needs, key):
             needed = mine.get(name)
             if needed is not None and (needed.has_failed or _is_gone(needed)):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import User
 from webapp.common.parameters import whole_number
@@ -36,64 +37,74 @@ class TourStep:
 STEPS = (
     TourStep(
         "questionnaire",
-        "Ask the students",
-        "Students answer on their phones by a personal link, without an account. This "
-        "questionnaire comes from a template. 40 made-up students were invited, and 34 have "
-        "finished.",
+        _("Ask the students"),
+        _(
+            "Students answer on their phones by a personal link, without an account. This "
+            "questionnaire comes from a template. 40 made-up students were invited, and 34 "
+            "have finished."
+        ),
         (
-            "How many students finished, and on which day.",
-            "The preview beside the questions: it is the page that students see.",
-            "“Answers”: what the students said, by question and by student.",
+            _("How many students finished, and on which day."),
+            _("The preview beside the questions: it is the page that students see."),
+            _("“Answers”: what the students said, by question and by student."),
         ),
     ),
     TourStep(
         "model",
-        "Learn what matters",
-        "A model learns from a past year which answers made students choose each other. It was "
-        "then checked on another year, which it had not seen.",
+        _("Learn what matters"),
+        _(
+            "A model learns from a past year which answers made students choose each other. "
+            "It was then checked on another year, which it had not seen."
+        ),
         (
-            "The weight of each question: the longer the bar, the more the question matters.",
-            "The check: how often the model ranks a real pair above another pair.",
-            "“Certified”: how near the weights are to the best possible ones.",
+            _("The weight of each question: the longer the bar, the more the question matters."),
+            _("The check: how often the model ranks a real pair above another pair."),
+            _("“Certified”: how near the weights are to the best possible ones."),
         ),
     ),
     TourStep(
         "pairs",
-        "Propose pairs and rooms",
-        "The model chose roommates for 312 first-years, all of them together. The same students "
-        "also have rooms, as a draft that you can change.",
-        (
-            "One pair: what speaks for it, what speaks against it, and the next best roommates.",
-            "Accept, lock, forbid or swap a pair. Then propose again around your decisions.",
-            "In the draft of rooms: halls, floors, and the rooms that are worth a look first.",
+        _("Propose pairs and rooms"),
+        _(
+            "The model chose roommates for 312 first-years, all of them together. The same "
+            "students also have rooms, as a draft that you can change."
         ),
-        (OtherPage("Open the draft of rooms", "draft", "housing:placement"),),
+        (
+            _("One pair: what speaks for it, what speaks against it, and the next best roommates."),
+            _("Accept, lock, forbid or swap a pair. Then propose again around your decisions."),
+            _("In the draft of rooms: halls, floors, and the rooms that are worth a look first."),
+        ),
+        (OtherPage(_("Open the draft of rooms"), "draft", "housing:placement"),),
     ),
     TourStep(
         "published",
-        "Publish and write letters",
-        "The students of the questionnaire have rooms, and the placement is published. A letter to "
-        "them is written. Nothing was sent.",
-        (
-            "“Published” beside the title. From now on every move is a late change.",
-            "“Late changes”: who would move, and why, before anything is kept.",
-            "The letters: each student's text, and what is missing before they can be sent.",
+        _("Publish and write letters"),
+        _(
+            "The students of the questionnaire have rooms, and the placement is published. A "
+            "letter to them is written. Nothing was sent."
         ),
-        (OtherPage("Open the letters", "published", "letters:placement", for_staff=True),),
+        (
+            _("“Published” beside the title. From now on every move is a late change."),
+            _("“Late changes”: who would move, and why, before anything is kept."),
+            _("The letters: each student's text, and what is missing before they can be sent."),
+        ),
+        (OtherPage(_("Open the letters"), "published", "letters:placement", for_staff=True),),
     ),
     TourStep(
         "counts",
-        "From pictures to counts",
-        "A few strokes were painted on two pictures. A model learned from the strokes, predicted "
-        "all four pictures and counted the cells.",
-        (
-            "The table of images: how many cells each picture has, and how large they are.",
-            "The pictures: the prediction lies over each, and its layers can be switched.",
-            "The model: which classes it learned from the strokes, and how exact it is.",
+        _("From pictures to counts"),
+        _(
+            "A few strokes were painted on two pictures. A model learned from the strokes, "
+            "predicted all four pictures and counted the cells."
         ),
         (
-            OtherPage("Open the pictures", "counts", "segmentation:prediction"),
-            OtherPage("Open the model", "painted", "segmentation:segmenter"),
+            _("The table of images: how many cells each picture has, and how large they are."),
+            _("The pictures: the prediction lies over each, and its layers can be switched."),
+            _("The model: which classes it learned from the strokes, and how exact it is."),
+        ),
+        (
+            OtherPage(_("Open the pictures"), "counts", "segmentation:prediction"),
+            OtherPage(_("Open the model"), "painted", "segmentation:segmenter"),
         ),
     ),
 )

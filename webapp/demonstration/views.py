@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -32,7 +33,7 @@ def retry(request: SignedInRequest, key: str) -> HttpResponse:
     """Prepare a failed result again."""
     if key not in STEP_OF or not has_demonstration(request.user):
         raise Http404
-    words = f"{STEP_OF[key].title}: being prepared again."
+    words = _("%(step_of)s: being prepared again.") % {"step_of": STEP_OF[key].title}
     attempt(
         request,
         lambda: services.result_retry(user=request.user, key=key),
@@ -58,7 +59,7 @@ def step(request: SignedInRequest, number: int) -> HttpResponse:
 def close(request: SignedInRequest) -> HttpResponse:
     """Close the tour for the signed-in person, for good."""
     services.tour_close(user=request.user)
-    toast(request, "The tour is closed. “Show the tour” in Help brings it back.", icon="check")
+    toast(request, _("The tour is closed. “Show the tour” in Help brings it back."), icon="check")
     return redirect("common:home")
 
 

@@ -1,6 +1,8 @@
 """Forms of the page of a student."""
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from webapp.common.forms import TypedForm
 from webapp.students.models import MAX_NOTE
@@ -11,11 +13,13 @@ class NoteForm(TypedForm):
 
     refused_field = "text"
     text = forms.CharField(
-        label="New note",
+        label=_("New note"),
         max_length=MAX_NOTE,
         error_messages={
-            "required": "The note is empty. Nothing was saved.",
-            "max_length": f"The note is longer than {MAX_NOTE:,} characters. Shorten it.",
+            "required": _("The note is empty. Nothing was saved."),
+            "max_length": format_lazy(
+                _("The note is longer than {most} characters. Shorten it."), most=f"{MAX_NOTE:,}"
+            ),
         },
         widget=forms.Textarea(attrs={"rows": 3}),
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from webapp.cohorts.models import Cohort, Student
 from webapp.common.listing import light
@@ -33,10 +34,10 @@ class Stay:
     def state(self) -> str:
         """Return the state in a word."""
         if self.placement is None:
-            return "Past year"
+            return _("Past year")
         if self.has_left:
-            return "Withdrew"
-        return "Published" if self.placement.is_published else "Draft"
+            return _("Withdrew")
+        return _("Published") if self.placement.is_published else _("Draft")
 
 
 def rooms_in_words(wanted: Collection[tuple[Cohort, int]]) -> dict[tuple[Any, int], str]:
@@ -58,12 +59,19 @@ def rooms_in_words(wanted: Collection[tuple[Cohort, int]]) -> dict[tuple[Any, in
         if place.placement.is_published:
             published.setdefault(key, []).append(place)
         else:
-            drafts[key] = f"{_bed_in_words(place)} in the draft {place.placement}"
+            drafts[key] = _("%(bed)s in the draft %(placement)s") % {
+                "bed": _bed_in_words(place),
+                "placement": place.placement,
+            }
     return drafts | {key: _beds_in_words(found) for key, found in published.items()}
 
 
 def _bed_in_words(place: Place) -> str:
-    return f"{place.room}" if place.placement.is_pairs else f"{place.room}, bed {place.bed}"
+    return (
+        f"{place.room}"
+        if place.placement.is_pairs
+        else _("%(room)s, bed %(bed)s") % {"room": place.room, "bed": place.bed}
+    )
 
 
 def _beds_in_words(places: Sequence[Place]) -> str:

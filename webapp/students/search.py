@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -73,7 +74,9 @@ def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
         room = rooms.get((cohort.pk, one.number), "")
         yield hooks.SearchHit(
             names.text(one.number),
-            f"{room}. Student of {cohort.name}" if room else f"Student of {cohort.name}",
+            _("%(room)s. Student of %(cohort)s") % {"room": room, "cohort": cohort.name}
+            if room
+            else _("Student of %(cohort)s") % {"cohort": cohort.name},
             reverse("students:student", args=[cohort.pk, one.number]),
             "user",
         )

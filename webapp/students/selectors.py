@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.naming import ShownNames
@@ -107,22 +109,24 @@ def _needs(student: Student, now: Stay | None) -> list[NeedState]:
     found = []
     for need in needs:
         if place is None or place.room is None:
-            found.append(NeedState(need, "No room yet", True))
+            found.append(NeedState(need, _("No room yet"), True))
         elif not unmet_needs((need,), place.room):
-            found.append(NeedState(need, f"Met by {place.room.label}", False))
+            found.append(NeedState(need, _("Met by %(room)s") % {"room": place.room.label}, False))
         else:
-            found.append(NeedState(need, f"{place.room.label} does not offer it", True))
+            found.append(
+                NeedState(need, _("%(room)s does not offer it") % {"room": place.room.label}, True)
+            )
     return found
 
 
 def _state(request: RoommateRequest, other: int | None, now: Stay | None) -> str:
     if request.is_ignored:
-        return "Left out"
+        return _("Left out")
     if other is None:
-        return "Not matched to a student yet"
+        return _("Not matched to a student yet")
     if now is None:
-        return "No room yet"
-    return f"Together in {now.room}" if other in now.roommates else "Apart"
+        return _("No room yet")
+    return _("Together in %(room)s") % {"room": now.room} if other in now.roommates else _("Apart")
 
 
 def _made(student: Student, now: Stay | None) -> list[Asked]:

@@ -2,6 +2,7 @@
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -26,7 +27,7 @@ def note_add(*, user: User, student: Student, text: str) -> StudentNote:
 def note_edit(*, user: User, note: StudentNote, text: str) -> None:
     """Change the text of one's own note."""
     if note.author_id != user.pk:
-        raise NoteError("Only its author can edit a note. Nothing was changed.")
+        raise NoteError(_("Only its author can edit a note. Nothing was changed."))
     note.text, note.edited_at = _checked(text), timezone.now()
     note.save(update_fields=["text", "edited_at"])
     audit(user, "edited a note", note.student.cohort, student=note.student.label)
@@ -36,7 +37,7 @@ def note_edit(*, user: User, note: StudentNote, text: str) -> None:
 def note_delete(*, user: User, note: StudentNote) -> None:
     """Delete one's own note, or any note as an administrator."""
     if note.author_id != user.pk and not user.is_administrator:
-        raise NoteError("Only its author or an administrator can delete a note.")
+        raise NoteError(_("Only its author or an administrator can delete a note."))
     audit(user, "deleted a note", note.student.cohort, student=note.student.label)
     note.delete()
 
@@ -44,7 +45,10 @@ def note_delete(*, user: User, note: StudentNote) -> None:
 def _checked(text: str) -> str:
     text = text.replace("\r\n", "\n").strip()
     if not text:
-        raise NoteError("The note is empty. Nothing was saved.")
+        raise NoteError(_("The note is empty. Nothing was saved."))
     if len(text) > MAX_NOTE:
-        raise NoteError(f"The note is longer than {MAX_NOTE:,} characters. Shorten it.")
+        raise NoteError(
+            _("The note is longer than %(max_note)s characters. Shorten it.")
+            % {"max_note": f"{MAX_NOTE:,}"}
+        )
     return text

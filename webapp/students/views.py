@@ -6,6 +6,8 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -25,7 +27,7 @@ from webapp.students.models import MAX_NOTE, StudentNote
 from webapp.students.selectors import other_years, student_context
 from webapp.students.services import NoteError, note_add
 
-GONE = "This note was deleted meanwhile."
+GONE = gettext_lazy("This note was deleted meanwhile.")
 
 
 def find_student(request: SignedInRequest, uuid: str, number: int) -> Student:
@@ -71,7 +73,7 @@ def note_new(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
     found = find_student(request, uuid, number)
     form = NoteForm.typed(request, auto_id="note-%s")
     if form.submit(request, partial(note_add, user=request.user, student=found)):
-        toast(request, "The note was saved.")
+        toast(request, _("The note was saved."))
         return redirect("students:student", uuid, number)
     return _show(request, found, form)
 
@@ -86,12 +88,14 @@ def note_change(request: SignedInRequest, uuid: str, number: int, note_id: int) 
     if note is None or note.author_id != request.user.pk:
         form = NoteForm.typed(request, auto_id="note-%s")
         if form.is_bound:
-            why = GONE if note is None else "Only its author can edit a note."
-            form.add_error(None, f"{why} Nothing was changed; save it as a new note.")
+            why = GONE if note is None else _("Only its author can edit a note.")
+            form.add_error(
+                None, _("%(why)s Nothing was changed; save it as a new note.") % {"why": why}
+            )
         return _show(request, found, form)
     form = NoteForm.typed(request, auto_id="edit-%s", initial={"text": note.text})
     if form.submit(request, partial(services.note_edit, user=request.user, note=note)):
-        toast(request, "The note was changed.")
+        toast(request, _("The note was changed."))
         return redirect("students:student", uuid, number)
     return _show(request, found, form, note.pk)
 
@@ -108,7 +112,7 @@ def note_delete(request: SignedInRequest, uuid: str, number: int, note_id: int) 
             raise NoteError(GONE)
         services.note_delete(user=request.user, note=note)
 
-    attempt(request, act, "The note was deleted.")
+    attempt(request, act, _("The note was deleted."))
     return redirect("students:student", uuid, number)
 
 
@@ -128,7 +132,7 @@ def note(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
     if act in ("edit", "delete"):
         name = "students:note-edit" if act == "edit" else "students:note-delete"
         return redirect(name, uuid, number, key, preserve_request=True)
-    toast(request, "There is no such action.", error=True)
+    toast(request, _("There is no such action."), error=True)
     return redirect("students:student", uuid, number)
 
 

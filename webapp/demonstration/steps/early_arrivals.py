@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.demonstration.steps.past_years import PLACE_SECONDS, SEED, forget_placement
@@ -83,8 +85,8 @@ def publish(user: User, placement: Placement) -> bool:
 
 PUBLISHED = Step(
     key="published",
-    title="A published placement",
-    doing="Placing and publishing the early arrivals",
+    title=_("A published placement"),
+    doing=_("Placing and publishing the early arrivals"),
     model=Placement,
     url_name="housing:placement",
     start=start,

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from webapp.accounts.models import User
 from webapp.cohorts.demonstration import FIRST_YEARS, PAST_YEARS
 from webapp.cohorts.models import Cohort
@@ -68,8 +70,8 @@ def forget_placement(user: User, placement: Placement) -> None:
 
 MODEL = Step(
     key="model",
-    title="A learned model",
-    doing="Learning which answers make roommates get along",
+    title=_("A learned model"),
+    doing=_("Learning which answers make roommates get along"),
     model=LearnedModel,
     url_name="matching:model",
     start=learn,
@@ -77,8 +79,8 @@ MODEL = Step(
 )
 PAIRS = Step(
     key="pairs",
-    title="A draft of pairs",
-    doing="Choosing pairs for the first-years",
+    title=_("A draft of pairs"),
+    doing=_("Choosing pairs for the first-years"),
     model=Placement,
     url_name="housing:placement",
     start=propose,
@@ -87,8 +89,8 @@ PAIRS = Step(
 )
 DRAFT = Step(
     key="draft",
-    title="A draft of rooms",
-    doing="Placing the first-years in rooms",
+    title=_("A draft of rooms"),
+    doing=_("Placing the first-years in rooms"),
     model=Placement,
     url_name="housing:placement",
     start=place,

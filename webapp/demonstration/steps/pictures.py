@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext_lazy as _
 from PIL import Image
 
 from webapp.accounts.models import User
@@ -88,8 +89,8 @@ def forget_batch(user: User, batch: PredictionBatch) -> None:
 
 PAINTING = Step(
     key="painted",
-    title="Painted pictures",
-    doing="Learning cells from painted strokes",
+    title=_("Painted pictures"),
+    doing=_("Learning cells from painted strokes"),
     model=Segmenter,
     url_name="segmentation:segmenter",
     start=paint,
@@ -97,8 +98,8 @@ PAINTING = Step(
 )
 COUNTS = Step(
     key="counts",
-    title="Counted cells",
-    doing="Counting the cells on four pictures",
+    title=_("Counted cells"),
+    doing=_("Counting the cells on four pictures"),
     model=PredictionBatch,
     url_name="segmentation:prediction-objects",
     start=count,

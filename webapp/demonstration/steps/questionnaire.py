@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import User
 from webapp.demonstration.steps.step import Started, Step
@@ -90,8 +91,8 @@ def forget(user: User, questionnaire: Questionnaire) -> None:
 
 QUESTIONNAIRE = Step(
     key="questionnaire",
-    title="A questionnaire with answers",
-    doing="Filling in a questionnaire for 34 made-up students",
+    title=_("A questionnaire with answers"),
+    doing=_("Filling in a questionnaire for 34 made-up students"),
     model=Questionnaire,
     url_name="surveys:questionnaire",
     start=start,
