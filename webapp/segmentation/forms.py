@@ -3,6 +3,8 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from engine import network_available
 from engine.datasets.picture_view import BRIGHTEST, COLOURS
@@ -24,17 +26,27 @@ from webapp.segmentation.services.segmenters import LearningChoices
 from webapp.segmentation.services.views import PERCENTILES
 
 RESTRAINTS = [
-    ("0.1", "Little: follows the masks closely; for many images"),
-    ("1", "Usual: a good start for most sets"),
-    ("10", "Strong: for few images or doubtful masks"),
+    ("0.1", gettext_lazy("Little: follows the masks closely; for many images")),
+    ("1", gettext_lazy("Usual: a good start for most sets")),
+    ("10", gettext_lazy("Strong: for few images or doubtful masks")),
 ]
-TIMES = [("60", "1 minute"), ("300", "5 minutes"), ("1800", "30 minutes"), ("7200", "2 hours")]
+TIMES = [
+    ("60", gettext_lazy("1 minute")),
+    ("300", gettext_lazy("5 minutes")),
+    ("1800", gettext_lazy("30 minutes")),
+    ("7200", gettext_lazy("2 hours")),
+]
 DETAILS = [
-    ("0", "Whatever pays: from 100 pixels a side to full size, linear weights to 1,000; slower"),
-    ("100", "Coarse: 100 pixels a side, fastest"),
-    ("200", "Usual: 200 pixels a side"),
-    ("300", "Fine: 300 pixels a side, about twice as slow"),
-    ("600", "Very fine: 600 pixels a side, for small things; many times as slow"),
+    (
+        "0",
+        gettext_lazy(
+            "Whatever pays: from 100 pixels a side to full size, linear weights to 1,000; slower"
+        ),
+    ),
+    ("100", gettext_lazy("Coarse: 100 pixels a side, fastest")),
+    ("200", gettext_lazy("Usual: 200 pixels a side")),
+    ("300", gettext_lazy("Fine: 300 pixels a side, about twice as slow")),
+    ("600", gettext_lazy("Very fine: 600 pixels a side, for small things; many times as slow")),
 ]
 
 EDGE_METHODS = (Segmenter.Solver.AUTO, Segmenter.Solver.NETWORK)
@@ -48,13 +60,17 @@ class ImageSetForm(forms.Form):
 
     name = forms.CharField(
         max_length=120,
-        help_text="Such as “Leaf scans, greenhouse 2”. Only your organisation sees it.",
+        help_text=gettext_lazy(
+            "Such as “Leaf scans, greenhouse 2”. Only your organisation sees it."
+        ),
     )
     foreground = forms.CharField(
-        label="What the masks mark",
+        label=gettext_lazy("What the masks mark"),
         max_length=40,
         initial="object",
-        help_text="One word in the singular, such as “leaf”. Pages then say “probability of leaf”.",
+        help_text=gettext_lazy(
+            "One word in the singular, such as “leaf”. Pages then say “probability of leaf”."
+        ),
     )
 
 
@@ -62,34 +78,41 @@ class ViewForm(forms.Form):
     """Form of a set's view; its channels are those of the current view."""
 
     low = forms.FloatField(
-        label="Black at percentile",
+        label=gettext_lazy("Black at percentile"),
         min_value=0,
         max_value=100,
-        help_text="This share of the values of all pictures of the set lies below black.",
+        help_text=gettext_lazy(
+            "This share of the values of all pictures of the set lies below black."
+        ),
     )
-    high = forms.FloatField(label="Full at percentile", min_value=0, max_value=100)
-    page = forms.ChoiceField(label="Page of a stack")
+    high = forms.FloatField(label=gettext_lazy("Full at percentile"), min_value=0, max_value=100)
+    page = forms.ChoiceField(label=gettext_lazy("Page of a stack"))
     pixel_size = forms.FloatField(
-        label="Size of a pixel (µm)",
+        label=gettext_lazy("Size of a pixel (µm)"),
         required=False,
         min_value=1e-6,
-        help_text="For pictures whose files state no size. Blank: their areas are in pixels.",
+        help_text=gettext_lazy(
+            "For pictures whose files state no size. Blank: their areas are in pixels."
+        ),
     )
     pixel_size_for_all = forms.BooleanField(
-        label="Use this size for all pictures",
+        label=gettext_lazy("Use this size for all pictures"),
         required=False,
-        help_text="Also for pictures whose files state another size, where the files are wrong.",
+        help_text=gettext_lazy(
+            "Also for pictures whose files state another size, where the files are wrong."
+        ),
     )
 
     def __init__(self, *args: Any, image_set: ImageSet, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         pages = most_pages(image_set)
         page = field_of(self, "page", forms.ChoiceField)
-        page.choices = [(0, "The first")] + [
-            (number, f"Page {number + 1}") for number in range(1, min(pages, 500))
+        page.choices = [(0, _("The first"))] + [
+            (number, _("Page %(number)s") % {"number": number + 1})
+            for number in range(1, min(pages, 500))
         ]
         if pages > 1:
-            brightest = (BRIGHTEST, "Of each pixel the brightest of all pages")
+            brightest = (BRIGHTEST, _("Of each pixel the brightest of all pages"))
             page.choices = [*page.choices, brightest]
         else:
             del self.fields["page"]
@@ -99,10 +122,13 @@ class ViewForm(forms.Form):
             del self.fields["low"], self.fields["high"]
         for number, channel in enumerate(channels):
             self.fields[f"channel_{number}"] = forms.ChoiceField(
-                label=f"Channel {number + 1}" if len(channels) > 1 else "Colour",
+                label=_("Channel %(number)s") % {"number": number + 1}
+                if len(channels) > 1
+                else _("Colour"),
                 choices=colours,
                 initial=channel["colour"],
-                help_text=f"Shown from {channel['low']:,.6g} to {channel['high']:,.6g}.",
+                help_text=_("Shown from %(low)s to %(high)s.")
+                % {"low": f"{channel['low']:,.6g}", "high": f"{channel['high']:,.6g}"},
             )
 
     def clean(self) -> dict[str, Any]:
@@ -110,7 +136,7 @@ class ViewForm(forms.Form):
         data = super().clean() or {}
         low, high = data.get("low"), data.get("high")
         if low is not None and high is not None and low >= high:
-            self.add_error("high", "This must be above the percentile of black.")
+            self.add_error("high", _("This must be above the percentile of black."))
         return data
 
     def chosen(self) -> dict[str, Any]:
@@ -132,50 +158,60 @@ class LearnForm(forms.Form):
     name = forms.CharField(max_length=120)
     image_sets = forms.ModelMultipleChoiceField(
         ImageSet.objects.none(),
-        label="Learn from",
+        label=gettext_lazy("Learn from"),
         widget=forms.CheckboxSelectMultiple,
-        help_text="Only images with a mask are used.",
-        error_messages={"required": "Choose at least one set."},
+        help_text=gettext_lazy("Only images with a mask are used."),
+        error_messages={"required": gettext_lazy("Choose at least one set.")},
     )
     restraint = forms.ChoiceField(
-        label="Restraint (lambda)",
+        label=gettext_lazy("Restraint (lambda)"),
         choices=RESTRAINTS,
         initial="1",
         widget=forms.RadioSelect,
     )
     max_side = forms.ChoiceField(
-        label="Detail",
+        label=gettext_lazy("Detail"),
         choices=DETAILS,
         initial="200",
-        help_text="Images are shrunk to this for learning; masks come out at full size.",
+        help_text=gettext_lazy(
+            "Images are shrunk to this for learning; masks come out at full size."
+        ),
     )
     max_seconds = forms.ChoiceField(
-        label="Stop at the latest after",
+        label=gettext_lazy("Stop at the latest after"),
         choices=TIMES,
         initial="300",
-        help_text="Reading and checking included. With little time, the model learns from "
-        "fewer images and trees.",
+        help_text=gettext_lazy(
+            "Reading and checking included. With little time, the model learns from fewer "
+            "images and trees."
+        ),
     )
     holdout_percent = forms.IntegerField(
-        label="Hold out for checking (%)",
+        label=gettext_lazy("Hold out for checking (%)"),
         min_value=0,
         max_value=50,
         initial=20,
-        help_text="These images are not learned from: the error on them is the honest one.",
+        help_text=gettext_lazy(
+            "These images are not learned from: the error on them is the honest one."
+        ),
     )
     solver = forms.ChoiceField(
-        label="Method",
+        label=gettext_lazy("Method"),
         choices=METHODS,
         initial="auto",
-        help_text="A network takes most of the time that it is given: half an hour for 200 images "
-        "without a graphics card. Predicting needs neither.",
+        help_text=gettext_lazy(
+            "A network takes most of the time that it is given: half an hour for 200 images "
+            "without a graphics card. Predicting needs neither."
+        ),
     )
     edges = forms.BooleanField(
-        label="Learn the edges of objects that touch",
+        label=gettext_lazy("Learn the edges of objects that touch"),
         required=False,
-        help_text="Counts of touching objects become better. It learns from the masks that number "
-        "their objects, at full size, and holds out no image: each is checked by trees that did "
-        "not learn from it.",
+        help_text=gettext_lazy(
+            "Counts of touching objects become better. It learns from the masks that number "
+            "their objects, at full size, and holds out no image: each is checked by trees "
+            "that did not learn from it."
+        ),
     )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
@@ -193,14 +229,22 @@ class LearnForm(forms.Form):
             del self.fields["edges"]
         with_maps = set(sets_with_maps(user))
         field.label_from_instance = lambda obj: (  # type: ignore[method-assign]  # this form's
-            f"{obj.name}: {formats.counted(n_masked[obj.pk], 'image')} with masks"
-            f"{', whose objects have numbers' if obj.pk in numbered else ''}"
-            f"{maps_in_words(obj) if obj.pk in with_maps else ''}"
+            ngettext(
+                "%(set)s: %(count)s image with masks%(numbers)s%(maps)s",
+                "%(set)s: %(count)s images with masks%(numbers)s%(maps)s",
+                count := n_masked[obj.pk],
+            )
+            % {
+                "set": obj.name,
+                "count": f"{count:,}",
+                "numbers": ", " + _("whose objects have numbers") if obj.pk in numbered else "",
+                "maps": maps_in_words(obj) if obj.pk in with_maps else "",
+            }
         )
         if with_maps:
-            field.help_text = (
-                "Only images with a mask are used. Of several sets maps are learned from where "
-                "every image of all of them has one."
+            field.help_text = _(
+                "Only images with a mask are used. Of several sets maps are learned from "
+                "where every image of all of them has one."
             )
 
     def clean(self) -> dict[str, Any]:
@@ -209,7 +253,7 @@ class LearnForm(forms.Form):
         if data.get("edges") and data.get("solver") not in EDGE_METHODS:
             self.add_error(
                 "solver",
-                "Edges are learned by “Smoothed trees” or by a network: choose one of these.",
+                _("Edges are learned by “Smoothed trees” or by a network: choose one of these."),
             )
         return data
 
@@ -235,33 +279,40 @@ def maps_in_words(image_set: ImageSet) -> str:
     maps = maps_beside(image_set)
     if maps.n_planes:
         planes = formats.counted(maps.n_planes, "plane")
-        return f"; learns from their probability maps, too ({planes})"
+        return "; " + _("learns from their probability maps, too (%(planes)s)") % {"planes": planes}
     if maps.n_with == maps.n_images:
-        return "; probability maps with different numbers of planes are not learned from"
-    return (
-        f"; {maps.n_with} of {formats.counted(maps.n_images, 'image')} "
-        f"{'has' if maps.n_with == 1 else 'have'} a probability map: maps are learned from where "
-        "every image has one"
-    )
+        return "; " + _("probability maps with different numbers of planes are not learned from")
+    images = formats.counted(maps.n_images, "image")
+    return "; " + ngettext(
+        "%(count)s of %(images)s has a probability map: maps are learned from where every image "
+        "has one",
+        "%(count)s of %(images)s have a probability map: maps are learned from where every image "
+        "has one",
+        maps.n_with,
+    ) % {"count": maps.n_with, "images": images}
 
 
 class PaintedForm(forms.Form):
     """Form on the painting page for learning a model from strokes."""
 
     max_seconds = forms.ChoiceField(
-        label="Learn for at most",
+        label=gettext_lazy("Learn for at most"),
         choices=TIMES,
         initial="300",
         required=False,
         widget=forms.Select(attrs={"form": "learn-painted"}),
-        help_text="For the model that is kept; answers while you paint take no longer.",
+        help_text=gettext_lazy(
+            "For the model that is kept; answers while you paint take no longer."
+        ),
     )
     network = forms.BooleanField(
-        label="Learn a network too",
+        label=gettext_lazy("Learn a network too"),
         required=False,
         widget=forms.CheckboxInput(attrs={"form": "learn-painted"}),
-        help_text="Most accurate where much is painted or imported, but slow without a graphics "
-        "card: give it half an hour.",
+        help_text=gettext_lazy(
+            "Most accurate where much is painted or imported, but slow without a graphics "
+            "card: give it half an hour."
+        ),
     )
     predict = forms.BooleanField(required=False)
 
@@ -275,22 +326,28 @@ class ImportForm(forms.Form):
     """Form of a model file with the digest that its sender stated."""
 
     file = forms.FileField(
-        label="Model file (NPZ)",
-        help_text="As “Model file” on a model’s page gives it, or the command line writes it.",
+        label=gettext_lazy("Model file (NPZ)"),
+        help_text=gettext_lazy(
+            "As “Model file” on a model’s page gives it, or the command line writes it."
+        ),
     )
     name = forms.CharField(max_length=120)
     foreground = forms.CharField(
-        label="What it marks",
+        label=gettext_lazy("What it marks"),
         max_length=40,
         initial="object",
-        help_text="One word in the singular. Models of several classes bring their own names.",
+        help_text=gettext_lazy(
+            "One word in the singular. Models of several classes bring their own names."
+        ),
     )
     digest = forms.RegexField(
         r"^\s*[0-9a-fA-F]{64}\s*$",
-        label="SHA-256 (optional)",
+        label=gettext_lazy("SHA-256 (optional)"),
         required=False,
-        help_text="If the sender gave you one: the file is taken only if it is the very same.",
-        error_messages={"invalid": "A SHA-256 has 64 digits, 0 to 9 and a to f."},
+        help_text=gettext_lazy(
+            "If the sender gave you one: the file is taken only if it is the very same."
+        ),
+        error_messages={"invalid": gettext_lazy("A SHA-256 has 64 digits, 0 to 9 and a to f.")},
     )
 
 
@@ -298,7 +355,9 @@ class ObjectsForm(forms.Form):
     """Form of what counts as an object of a prediction."""
 
     splits = forms.FloatField(min_value=-1.0, max_value=1.0)
-    min_pixels = forms.IntegerField(label="Smallest object", min_value=1, max_value=1_000_000)
+    min_pixels = forms.IntegerField(
+        label=gettext_lazy("Smallest object"), min_value=1, max_value=1_000_000
+    )
     drop_border = forms.BooleanField(required=False)
     background = forms.TypedMultipleChoiceField(coerce=int, required=False)
     edge = forms.TypedChoiceField(coerce=int, empty_value=None, required=False)
@@ -307,7 +366,7 @@ class ObjectsForm(forms.Form):
         super().__init__(*args, **kwargs)
         choices = [(one["value"], one["name"]) for one in classes]
         field_of(self, "background", forms.TypedMultipleChoiceField).choices = choices
-        field_of(self, "edge", forms.TypedChoiceField).choices = [("", "None"), *choices]
+        field_of(self, "edge", forms.TypedChoiceField).choices = [("", _("None")), *choices]
 
     def options(self, typical_area: float | None) -> ObjectOptions:
         """Return the options of a valid form."""
@@ -326,18 +385,24 @@ class PredictForm(forms.Form):
     """Form of a new prediction: the model and the image set."""
 
     image_set = forms.ModelChoiceField(
-        ImageSet.objects.none(), label="Images", empty_label="Choose a set"
+        ImageSet.objects.none(),
+        label=gettext_lazy("Images"),
+        empty_label=gettext_lazy("Choose a set"),
     )
     segmenter = forms.ModelChoiceField(
-        Segmenter.objects.none(), label="Model", empty_label="Choose a model"
+        Segmenter.objects.none(),
+        label=gettext_lazy("Model"),
+        empty_label=gettext_lazy("Choose a model"),
     )
     readout = forms.ChoiceField(
-        label="Masks",
+        label=gettext_lazy("Masks"),
         choices=PredictionBatch.Readout,
         initial=PredictionBatch.Readout.MARGINAL,
         required=False,
-        help_text="The likelier sides have fewer wrong pixels; the best labelling has smoother "
-        "outlines where the model is in doubt.",
+        help_text=gettext_lazy(
+            "The likelier sides have fewer wrong pixels; the best labelling has smoother "
+            "outlines where the model is in doubt."
+        ),
     )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
@@ -351,7 +416,7 @@ class PredictForm(forms.Form):
         models = field_of(self, "segmenter", forms.ModelChoiceField)
         models.queryset = ready_segmenters(user)
         models.label_from_instance = lambda obj: (  # type: ignore[method-assign]  # this form's
-            f"{obj.name} (finds “{obj.foreground}”)"
+            _("%(obj)s (finds “%(foreground)s”)") % {"obj": obj.name, "foreground": obj.foreground}
         )
 
     def clean_readout(self) -> str:

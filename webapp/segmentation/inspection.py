@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
@@ -137,7 +138,7 @@ def _size_and_thumbnail(
             "pages": found.n_pages,
         }
         if not np.isfinite(stack.planes).any():
-            raise InvalidProblemError(f"{name}: holds no finite number.")
+            raise InvalidProblemError(_("%(name)s: holds no finite number.") % {"name": name})
         pixels = picture.shown(choose(stack))
         if plain := _plain_as(stack, pixels):
             facts["plain"] = plain

@@ -5,6 +5,8 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -30,9 +32,9 @@ STEPS = 20
 LATEST_ACTS = 50
 MASKS_TO_LEARN_FROM = 2
 RAIL = (
-    ("Image sets", "images", "segmentation:image-sets", ImageSet),
-    ("Models", "layers", "segmentation:segmenters", Segmenter),
-    ("Predictions", "scan-eye", "segmentation:predictions", PredictionBatch),
+    (gettext_lazy("Image sets"), "images", "segmentation:image-sets", ImageSet),
+    (gettext_lazy("Models"), "layers", "segmentation:segmenters", Segmenter),
+    (gettext_lazy("Predictions"), "scan-eye", "segmentation:predictions", PredictionBatch),
 )
 
 
@@ -78,10 +80,11 @@ def next_steps(user: User) -> Iterator[hooks.NextStep]:
     count_files(waiting)
     for image_set in (one for one in waiting if one.n_masked >= MASKS_TO_LEARN_FROM):
         yield hooks.NextStep(
-            title=f"Learn from {image_set.name}",
-            detail=f"{image_set.n_masked} images have masks that no model has learned from.",
+            title=_("Learn from %(image_set)s") % {"image_set": image_set.name},
+            detail=_("%(masked)s images have masks that no model has learned from.")
+            % {"masked": image_set.n_masked},
             url=f"{reverse('segmentation:segmenter-new')}?set={image_set.pk}",
-            action="Learn",
+            action=_("Learn"),
             icon="layers",
             tone="neutral",
             order=70,
@@ -91,12 +94,16 @@ def next_steps(user: User) -> Iterator[hooks.NextStep]:
 def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
     """Return image sets, models, predictions and images by a part of their name."""
     for image_set in owned_by(ImageSet, user).filter(name__icontains=query)[:HITS]:
-        yield hooks.SearchHit(image_set.name, "Image set", image_set.get_absolute_url(), "images")
+        yield hooks.SearchHit(
+            image_set.name, _("Image set"), image_set.get_absolute_url(), "images"
+        )
     segmenters = owned_by(Segmenter, user).defer(*Segmenter.HEAVY)
     for segmenter in segmenters.filter(name__icontains=query)[:HITS]:
-        yield hooks.SearchHit(segmenter.name, "Image model", segmenter.get_absolute_url(), "layers")
+        yield hooks.SearchHit(
+            segmenter.name, _("Image model"), segmenter.get_absolute_url(), "layers"
+        )
     for batch in owned_by(PredictionBatch, user).filter(name__icontains=query)[:HITS]:
-        yield hooks.SearchHit(batch.name, "Prediction", batch.get_absolute_url(), "scan-eye")
+        yield hooks.SearchHit(batch.name, _("Prediction"), batch.get_absolute_url(), "scan-eye")
     files = ImageFile.objects.filter(
         image_set__organisation_id=user.organisation_id or 0,
         image_set__removed_at=None,
@@ -105,4 +112,9 @@ def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
     ).select_related("image_set")
     for file in files[:HITS]:
         url = f"{file.image_set.get_absolute_url()}?{urlencode({'q': file.name})}"
-        yield hooks.SearchHit(file.name, f"Image in {file.image_set.name}", url, "image")
+        yield hooks.SearchHit(
+            file.name,
+            _("Image in %(image_set)s") % {"image_set": file.image_set.name},
+            url,
+            "image",
+        )

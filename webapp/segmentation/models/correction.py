@@ -5,6 +5,8 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from engine.metrics import ObjectEdit
 from webapp.segmentation.models.prediction import PredictedImage
@@ -19,13 +21,13 @@ class ObjectCorrection(models.Model):
     """
 
     class Kind(models.TextChoices):
-        DELETE = "delete", "Deleted"
-        MERGE = "merge", "Joined"
-        SPLIT = "split", "Split"
-        BORDER = "border", "Drew a border"
-        NUMBER = "number", "Numbered"
-        NUMBER_ALL = "number all", "Numbered all"
-        CLASS = "class", "Set the class"
+        DELETE = "delete", gettext_lazy("Deleted")
+        MERGE = "merge", gettext_lazy("Joined")
+        SPLIT = "split", gettext_lazy("Split")
+        BORDER = "border", gettext_lazy("Drew a border")
+        NUMBER = "number", gettext_lazy("Numbered")
+        NUMBER_ALL = "number all", gettext_lazy("Numbered all")
+        CLASS = "class", gettext_lazy("Set the class")
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     image = models.ForeignKey(PredictedImage, on_delete=models.CASCADE, related_name="corrections")
@@ -58,14 +60,14 @@ class ObjectCorrection(models.Model):
     def sentence(self) -> str:
         """Description of the act, such as "Joined 2 objects"."""
         count = len(self.content["shapes"])
-        objects = "1 object" if count == 1 else f"{count} objects"
+        objects = _("1 object") if count == 1 else _("%(count)s objects") % {"count": count}
         if self.kind == self.Kind.BORDER:
-            return "Drew the border of 1 object" if count else "Drew a new object"
+            return _("Drew the border of 1 object") if count else _("Drew a new object")
         if self.kind == self.Kind.NUMBER:
-            return f"Gave 1 object the number {self.content['number']}"
+            return _("Gave 1 object the number %(number)s") % {"number": self.content["number"]}
         if self.kind == self.Kind.NUMBER_ALL:
-            order = "by size" if self.content["order"] == "size" else "from top to bottom"
-            return f"Numbered all objects {order}"
+            order = _("by size") if self.content["order"] == "size" else _("from top to bottom")
+            return _("Numbered all objects %(order)s") % {"order": order}
         if self.kind == self.Kind.CLASS:
-            return f"Set the class of {objects}"
+            return _("Set the class of %(objects)s") % {"objects": objects}
         return f"{self.Kind(self.kind).label} {objects}"

@@ -6,9 +6,12 @@ from typing import Any, Self
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from engine.datasets.calibration import PixelSize
 from engine.datasets.picture_view import PictureView, view_from_json
+from webapp.common.formats import counted
 from webapp.common.models import OrganisationOwned, Removable
 from webapp.files.contents import FileStore
 
@@ -80,13 +83,13 @@ class ImageFile(models.Model):
     """
 
     class Role(models.TextChoices):
-        IMAGE = "image", "Image"
-        MASK = "mask", "Mask"
-        MAP = "map", "Probability map"
+        IMAGE = "image", gettext_lazy("Image")
+        MASK = "mask", gettext_lazy("Mask")
+        MAP = "map", gettext_lazy("Probability map")
 
     class Origin(models.TextChoices):
-        UPLOADED = "uploaded", "Uploaded"
-        CORRECTED = "corrected", "Corrected here"
+        UPLOADED = "uploaded", gettext_lazy("Uploaded")
+        CORRECTED = "corrected", gettext_lazy("Corrected here")
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     image_set = models.ForeignKey(ImageSet, on_delete=models.CASCADE, related_name="files")
@@ -142,7 +145,7 @@ class ImageFile(models.Model):
         if not found:
             return ""
         pixels, objects = found["pixels"], found["objects"]
-        return f"{pixels:,} pixel{'s'[: pixels != 1]}, {objects:,} object{'s'[: objects != 1]}"
+        return f"{counted(pixels, 'pixel')}, {counted(objects, 'object')}"
 
     @property
     def depth_words(self) -> str:
@@ -150,7 +153,7 @@ class ImageFile(models.Model):
         bits = self.facts.get("bits", 8)
         if not self.facts.get("kind"):
             return ""
-        words = [f"{bits} bit" if bits else self.facts["kind"]]
+        words = [_("%(bits)s bit") % {"bits": bits} if bits else self.facts["kind"]]
         for count, noun in ((self.facts["channels"], "channel"), (self.facts["pages"], "page")):
             words += [f"{count} {noun}s"] if count > 1 else []
         return ", ".join(words)

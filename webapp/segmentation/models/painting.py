@@ -4,6 +4,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from webapp.segmentation.models.image_set import ImageFile
 
@@ -17,10 +18,10 @@ class Stroke(models.Model):
     """
 
     class Tool(models.TextChoices):
-        BRUSH = "brush", "Brush"
-        LINE = "line", "Line"
-        POLYGON = "polygon", "Polygon"
-        FILL = "fill", "Fill"
+        BRUSH = "brush", _("Brush")
+        LINE = "line", _("Line")
+        POLYGON = "polygon", _("Polygon")
+        FILL = "fill", _("Fill")
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     file = models.ForeignKey(ImageFile, on_delete=models.CASCADE, related_name="strokes")

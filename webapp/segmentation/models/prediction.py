@@ -6,6 +6,8 @@ from typing import Self
 
 from django.db import models
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from engine.datasets.calibration import PixelSize
 from engine.datasets.picture_view import PictureView
@@ -21,8 +23,8 @@ class PredictionBatch(Removable, OrganisationOwned):
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
 
     class Readout(models.TextChoices):
-        MARGINAL = "marginal", "The likelier side of each pixel"
-        MAP = "map", "The best single labelling of the whole image (MAP)"
+        MARGINAL = "marginal", gettext_lazy("The likelier side of each pixel")
+        MAP = "map", gettext_lazy("The best single labelling of the whole image (MAP)")
 
     name = models.CharField(max_length=120)
     readout = models.CharField(max_length=8, choices=Readout, default=Readout.MARGINAL)
@@ -64,7 +66,7 @@ class PredictionBatch(Removable, OrganisationOwned):
     def model(self) -> Segmenter:
         """Model that predicts; every batch has one until it is removed."""
         if self.segmenter is None:
-            raise Segmenter.DoesNotExist("The model of this prediction was removed.")
+            raise Segmenter.DoesNotExist(_("The model of this prediction was removed."))
         return self.segmenter
 
     def get_absolute_url(self) -> str:
@@ -100,9 +102,9 @@ class PredictedImage(models.Model):
     HEAVY = ("reliability", "confusion")
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waiting"
-        DONE = "done", "Predicted"
-        REFUSED = "refused", "Not predicted"
+        WAITING = "waiting", gettext_lazy("Waiting")
+        DONE = "done", gettext_lazy("Predicted")
+        REFUSED = "refused", gettext_lazy("Not predicted")
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     batch = models.ForeignKey(PredictionBatch, on_delete=models.CASCADE, related_name="images")

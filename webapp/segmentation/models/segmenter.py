@@ -5,6 +5,7 @@ from pathlib import Path
 
 from django.db import models
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from webapp.common.models import OrganisationOwned
 from webapp.files.storage import array_path
@@ -23,13 +24,13 @@ class Segmenter(OrganisationOwned):
     HEAVY = ("learned_digests", "held_out_digests")
 
     class Solver(models.TextChoices):
-        AUTO = "auto", "Smoothed trees: whatever makes the fewest errors"
-        NETWORK = "network", "Network, then smoothed trees: most accurate, slow without a card"
-        CERTIFIED = "certified", "Smoothed trees, weights with a certificate"
-        THETA = "theta", "Linear: weights first"
-        BLOCK = "block-coordinate", "Linear: one image at a time"
-        BATCH = "frank-wolfe", "Linear: all images at each step"
-        PAINTED = "painted", "From strokes painted here"
+        AUTO = "auto", _("Smoothed trees: whatever makes the fewest errors")
+        NETWORK = "network", _("Network, then smoothed trees: most accurate, slow without a card")
+        CERTIFIED = "certified", _("Smoothed trees, weights with a certificate")
+        THETA = "theta", _("Linear: weights first")
+        BLOCK = "block-coordinate", _("Linear: one image at a time")
+        BATCH = "frank-wolfe", _("Linear: all images at each step")
+        PAINTED = "painted", _("From strokes painted here")
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120)

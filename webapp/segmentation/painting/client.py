@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext_lazy, ngettext
+
 from webapp.instance import BASE_DIR, instance_folder
 from webapp.segmentation.errors import PaintingBusyError, SegmentationError
 from webapp.segmentation.painting.process import (
@@ -25,7 +27,7 @@ ANSWER_SECONDS = 60.0
 QUIET_SECONDS = 60.0  # a process idle for this long may be replaced by that of another set
 LINE_SECONDS = 20.0
 """A set that was not asked for during this time has left the line."""
-NO_ANSWER = "The answer did not come. Your strokes are kept; try again."
+NO_ANSWER = gettext_lazy("The answer did not come. Your strokes are kept; try again.")
 
 
 def painting_folder() -> Path:
@@ -114,11 +116,13 @@ def _require_turn(folder: Path, name: str) -> None:
 
 
 def _busy(place: int) -> str:
-    sets = "1 image set is" if PLACES == 1 else f"{PLACES} image sets are"
-    return (
-        f"{sets} being painted, as many as this server answers at once. You are "
-        f"number {place} in line. Your strokes are kept, and the answer comes by itself."
-    )
+    return ngettext(
+        "%(count)s image set is being painted, as many as this server answers at once. You are "
+        "number %(place)s in line. Your strokes are kept, and the answer comes by itself.",
+        "%(count)s image sets are being painted, as many as this server answers at once. You are "
+        "number %(place)s in line. Your strokes are kept, and the answer comes by itself.",
+        PLACES,
+    ) % {"count": PLACES, "place": place}
 
 
 def _start(folder: Path, name: str, deadline: float) -> socket.socket:

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import User
 from webapp.common.listing import PAGE_SIZE, Listing, Tally, list_page
@@ -29,12 +30,12 @@ _MODELS = Tally(
 )
 _BATCHES = Tally(PredictionBatch.objects.all(), "image_set", {"n_batches": Count("pk")})
 FILTERS = {
-    "all": ("All", Q(role=ImageFile.Role.IMAGE)),
-    "with-mask": ("With mask", Q(role=ImageFile.Role.IMAGE, mask__isnull=False)),
-    "without-mask": ("Without mask", Q(role=ImageFile.Role.IMAGE, mask__isnull=True)),
-    "maps": ("Probability maps", Q(role=ImageFile.Role.MAP)),
+    "all": (_("All"), Q(role=ImageFile.Role.IMAGE)),
+    "with-mask": (_("With mask"), Q(role=ImageFile.Role.IMAGE, mask__isnull=False)),
+    "without-mask": (_("Without mask"), Q(role=ImageFile.Role.IMAGE, mask__isnull=True)),
+    "maps": (_("Probability maps"), Q(role=ImageFile.Role.MAP)),
     "unpaired": (
-        "Masks to pair",
+        _("Masks to pair"),
         Q(role=ImageFile.Role.MASK, mask_of__isnull=True, version_of__isnull=True),
     ),
 }
@@ -108,7 +109,7 @@ def image_file_of(user: User, image_set_pk: Any, pk: Any) -> ImageFile:
 
 def matching_files(image_set: ImageSet, choice: str, query: str = "") -> QuerySet[ImageFile]:
     """Return the files of one tab of the set's page, by name; each has ``is_painted``."""
-    _, condition = FILTERS.get(choice, FILTERS["all"])
+    _rest, condition = FILTERS.get(choice, FILTERS["all"])
     strokes = Stroke.objects.filter(file=OuterRef("pk"), undone=False)
     return (
         _files_named(image_set, query)

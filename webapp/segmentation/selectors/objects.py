@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from engine.datasets.calibration import PixelSize
-from webapp.common import formats
 from webapp.segmentation.measuring import MICROMETRES, unit_of
 from webapp.segmentation.models import ObjectCorrection, PredictedImage, PredictionBatch
 from webapp.segmentation.object_options import options_of
@@ -70,21 +72,23 @@ def sizes_in_words(sizes: Sequence[PixelSize | None]) -> str:
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
         count = len(sizes) - len(known)
-        return (
-            f"Areas are in pixels: {formats.counted(count, 'image')} of {len(sizes)} "
-            f"state{'s'[: count == 1]} no size of a pixel. Enter it under Display and scale of "
-            "the set."
-        )
+        return ngettext(
+            "Areas are in pixels: %(count)s image of %(total)s states no size of a pixel. "
+            " Enter it under Display and scale of the set.",
+            "Areas are in pixels: %(count)s images of %(total)s state no size of a pixel. "
+            " Enter it under Display and scale of the set.",
+            count,
+        ) % {"count": f"{count:,}", "total": len(sizes)}
     if not known:
         return ""
     words = sorted({size_in_words(size) for size in known})
     if len(words) == 1:
-        return f"A pixel is {words[0]}."
+        return _("A pixel is %(size)s.") % {"size": words[0]}
     least, most = min(known, key=lambda one: one.area), max(known, key=lambda one: one.area)
-    return (
-        f"Pixels are {size_in_words(least)} to {size_in_words(most)}: "
-        "every area is by its own image’s."
-    )
+    return _("Pixels are %(least)s to %(most)s: every area is by its own image’s.") % {
+        "least": size_in_words(least),
+        "most": size_in_words(most),
+    }
 
 
 def _cells(

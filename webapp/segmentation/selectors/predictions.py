@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 from django.db.models import Avg, Count, F, OrderBy, Q, QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
 
 from engine.metrics import Confusion, class_figures
 from webapp.accounts.models import User
@@ -40,10 +41,10 @@ _IMAGES = Tally(
     },
 )
 ORDERS: dict[str, tuple[str, list[OrderBy | str]]] = {
-    "worst": ("Lowest IoU first", [F("iou").asc(nulls_last=True), "name"]),
-    "best": ("Highest IoU first", [F("iou").desc(nulls_last=True), "name"]),
-    "entropy": ("Least sure first", [F("mean_entropy").desc(nulls_last=True), "name"]),
-    "name": ("By name", ["name"]),
+    "worst": (_("Lowest IoU first"), [F("iou").asc(nulls_last=True), "name"]),
+    "best": (_("Highest IoU first"), [F("iou").desc(nulls_last=True), "name"]),
+    "entropy": (_("Least sure first"), [F("mean_entropy").desc(nulls_last=True), "name"]),
+    "name": (_("By name"), ["name"]),
 }
 
 
@@ -144,7 +145,7 @@ def _numbers(batch_pk: UUID, content: tuple[float | None, ...]) -> BatchNumbers 
     fresh = [row for row in rows if not row[0]]
     if not rows:
         return None
-    _, confusions, reliability, errors, ious, log_losses = zip(*(fresh or rows), strict=True)
+    _rest, confusions, reliability, errors, ious, log_losses = zip(*(fresh or rows), strict=True)
     figures = class_figures([Confusion(np.array(each)) for each in confusions if each])
     accuracies = 1.0 - np.array(errors, dtype=np.float64)
     said = (accuracies, ious, log_losses)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import OuterRef, QuerySet, Subquery
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.common import formats
@@ -55,21 +56,25 @@ def segmenter_badge(segmenter: Segmenter) -> dict[str, str]:
         return _outcome_badge(outcome)
     state = job.state if job else JobState.FAILED
     badges: dict[str, dict[str, str]] = {
-        JobState.QUEUED: {"text": "Waiting", "tone": "", "icon": "clock"},
-        JobState.RUNNING: {"text": "Learning", "tone": "accent", "icon": "loader-circle"},
-        JobState.FAILED: {"text": "Failed", "tone": "danger", "icon": "circle-x"},
-        JobState.CANCELLED: {"text": "Cancelled", "tone": "", "icon": "ban"},
+        JobState.QUEUED: {"text": _("Waiting"), "tone": "", "icon": "clock"},
+        JobState.RUNNING: {"text": _("Learning"), "tone": "accent", "icon": "loader-circle"},
+        JobState.FAILED: {"text": _("Failed"), "tone": "danger", "icon": "circle-x"},
+        JobState.CANCELLED: {"text": _("Cancelled"), "tone": "", "icon": "ban"},
     }
-    return badges.get(state, {"text": "Done", "tone": "accent", "icon": "circle-check"})
+    return badges.get(state, {"text": _("Done"), "tone": "accent", "icon": "circle-check"})
 
 
 def _outcome_badge(outcome: dict[str, Any]) -> dict[str, str]:
     gap = outcome.get("relative_gap")
     if outcome.get("converged") and gap is not None:
-        words = f"Certified: within {formats.gap(gap)} of the best fit"
+        words = _("Certified: within %(gap)s of the best fit") % {"gap": formats.gap(gap)}
         return {"text": words, "tone": "accent", "icon": "circle-check"}
     if outcome.get("converged"):
-        return {"text": "Learned", "tone": "accent", "icon": "circle-check"}
+        return {"text": _("Learned"), "tone": "accent", "icon": "circle-check"}
     if gap is not None and gap < 1:
-        return {"text": f"Stopped early at {formats.gap(gap)}", "tone": "warning", "icon": "timer"}
-    return {"text": "Stopped early", "tone": "warning", "icon": "timer"}
+        return {
+            "text": _("Stopped early at %(gap)s") % {"gap": formats.gap(gap)},
+            "tone": "warning",
+            "icon": "timer",
+        }
+    return {"text": _("Stopped early"), "tone": "warning", "icon": "timer"}

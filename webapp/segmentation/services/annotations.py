@@ -1,6 +1,7 @@
 """Import of other programs' annotations, which become strokes on the images of a set."""
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from engine.datasets.annotations.pictures import (
     FindPicture,
@@ -87,7 +88,10 @@ def _values(image_set: ImageSet, annotations: list[Annotation]) -> dict[str, int
         taken = set(values.values())
         free = [value for value in range(1, MOST_CLASSES + 1) if value not in taken]
         if not free:
-            raise SegmentationError(f"A set has {MOST_CLASSES} named classes at most.")
+            raise SegmentationError(
+                _("A set has %(most_classes)s named classes at most.")
+                % {"most_classes": MOST_CLASSES}
+            )
         others = [value for value in free if value not in wanted]
         value = shape.number if shape.number in free else (others or free)[0]
         colour = shape.colour or COLOURS[(value - 1) % len(COLOURS)]

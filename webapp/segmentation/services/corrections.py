@@ -2,6 +2,7 @@
 
 import numpy as np
 from django.db import transaction
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError
@@ -35,7 +36,9 @@ def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFil
         If the image has left its set, the PNG is not a mask of the right size, or space is short.
     """
     if row.file is None:
-        raise SegmentationError(f"{row.name} has left its set, so there is no place for a mask.")
+        raise SegmentationError(
+            _("%(name)s has left its set, so there is no place for a mask.") % {"name": row.name}
+        )
     mask = _corrected(row, painted)
     organisation_id = row.file.image_set.organisation_id
     contents = FileStore(organisation_id)
@@ -93,7 +96,7 @@ def _corrected(row: PredictedImage, painted: bytes) -> NDArray[np.bool_]:
     except InvalidProblemError as error:
         raise SegmentationError(str(error)) from error
     if drawn.shape != shown.shape:
-        raise SegmentationError("The corrected mask has another size than the image.")
+        raise SegmentationError(_("The corrected mask has another size than the image."))
     changed, values = enlarged(drawn != shown, factor), enlarged(drawn, factor)
     height, width = changed.shape
     result = predicted.copy()

@@ -2,6 +2,7 @@
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -92,7 +93,9 @@ def image_file_remove(*, user: User, file: ImageFile, with_mask: str = "") -> No
     """
     image_set, mask = file.image_set, file.paired_mask
     if with_mask and (mask is None or str(mask.pk) != with_mask):
-        raise SegmentationError(f"The mask of {file.name} was changed meanwhile.")
+        raise SegmentationError(
+            _("The mask of %(file)s was changed meanwhile.") % {"file": file.name}
+        )
     files = [file, mask] if with_mask and mask else [file]
     with transaction.atomic():
         for one in files:
@@ -106,9 +109,9 @@ def image_file_remove(*, user: User, file: ImageFile, with_mask: str = "") -> No
 def image_file_set_role(*, user: User, file: ImageFile, role: str) -> None:
     """Set the role of a file to image or mask, whatever its name suggests."""
     if role not in {ImageFile.Role.IMAGE, ImageFile.Role.MASK}:
-        raise SegmentationError("Choose image or mask.")
+        raise SegmentationError(_("Choose image or mask."))
     if role == ImageFile.Role.MASK and not file.mask_like:
-        raise SegmentationError(f"{file.name} does not look like a mask.")
+        raise SegmentationError(_("%(file)s does not look like a mask.") % {"file": file.name})
     with transaction.atomic():
         file.role, file.role_fixed, file.fixed, file.mask_of = role, True, False, None
         file.version_of = None
@@ -127,7 +130,7 @@ def mask_pair(*, user: User, mask: ImageFile, image: ImageFile | None) -> None:
         If the two do not fit each other; nothing changes then.
     """
     if mask.role != ImageFile.Role.MASK:
-        raise SegmentationError(f"{mask.name} is used as an image.")
+        raise SegmentationError(_("%(mask)s is used as an image.") % {"mask": mask.name})
     if image is not None:
         _check_pair(mask, image)
     with transaction.atomic():
@@ -149,7 +152,7 @@ def mask_pair(*, user: User, mask: ImageFile, image: ImageFile | None) -> None:
 
 def _check_pair(mask: ImageFile, image: ImageFile) -> None:
     if image.image_set_id != mask.image_set_id or image.role != ImageFile.Role.IMAGE:
-        raise SegmentationError("Choose an image of the same set.")
+        raise SegmentationError(_("Choose an image of the same set."))
     if problem := pair_problem(_pairing_file(mask), _pairing_file(image)):
         raise SegmentationError(problem)
 
@@ -203,4 +206,4 @@ def content_keep(*, organisation_id: int, content: StoredContent, written: int) 
     """
     check_quota(organisation_id, written=written)
     if not store.store().has(FileStore(organisation_id).path(content.digest)):
-        raise SegmentationError("The same file was being removed. Send it again.")
+        raise SegmentationError(_("The same file was being removed. Send it again."))

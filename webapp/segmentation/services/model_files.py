@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from engine import InvalidProblemError, load_segmentation_model
 from webapp.accounts.models import User
@@ -47,7 +48,9 @@ def segmenter_import(
             _write(path, chunks)
         found = file_digest(path)
         if digest and digest.lower() != found:
-            raise SegmentationError(f"This is another file: its SHA-256 is {found}.")
+            raise SegmentationError(
+                _("This is another file: its SHA-256 is %(found)s.") % {"found": found}
+            )
         classes, loss, n_maps = _checked(path)
         origin = origin_read(path)
         with transaction.atomic():
@@ -86,7 +89,10 @@ def _write(path: Path, chunks: Iterable[bytes]) -> None:
         for chunk in chunks:
             total += len(chunk)
             if total > MOST_BYTES:
-                raise SegmentationError(f"A model file has {MOST_BYTES // 1024**2} MB at most.")
+                raise SegmentationError(
+                    _("A model file has %(most_bytes)s MB at most.")
+                    % {"most_bytes": MOST_BYTES // 1024**2}
+                )
             file.write(chunk)
 
 
@@ -96,7 +102,9 @@ def _checked(path: Path) -> tuple[list[dict], str, int]:
         model = load_segmentation_model(path)
     except InvalidProblemError as error:
         sentence = str(error).replace("model.npz: this", "This").replace("model.npz", "The file")
-        raise SegmentationError(f"{sentence} Nothing was imported.") from error
+        raise SegmentationError(
+            _("%(sentence)s Nothing was imported.") % {"sentence": sentence}
+        ) from error
     if model.is_mask:
         return [], model.loss, model.n_maps
     classes = [

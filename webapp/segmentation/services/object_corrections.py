@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from engine.metrics import EditRefusedError, ObjectEdit, ObjectEditor, apply_edits
 from engine.metrics.object_edits import MAX_NUMBER, MAX_POINTS
@@ -64,7 +65,7 @@ def key_of(sent: Any) -> uuid.UUID:
     try:
         return uuid.UUID(sent)
     except (ValueError, TypeError, AttributeError) as error:
-        raise SegmentationError("The correction has no key of its own.") from error
+        raise SegmentationError(_("The correction has no key of its own.")) from error
 
 
 def correction_arguments(sent: Any) -> dict[str, Any]:
@@ -76,14 +77,16 @@ def correction_arguments(sent: Any) -> dict[str, Any]:
         If a value has another type than expected.
     """
     if not isinstance(sent, Mapping):
-        raise SegmentationError("A correction is one JSON object.")
+        raise SegmentationError(_("A correction is one JSON object."))
     kind, order = sent.get("kind"), sent.get("order", "")
     number, value = sent.get("number", 0), sent.get("value", 0)
     if not isinstance(kind, str) or not isinstance(order, str):
-        raise SegmentationError("The kind and the order of a correction are text.")
+        raise SegmentationError(_("The kind and the order of a correction are text."))
     for whole in (number, value):
         if not isinstance(whole, int) or isinstance(whole, bool) or not 0 <= whole <= MAX_NUMBER:
-            raise SegmentationError(f"Numbers are whole, 0 to {MAX_NUMBER:,}.")
+            raise SegmentationError(
+                _("Numbers are whole, 0 to %(max_number)s.") % {"max_number": f"{MAX_NUMBER:,}"}
+            )
     return {
         "key": key_of(sent["id"]) if sent.get("id") is not None else None,
         "kind": kind,
@@ -97,12 +100,15 @@ def correction_arguments(sent: Any) -> dict[str, Any]:
 
 def _pairs(sent: Any) -> list[tuple[float, float]]:
     if not isinstance(sent, list) or len(sent) > MAX_POINTS:
-        raise SegmentationError(f"Places are a list of at most {MAX_POINTS:,} pairs of numbers.")
+        raise SegmentationError(
+            _("Places are a list of at most %(max_points)s pairs of numbers.")
+            % {"max_points": f"{MAX_POINTS:,}"}
+        )
     found = []
     for pair in sent:
         is_pair = isinstance(pair, list) and len(pair) == 2
         if not is_pair or not all(type(one) in (int, float) and abs(one) < 1e9 for one in pair):
-            raise SegmentationError("A place is a pair of numbers: column and row.")
+            raise SegmentationError(_("A place is a pair of numbers: column and row."))
         found.append((float(pair[0]), float(pair[1])))
     return found
 
@@ -135,7 +141,7 @@ def correction_add(
     known = ObjectCorrection.objects.filter(pk=key).first()
     if known is not None:
         if known.image_id != row.pk:
-            raise SegmentationError("This correction lies on another image.")
+            raise SegmentationError(_("This correction lies on another image."))
         return known
     value = value or _first_class(row)
     made: list[ObjectEdit] = []
@@ -151,7 +157,7 @@ def correction_add(
         except EditRefusedError as error:
             raise SegmentationError(str(error)) from error
         if not changed:
-            raise SegmentationError("This changes nothing: the objects are like that already.")
+            raise SegmentationError(_("This changes nothing: the objects are like that already."))
         made[:] = [edit]
         kept = [one for one in changed if one in editor.classes]
         areas[:] = [int(editor.shape_of(one).mask.sum()) for one in kept]
@@ -160,7 +166,10 @@ def correction_add(
     def write() -> ObjectCorrection:
         last = row.corrections.aggregate(last=Max("number"))["last"] or 0
         if last >= MOST_CORRECTIONS:
-            raise SegmentationError(f"An image takes {MOST_CORRECTIONS:,} corrections at most.")
+            raise SegmentationError(
+                _("An image takes %(most_corrections)s corrections at most.")
+                % {"most_corrections": f"{MOST_CORRECTIONS:,}"}
+            )
         correction = ObjectCorrection.objects.create(
             pk=key,
             image=row,
@@ -199,7 +208,9 @@ def correction_undo(
         problems = apply_edits(editor, [one.edit for one in active])
         found = {one.pk: problem for one, problem in zip(active, problems, strict=True)}
         if redo and found[chosen[0].pk]:
-            raise SegmentationError(f"This cannot be done again. {found[chosen[0].pk]}")
+            raise SegmentationError(
+                _("This cannot be done again. %(found)s") % {"found": found[chosen[0].pk]}
+            )
         return editor, _differences(stored, editor), found
 
     def write() -> ObjectCorrection:
@@ -227,7 +238,7 @@ def _target(user: User, row: PredictedImage, key: uuid.UUID | None, redo: bool) 
         found = redoable(user, row) if redo else undoable(user, row)
     if found is None:
         what = "redo" if redo else "undo"
-        raise SegmentationError(f"There is no correction of yours to {what}.")
+        raise SegmentationError(_("There is no correction of yours to %(what)s.") % {"what": what})
     return found
 
 
@@ -296,7 +307,7 @@ def note_problems(corrections: Sequence[ObjectCorrection], problems: Sequence[st
 def _require_measured(row: PredictedImage) -> None:
     """Refuse images whose objects are not measured yet."""
     if row.state != PredictedImage.State.DONE or not row.shares:
-        raise SegmentationError("The objects of this image are not measured yet.")
+        raise SegmentationError(_("The objects of this image are not measured yet."))
 
 
 def _first_class(row: PredictedImage) -> int:
@@ -331,11 +342,11 @@ def _changed(row: PredictedImage, build: Build, write: Callable[[], T]) -> T:
         if stored is None:  # an older version measured it
             active = list(row.corrections.filter(undone=False))
             options = object_options(row)
-            table, shares, _ = measure_stored(row, options, [one.edit for one in active])
+            table, shares, _rest = measure_stored(row, options, [one.edit for one in active])
             _keep(row, Content(table, shares, {}), lambda: None)
             return make()
         editor, changed, problems = build(stored)
-        _, probabilities, values = stored_inputs(row)
+        _rest, probabilities, values = stored_inputs(row)
         inputs = (values, probabilities)
         columns = columns_after(stored.columns, editor, changed, inputs, classes, aspect)
         shares = {key: dict(found) for key, found in row.shares.items()}
@@ -348,12 +359,12 @@ def _changed(row: PredictedImage, build: Build, write: Callable[[], T]) -> T:
 
 def _kept(row: PredictedImage, make: Callable[[], Content], write: Callable[[], T]) -> T:
     """Store new objects, again from the beginning where somebody was faster."""
-    for _ in range(MOST_TRIES):
+    for _rest in range(MOST_TRIES):
         row.refresh_from_db(fields=["objects_key", "shares"])
         done = _keep(row, make(), write)
         if done is not None:
             return done[0]
-    raise SegmentationError("Others are correcting this image right now. Try again in a moment.")
+    raise SegmentationError(_("Others are correcting this image right now. Try again in a moment."))
 
 
 def _keep(row: PredictedImage, content: Content, write: Callable[[], T]) -> tuple[T] | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -51,14 +52,14 @@ def objects_measure(*, user: User, batch: PredictionBatch, options: ObjectOption
     """
     values = {one["value"] for one in batch.model.classes} or {1}
     if values <= set(options.no_objects):
-        raise SegmentationError("At least one class must count as objects.")
+        raise SegmentationError(_("At least one class must count as objects."))
     with transaction.atomic():
         batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
         if batch.job is not None and batch.job.is_active:
-            raise SegmentationError("Wait until the images are predicted.")
+            raise SegmentationError(_("Wait until the images are predicted."))
         count = batch.images.done().count()
         if not count:
-            raise SegmentationError("No image of this prediction is predicted yet.")
+            raise SegmentationError(_("No image of this prediction is predicted yet."))
         batch.object_options = options.as_json()
         batch.save(update_fields=["object_options"])
         audit(user, "measured", batch, images=count, options=options.as_json())

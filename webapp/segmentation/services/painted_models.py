@@ -6,6 +6,7 @@ from uuid import UUID
 
 import numpy as np
 from django.db import transaction
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from engine import (
@@ -62,7 +63,7 @@ def painting_learn(
     painted = set(strokes.filter(value__gt=0).values_list("value", flat=True))
     used = [one for one in classes if one["value"] in painted]
     if len(used) < 2:
-        raise SegmentationError("Paint at least two classes first.")
+        raise SegmentationError(_("Paint at least two classes first."))
     count = image_set.segmenters.count()
     name = f"{image_set.name}, painted" + (f" {count + 1}" if count else "")
     files = image_set.files.filter(pk__in=strokes.values("file")).order_by("name", "pk")
@@ -111,7 +112,7 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
     )
     used = [file for file in files if file.strokes.filter(undone=False, value__gt=0).exists()]
     if not used:
-        raise InvalidProblemError("The strokes were taken back meanwhile.")
+        raise InvalidProblemError(_("The strokes were taken back meanwhile."))
     some = used[:: max(1, -(-len(used) // MOST_TRIED))]
     labels = (painted_labels(file, segmenter.classes) for file in some)
     maps = _maps(context, some)

@@ -7,11 +7,14 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from engine.core.errors import InvalidProblemError
 from engine.datasets.annotations.raster import MOST_STROKES, checked_geometry, paint_strokes
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.formats import counted
 from webapp.segmentation.errors import SegmentationError, StrokesLeftError
 from webapp.segmentation.models import ImageFile, ImageSet, Stroke
 from webapp.segmentation.painting import client
@@ -94,30 +97,40 @@ def _strokes_left(removed: list[dict[str, Any]], painted: QuerySet[Stroke]) -> s
     """Return "Nucleus has 12 strokes on 3 images." for classes about to be removed."""
     strokes, files = painted.count(), painted.values("file").distinct().count()
     names = " and ".join(one["name"] for one in removed)
-    return (
-        f"{names} {'has' if len(removed) == 1 else 'have'} {strokes} stroke{'s'[: strokes != 1]} "
-        f"on {files} image{'s'[: files != 1]}."
-    )
+    return ngettext(
+        "%(classes)s has %(strokes)s on %(images)s.",
+        "%(classes)s have %(strokes)s on %(images)s.",
+        len(removed),
+    ) % {
+        "classes": names,
+        "strokes": counted(strokes, "stroke"),
+        "images": counted(files, "image"),
+    }
 
 
 def _checked_classes(classes: Any) -> list[dict[str, Any]]:
     if not isinstance(classes, list) or not 1 <= len(classes) <= MOST_CLASSES:
-        raise SegmentationError(f"A set has 1 to {MOST_CLASSES} classes.")
+        raise SegmentationError(
+            _("A set has 1 to %(most_classes)s classes.") % {"most_classes": MOST_CLASSES}
+        )
     checked, names, values = [], set(), set()
     for one in classes:
         if not isinstance(one, Mapping):
-            raise SegmentationError("A class needs a name and a colour.")
+            raise SegmentationError(_("A class needs a name and a colour."))
         name, colour = str(one.get("name", "")).strip(), str(one.get("colour", "")).lower()
         value = one.get("value")
         if not name or len(name) > 40:
-            raise SegmentationError("A class needs a name of at most 40 letters.")
+            raise SegmentationError(_("A class needs a name of at most 40 letters."))
         if name.casefold() in names:
-            raise SegmentationError(f"There are two classes named {name}.")
+            raise SegmentationError(_("There are two classes named %(name)s.") % {"name": name})
         is_number = isinstance(value, int) and not isinstance(value, bool)
         if not is_number or not 1 <= int(value or 0) <= MOST_CLASSES or value in values:
-            raise SegmentationError(f"A class needs a number of its own, 1 to {MOST_CLASSES}.")
+            raise SegmentationError(
+                _("A class needs a number of its own, 1 to %(most_classes)s.")
+                % {"most_classes": MOST_CLASSES}
+            )
         if not _COLOUR.fullmatch(colour):
-            raise SegmentationError(f"{name} needs a colour.")
+            raise SegmentationError(_("%(name)s needs a colour.") % {"name": name})
         names.add(name.casefold())
         values.add(value)
         checked.append({"value": value, "name": name, "colour": colour})
@@ -144,13 +157,16 @@ def stroke_add(*, user: User, file: ImageFile, stroke: Mapping[str, Any]) -> Str
         ImageFile.objects.select_for_update().get(pk=file.pk)
         known = Stroke.objects.filter(pk=key).first()
         if known is not None and known.file_id != file.pk:
-            raise SegmentationError("This stroke lies on another picture.")
+            raise SegmentationError(_("This stroke lies on another picture."))
         if known is not None:
             return known
         file.strokes.filter(undone=True, created_by=user).delete()
         last = file.strokes.aggregate(last=Max("number"))["last"] or 0
         if last >= MOST_STROKES:
-            raise SegmentationError(f"An image takes {MOST_STROKES:,} strokes at most.")
+            raise SegmentationError(
+                _("An image takes %(most_strokes)s strokes at most.")
+                % {"most_strokes": f"{MOST_STROKES:,}"}
+            )
         if not file.image_set.classes:
             file.image_set.classes = classes_of(file.image_set)
             file.image_set.save(update_fields=["classes"])
@@ -167,7 +183,7 @@ def checked_key(key: Any) -> uuid.UUID:
     try:
         return uuid.UUID(key)
     except (ValueError, TypeError, AttributeError) as error:
-        raise SegmentationError("The stroke has no key of its own.") from error
+        raise SegmentationError(_("The stroke has no key of its own.")) from error
 
 
 def _checked_stroke(file: ImageFile, stroke: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,9 +192,9 @@ def _checked_stroke(file: ImageFile, stroke: Mapping[str, Any]) -> dict[str, Any
     value, tool = stroke.get("value"), stroke.get("tool")
     is_number = isinstance(value, int) and not isinstance(value, bool)
     if not is_number or (value != 0 and value not in classes):
-        raise SegmentationError("This class is no longer there.")
+        raise SegmentationError(_("This class is no longer there."))
     if not isinstance(tool, str) or tool not in Stroke.Tool.values:
-        raise SegmentationError("This is no tool for painting.")
+        raise SegmentationError(_("This is no tool for painting."))
     try:
         geometry = checked_geometry({**stroke, "tool": tool}, (file.width, file.height))
     except InvalidProblemError as error:

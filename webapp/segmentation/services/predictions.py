@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError, StoppedError, evaluate_mask, predict_segmentation
@@ -90,9 +91,13 @@ def prediction_start(
     """
     n_images = image_set.files.images().count()
     if not n_images:
-        raise SegmentationError(f"{image_set.name} has no images yet. Upload some first.")
+        raise SegmentationError(
+            _("%(image_set)s has no images yet. Upload some first.") % {"image_set": image_set.name}
+        )
     if not segmenter.is_ready:
-        raise SegmentationError(f"{segmenter.name} is not learned yet.")
+        raise SegmentationError(
+            _("%(segmenter)s is not learned yet.") % {"segmenter": segmenter.name}
+        )
     check_maps_beside(segmenter=segmenter, image_set=image_set)
     learned = set(segmenter.learned_digests)
     with transaction.atomic():
@@ -136,9 +141,9 @@ def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
         batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
         left = waiting_count(batch)
         if batch.job is not None and batch.job.is_active:
-            raise SegmentationError("These images are being predicted already.")
+            raise SegmentationError(_("These images are being predicted already."))
         if not left:
-            raise SegmentationError("Every image of this prediction is settled.")
+            raise SegmentationError(_("Every image of this prediction is settled."))
         _enqueue(user, batch)
     return left
 
@@ -247,8 +252,10 @@ def _known_mask(
     if not row.mask_digest:
         return None, ""
     try:
-        mask = read_mask(contents.fetch(row.mask_digest), name=f"The mask of {row.name}")
-        return match_mask(mask, shape, name=f"The mask of {row.name}"), ""
+        mask = read_mask(
+            contents.fetch(row.mask_digest), name=_("The mask of %(name)s") % {"name": row.name}
+        )
+        return match_mask(mask, shape, name=_("The mask of %(name)s") % {"name": row.name}), ""
     except InvalidProblemError as error:
         return None, str(error)[:300]
 

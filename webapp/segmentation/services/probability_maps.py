@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError
@@ -59,10 +61,26 @@ def check_maps_beside(*, segmenter: Segmenter, image_set: ImageSet) -> None:
     if there.n_with and needed in there.planes:
         return
     kinds = " or ".join(f"{count}" for count in there.planes)
-    found = f"has maps of {kinds} plane{'s'[: kinds != '1']}" if there.n_with else "has none"
+    found = (
+        ngettext("has maps of %(kinds)s plane", "has maps of %(kinds)s planes", kinds)
+        % {"kinds": kinds}
+        if there.n_with
+        else _("has none")
+    )
     raise SegmentationError(
-        f"{segmenter.name} needs a probability map of {needed} plane{'s'[: needed != 1]} beside "
-        f"each image: {image_set.name} {found}."
+        ngettext(
+            "%(segmenter)s needs a probability map of %(needed)s plane beside each image: "
+            "%(image_set)s %(found)s.",
+            "%(segmenter)s needs a probability map of %(needed)s planes beside each image: "
+            "%(image_set)s %(found)s.",
+            needed,
+        )
+        % {
+            "segmenter": segmenter.name,
+            "needed": needed,
+            "image_set": image_set.name,
+            "found": found,
+        }
     )
 
 
@@ -79,7 +97,8 @@ def read_planes(file: ImageFile) -> NDArray[np.float32]:
     found = next((one for one in maps if map_stem(one.name) == stem), None)
     if found is None:
         raise InvalidProblemError(
-            f"The model needs a probability map beside each image: {file.name} has none."
+            _("The model needs a probability map beside each image: %(file)s has none.")
+            % {"file": file.name}
         )
     return read_map(found.store.fetch(found.digest), ending=found.name[found.name.rindex(".") :])
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from engine import network_available
 from engine.datasets import EDGE_CLASSES
@@ -87,13 +88,17 @@ def segmenter_learn(
     if missing is not None:
         raise SegmentationError(missing)
     if choices.max_side != 0 and choices.max_side < FEWEST_SIDE:
-        raise SegmentationError(f"Models have at least {FEWEST_SIDE} pixels a side.")
+        raise SegmentationError(
+            _("Models have at least %(fewest_side)s pixels a side.") % {"fewest_side": FEWEST_SIDE}
+        )
     masked = list(masked_images(list(image_sets)))
     images = unique_contents(masked)
     if not images:
         raise SegmentationError(
-            "None of these images has a mask. Upload masks named like NAME.mask.png, or correct "
-            "predicted ones."
+            _(
+                "None of these images has a mask. Upload masks named like NAME.mask.png, or "
+                "correct predicted ones."
+            )
         )
     if edges:
         images = numbered_images(images)
@@ -142,9 +147,11 @@ def numbered_images(images: Sequence[ImageFile]) -> list[ImageFile]:
     facts = [file.mask.facts.get("mask") or {} for file in images]
     if not any(one.get("numbered") for one in facts):
         raise SegmentationError(
-            "No mask of these sets numbers its objects, so the edges between objects that touch "
-            "are not known. Upload masks in which every object has a number of its own, such as "
-            "NAME_instances.tif."
+            _(
+                "No mask of these sets numbers its objects, so the edges between objects "
+                "that touch are not known. Upload masks in which every object has a number "
+                "of its own, such as NAME_instances.tif."
+            )
         )
     return [
         file

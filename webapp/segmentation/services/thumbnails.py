@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from django.http import Http404
+from django.utils.translation import gettext as _
 from PIL import Image
 
 from engine import InvalidProblemError
@@ -46,4 +47,4 @@ def _picture(organisation_id: int, digest: str, view: PictureView | None) -> Ima
     try:
         return Image.fromarray(read_image(FileStore(organisation_id).fetch(digest), view=view))
     except InvalidProblemError as error:
-        raise Http404("This picture is no longer stored.") from error
+        raise Http404(_("This picture is no longer stored.")) from error

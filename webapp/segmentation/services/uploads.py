@@ -9,6 +9,8 @@ from pathlib import Path
 from django.core.files.uploadedfile import UploadedFile
 from django.db import DatabaseError, transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from engine import InvalidProblemError
 from engine.datasets.annotations.archive import (
@@ -64,10 +66,10 @@ logger = logging.getLogger(__name__)
 
 ZIP_HEADS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 MAX_FILES = 250_000  # 100,000 images, their masks, and a reserve
-NOT_TRIED = "Not tried: there was no room for a file before it."
-UNFORESEEN = (
-    "{name} could not be read: an error that nobody foresaw, which is in the log. Nothing of it "
-    "was saved; it stops no other file."
+NOT_TRIED = gettext_lazy("Not tried: there was no room for a file before it.")
+UNFORESEEN = gettext_lazy(
+    "%(name)s could not be read: an error that nobody foresaw, which is in the log. "
+    "Nothing of it was saved; it stops no other file."
 )
 _IMAGE = ImageFile.Role.IMAGE
 
@@ -138,10 +140,12 @@ def upload_take_all(
     for uploaded in sorted(files, key=_turn):
         name = display_name(choices.as_name or uploaded.name or "")
         if not has_room:
-            yield FileResult(name, "refused", NOT_TRIED)
+            yield FileResult(name, "refused", str(NOT_TRIED))
             continue
         if name in names:
-            sentence = f"{name} was sent twice; the second one was not saved. Rename one of them."
+            sentence = _(
+                "%(name)s was sent twice; the second one was not saved. Rename one of them."
+            ) % {"name": name}
             yield FileResult(name, "refused", sentence)
             continue
         names.add(name)
@@ -205,7 +209,7 @@ def _take_archive(
             yield FileResult(name, "refused", str(error), encodings=error.choices)
             return
         if not entries:
-            yield FileResult(name, "refused", "The ZIP is empty. Nothing was saved.")
+            yield FileResult(name, "refused", _("The ZIP is empty. Nothing was saved."))
             return
 
         def read(entry: ArchiveEntry) -> bytes:
@@ -218,7 +222,11 @@ def _take_archive(
             yield from results
             if any(result.is_no_room for result in results):
                 if left := len(steps) - number:
-                    yield FileResult(name, "refused", f"{left} more of its files were not tried.")
+                    yield FileResult(
+                        name,
+                        "refused",
+                        _("%(left)s more of its files were not tried.") % {"left": left},
+                    )
                 return
         yield from _left_out(plan.left_out)
 
@@ -285,9 +293,19 @@ def _take_objects(
     try:
         content, count = joined_masks((entry.name, read(entry)) for entry in masks)
     except (Refusal, InvalidProblemError) as error:
-        return [FileResult(name, "refused", f"{error} None of the masks of {picture} was saved.")]
+        return [
+            FileResult(
+                name,
+                "refused",
+                _("%(error)s None of the masks of %(picture)s was saved.")
+                % {"error": error, "picture": picture},
+            )
+        ]
     result = _take(user, image_set, name, [content], _Source(is_of_objects=True))
-    sentence = f"{count} masks of one object each, joined. {result.sentence}"
+    sentence = _("%(count)s masks of one object each, joined. %(sentence)s") % {
+        "count": count,
+        "sentence": result.sentence,
+    }
     return [replace(result, sentence=sentence)]
 
 
@@ -297,9 +315,12 @@ def _left_out(entries: Sequence[ArchiveEntry]) -> Iterator[FileResult]:
     for entry in entries:
         reasons.setdefault(entry.left_out, []).append(entry)
     for reason, group in reasons.items():
-        more = f"So were {len(group) - 1} more files." if len(group) > 2 else ""
-        more = "So was one more file." if len(group) == 2 else more
-        yield FileResult(group[0].name, "left out", f"{reason} {more}".strip())
+        more = ""
+        if len(group) > 1:
+            more = ngettext(
+                "So was one more file.", "So were %(count)s more files.", len(group) - 1
+            ) % {"count": len(group) - 1}
+        yield FileResult(group[0].name, _("left out"), f"{reason} {more}".strip())
 
 
 def _is_about_another(name: str) -> bool:
@@ -466,7 +487,7 @@ def _take(
         raise  # an error of the server, for every file after this one
     except Exception:
         logger.exception("An upload raised what nobody foresaw")
-        return FileResult(name, "refused", UNFORESEEN.format(name=name))
+        return FileResult(name, "refused", UNFORESEEN % {"name": name})
 
 
 def _taken(
@@ -488,20 +509,34 @@ def _taken(
 def _sentence(file: ImageFile, outcome: str) -> str:
     """Return the sentence on an imported file: how it was understood, before it is used."""
     if outcome == "same":
-        return "Already here, unchanged"
+        return _("Already here, unchanged")
     if file.role == ImageFile.Role.MAP:
         n_planes = file.facts["planes"]
-        return f"Probabilities, {n_planes} plane{'s'[: n_planes != 1]}"
-    sentence = f"{file.width} × {file.height} pixels"
+        return ngettext(
+            "Probabilities, %(n_planes)s plane", "Probabilities, %(n_planes)s planes", n_planes
+        ) % {"n_planes": n_planes}
+    sentence = _("%(width)s × %(height)s pixels") % {"width": file.width, "height": file.height}
     if outcome == "replaced":
-        sentence = f"Replaced the earlier {file.name}"
+        sentence = _("Replaced the earlier %(file)s") % {"file": file.name}
     if _is_named_as_mask(file) and file.understood:
-        return f"{sentence}. Understood: {file.understood}"
+        return _("%(sentence)s. Understood: %(understood)s") % {
+            "sentence": sentence,
+            "understood": file.understood,
+        }
     if reason := file.facts.get("not_mask"):
-        return f"{sentence}. It is not used as a mask: {reason[:1].lower()}{reason[1:]}"
+        return _("%(sentence)s. It is not used as a mask: %(reason)s") % {
+            "sentence": sentence,
+            "reason": reason[:1].lower() + reason[1:],
+        }
     plain = file.facts.get("plain") if file.mask_of_id is None else ""
-    note = f". All {plain} in this set’s range of values: see Display and scale" if plain else ""
-    return sentence + note
+    if not plain:
+        return sentence
+    return _(
+        "%(sentence)s. All %(colour)s in this set’s range of values: see Display and scale"
+    ) % {
+        "sentence": sentence,
+        "colour": plain,
+    }
 
 
 @with_fresh_count
@@ -557,11 +592,12 @@ def _capped(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         total += len(chunk)
         if total > MAX_ENTRY_BYTES:
             raise InvalidProblemError(
-                f"{name} is larger than {MAX_ENTRY_BYTES // 1024**2} MB. Nothing was saved."
+                _("%(name)s is larger than %(max_entry_bytes)s MB. Nothing was saved.")
+                % {"name": name, "max_entry_bytes": MAX_ENTRY_BYTES // 1024**2}
             )
         yield chunk
     if total == 0:
-        raise InvalidProblemError(f"{name} is empty.")
+        raise InvalidProblemError(_("%(name)s is empty.") % {"name": name})
 
 
 def _save_row(
@@ -577,9 +613,10 @@ def _save_row(
     with transaction.atomic():
         if image_set.files.count() >= MAX_FILES:
             raise InvalidProblemError(
-                f"{name}: a set holds at most {MAX_FILES:,} files. Start another set."
+                _("%(name)s: a set holds at most %(max_files)s files. Start another set.")
+                % {"name": name, "max_files": f"{MAX_FILES:,}"}
             )
-        file, _ = ImageFile.objects.update_or_create(
+        file, _rest = ImageFile.objects.update_or_create(
             image_set=image_set,
             name=name,
             defaults={

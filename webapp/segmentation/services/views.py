@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from engine import InvalidProblemError
 from engine.datasets.picture_view import BRIGHTEST, PictureView, choose_view, read_deep
@@ -74,9 +75,11 @@ def view_change(
         If the set has no deep image or a value is out of range.
     """
     if not BRIGHTEST <= page <= MAX_PAGE:
-        raise SegmentationError("The page is out of range.")
+        raise SegmentationError(_("The page is out of range."))
     if pixel_size is not None and not 0 < pixel_size < 1e6:
-        raise SegmentationError("A pixel is larger than 0 and smaller than 1,000,000 micrometres.")
+        raise SegmentationError(
+            _("A pixel is larger than 0 and smaller than 1,000,000 micrometres.")
+        )
     fields: dict[str, Any] = {
         "pixel_size": pixel_size,
         "pixel_size_for_all": pixel_size_for_all and pixel_size is not None,

@@ -5,6 +5,8 @@ from uuid import UUID
 
 from django import template
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from engine.datasets.calibration import PixelSize
 from engine.datasets.image_names import mask_stem, picture_stem, picture_stems
@@ -17,9 +19,9 @@ from webapp.segmentation.uncertainty import Interval
 register = template.Library()
 
 _MEASURES = (
-    ("iou", "Overlap (IoU)"),
-    ("accuracy", "Share of pixels right"),
-    ("log_loss", "Log loss (nats, less is better)"),
+    ("iou", gettext_lazy("Overlap (IoU)")),
+    ("accuracy", gettext_lazy("Share of pixels right")),
+    ("log_loss", gettext_lazy("Log loss (nats, less is better)")),
 )
 
 
@@ -28,7 +30,7 @@ def megabytes(size: Any) -> str:
     """Return bytes as megabytes with one decimal below ten: 1.2, 48; "under 0.1" if tiny."""
     value = float(size or 0) / 1e6
     if 0 < value < 0.05:
-        return "under 0.1"
+        return _("under 0.1")
     return formats.number(value, 1 if value < 10 else 0)
 
 
@@ -36,7 +38,7 @@ def megabytes(size: Any) -> str:
 def gap(value: float | None) -> str:
     """Return a relative gap in per cent, rounded up: 0.09 %; above 100 % it bounds nothing."""
     if value is not None and value > 1:
-        return "no useful bound yet"
+        return _("no useful bound yet")
     return formats.gap(value)
 
 
@@ -44,7 +46,7 @@ def gap(value: float | None) -> str:
 def interval(value: Interval, digits: int = 3) -> str:
     """Return the 95 % interval of a mean: 0.941 to 0.962."""
     if value.low is None or value.high is None:
-        return "one image: no range"
+        return _("one image: no range")
     return f"{formats.number(value.low, digits)} to {formats.number(value.high, digits)}"
 
 
@@ -52,7 +54,7 @@ def interval(value: Interval, digits: int = 3) -> str:
 def interval_per_cent(value: Interval, digits: int = 1) -> str:
     """Return the 95 % interval of a share: 98.2 % to 99.1 %."""
     if value.low is None or value.high is None:
-        return "one image: no range"
+        return _("one image: no range")
     return f"{formats.per_cent(value.low, digits)} to {formats.per_cent(value.high, digits)}"
 
 
@@ -60,7 +62,11 @@ def interval_per_cent(value: Interval, digits: int = 1) -> str:
 def points(share: float, digits: int = 1) -> str:
     """Return a difference of two shares in percentage points: 11.6 points."""
     text = formats.number(100 * share, digits)
-    return f"{text} point" if text == "1" else f"{text} points"
+    return (
+        _("%(number)s point") % {"number": text}
+        if text == "1"
+        else _("%(number)s points") % {"number": text}
+    )
 
 
 @register.filter

@@ -7,6 +7,8 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST, require_safe
 
@@ -25,7 +27,7 @@ from webapp.segmentation.selectors.image_sets import image_file_of
 from webapp.segmentation.services.thumbnails import thumbnail_path
 from webapp.segmentation.services.uploads import FileResult, UploadChoices, upload_take_all
 
-CUT_OFF = "The upload stopped before its end. Nothing of this file was saved."
+CUT_OFF = gettext_lazy("The upload stopped before its end. Nothing of this file was saved.")
 
 
 @csrf_exempt  # checked inside, so that a full disk can still be reported
@@ -51,7 +53,7 @@ def _protected_upload(request: SignedInRequest, pk: str) -> HttpResponseBase:
     if not files or not _is_whole(request, files):
         if wants_lines:
             return JsonResponse({"sentence": CUT_OFF}, status=400)
-        toast(request, "Choose at least one file.", error=True)
+        toast(request, _("Choose at least one file."), error=True)
         return redirect(image_set)
     choices = UploadChoices(
         as_name=request.POST.get("name", "") if len(files) == 1 else "",
@@ -104,7 +106,10 @@ def _tell(
     settled = list(results)
     taken = sum(result.was_taken for result in settled)
     if taken:
-        toast(request, f"{taken} of {len(settled)} files saved.")
+        toast(
+            request,
+            _("%(taken)s of %(settled)s files saved.") % {"taken": taken, "settled": len(settled)},
+        )
     for result in settled[:20]:
         if result.outcome == "refused":
             toast(request, result.sentence, error=True)

@@ -3,6 +3,7 @@
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engine.datasets.annotations.archive import MAX_ENTRY_BYTES, MAX_TOTAL_BYTES
@@ -89,10 +90,10 @@ def image_set_purge_view(request: SignedInRequest, pk: str) -> HttpResponse:
     """Delete a set with its files and predictions if its name was typed."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     if request.POST.get("confirm", "").strip() != image_set.name:
-        toast(request, "The name did not match. Nothing was removed.", error=True)
+        toast(request, _("The name did not match. Nothing was removed."), error=True)
         return redirect(image_set)
     image_set_purge(user=request.user, image_set=image_set)
-    toast(request, f"{image_set.name} was removed.")
+    toast(request, _("%(image_set)s was removed.") % {"image_set": image_set.name})
     return redirect("segmentation:image-sets")
 
 
@@ -106,13 +107,13 @@ def image_file_remove_view(request: SignedInRequest, pk: str, file_pk: str) -> H
         try:
             image_file_remove(user=request.user, file=file, with_mask=with_mask)
         except Refusal as error:
-            toast(request, f"{error} Nothing was removed.", error=True)
+            toast(request, _("%(error)s Nothing was removed.") % {"error": error}, error=True)
         else:
-            toast(request, f"{file.name} was removed from the set.")
+            toast(request, _("%(file)s was removed from the set.") % {"file": file.name})
         return _back(request, file)
     context = {
         "file": file,
-        "title": f"Remove this {file.role}",
+        "title": _("Remove this %(role)s") % {"role": file.role},
         "is_predicted": file.predictions.exists(),
     }
     name = "_file_removal_dialog" if request.htmx else "file_removal"
@@ -127,7 +128,7 @@ def image_file_action(request: SignedInRequest, pk: str, file_pk: str, action: s
     try:
         sentence = _ACTIONS[action](request, file)
     except Refusal as error:
-        toast(request, f"{error} Nothing was changed.", error=True)
+        toast(request, _("%(error)s Nothing was changed.") % {"error": error}, error=True)
     else:
         toast(request, sentence)
     return _back(request, file)
@@ -142,14 +143,22 @@ def _back(request: SignedInRequest, file: ImageFile) -> HttpResponse:
 
 def _set_role(request: SignedInRequest, file: ImageFile) -> str:
     image_file_set_role(user=request.user, file=file, role=request.POST.get("role", ""))
-    return f"{file.name} is now used as {'a mask' if file.role == 'mask' else 'an image'}."
+    if file.role == "mask":
+        sentence = _("%(file)s is now used as a mask.")
+    else:
+        sentence = _("%(file)s is now used as an image.")
+    return sentence % {"file": file.name}
 
 
 def _pair(request: SignedInRequest, file: ImageFile) -> str:
     wanted = request.POST.get("image", "")
     image = image_file_of(request.user, file.image_set_id, wanted) if wanted else None
     mask_pair(user=request.user, mask=file, image=image)
-    return f"{file.name} is the mask of {image.name}." if image else f"{file.name} was unpaired."
+    return (
+        _("%(file)s is the mask of %(image)s.") % {"file": file.name, "image": image.name}
+        if image
+        else _("%(file)s was unpaired.") % {"file": file.name}
+    )
 
 
 _ACTIONS = {"role": _set_role, "pair": _pair}

@@ -10,6 +10,7 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from engine.metrics import apply_edits
@@ -161,7 +162,7 @@ def image_correct_undo(request: SignedInRequest, pk: str, image_pk: str) -> Http
     try:
         sent = json_body(request)
         if not isinstance(sent, dict):
-            raise Refusal("This is not what the page sends.")
+            raise Refusal(_("This is not what the page sends."))
         key = key_of(sent["id"]) if sent.get("id") is not None else None
         redo = sent.get("redo") is True
         done, lost = correction_undo(user=request.user, row=row, key=key, redo=redo)
@@ -258,8 +259,10 @@ def objects_measure_view(request: SignedInRequest, pk: str) -> HttpResponse:
     if not form.is_valid():
         toast(
             request,
-            "Choose splits from -1 to 1 and a smallest object of at least 1 pixel. "
-            "Nothing was changed.",
+            _(
+                "Choose splits from -1 to 1 and a smallest object of at least 1 pixel. "
+                "Nothing was changed."
+            ),
             error=True,
         )
         return redirect("segmentation:prediction-objects", batch.pk)
@@ -267,7 +270,7 @@ def objects_measure_view(request: SignedInRequest, pk: str) -> HttpResponse:
     try:
         job = objects_measure(user=request.user, batch=batch, options=form.options(typical))
     except Refusal as error:
-        toast(request, f"{error} Nothing was changed.", error=True)
+        toast(request, _("%(error)s Nothing was changed.") % {"error": error}, error=True)
         return redirect("segmentation:prediction-objects", batch.pk)
-    toast(request, "The objects of all images are being measured.")
+    toast(request, _("The objects of all images are being measured."))
     return redirect("jobs:job", job.pk)

@@ -8,6 +8,7 @@ from django.db.models import Count, Max
 from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from engine.core.json_text import read_json
@@ -42,7 +43,7 @@ MOST_OBJECTS = 500
 def _painted_file(request: SignedInRequest, pk: str, file_pk: str) -> ImageFile:
     file = image_file_of(request.user, pk, file_pk)
     if file.role != ImageFile.Role.IMAGE:
-        raise Http404("Masks are not painted on.")
+        raise Http404(_("Masks are not painted on."))
     return file
 
 
@@ -55,7 +56,7 @@ def paint_set(request: SignedInRequest, pk: str) -> HttpResponse:
     stroke = last.select_related("file").first()
     file = stroke.file if stroke else image_set.files.images().first()
     if file is None:
-        toast(request, "There is no image to paint on yet. Upload some first.", error=True)
+        toast(request, _("There is no image to paint on yet. Upload some first."), error=True)
         return redirect(image_set)
     return redirect("segmentation:paint", image_set.pk, file.pk)
 
@@ -134,13 +135,13 @@ def stroke_json(stroke: Stroke) -> dict[str, Any]:
 def json_body(request: SignedInRequest) -> Any:
     """Return the JSON that the page's script sent; refuse forms, whose body may be read already."""
     if request.content_type != "application/json":
-        raise Refusal("This is not what the page sends.")
+        raise Refusal(_("This is not what the page sends."))
     if len(request.body) > MOST_JSON_BYTES:
-        raise Refusal("This is too much at once.")
+        raise Refusal(_("This is too much at once."))
     try:
         return read_json(request.body)
     except ValueError as error:
-        raise Refusal("This is not what the page sends.") from error
+        raise Refusal(_("This is not what the page sends.")) from error
 
 
 def _refused(error: Refusal, status: int = 422) -> JsonResponse:
@@ -172,9 +173,9 @@ def paint_strokes(request: SignedInRequest, pk: str, file_pk: str) -> JsonRespon
 def _strokes_in(content: Any) -> list[dict[str, Any]]:
     strokes = content.get("strokes") if isinstance(content, dict) else None
     if not isinstance(strokes, list) or not all(isinstance(one, dict) for one in strokes):
-        raise Refusal("This is not what the page sends.")
+        raise Refusal(_("This is not what the page sends."))
     if len(strokes) > MOST_STROKES_AT_ONCE:
-        raise Refusal("These are too many strokes at once.")
+        raise Refusal(_("These are too many strokes at once."))
     return strokes
 
 
@@ -223,7 +224,7 @@ def paint_clear(request: SignedInRequest, pk: str, file_pk: str) -> JsonResponse
             keys = [painting.checked_key(one) for one in restored if one is not None]
             painting.strokes_restore(user=request.user, file=file, keys=keys)
         else:
-            raise SegmentationError("This is not what the page sends.")
+            raise SegmentationError(_("This is not what the page sends."))
     except Refusal as error:
         return _refused(error)
     return JsonResponse(_painted(request, file) | {"keys": [str(key) for key in keys]})
@@ -259,7 +260,7 @@ def paint_objects(request: SignedInRequest, pk: str, file_pk: str) -> HttpRespon
     file = _painted_file(request, pk, file_pk)
     value, least = request.GET.get("class", "1"), request.GET.get("least", "1")
     if not (value.isdecimal() and least.isdecimal() and len(value + least) < 12):
-        return JsonResponse({"sentence": "There is no such class."}, status=400)
+        return JsonResponse({"sentence": _("There is no such class.")}, status=400)
     try:
         rows = painting.objects(file, int(value), min_pixels=int(least))
     except Refusal as error:
@@ -318,11 +319,11 @@ def paint_learn(request: SignedInRequest, pk: str) -> HttpResponse:
     form = PaintedForm(request.POST)
     try:
         if not form.is_valid():
-            raise SegmentationError("Choose how long it may learn.")
+            raise SegmentationError(_("Choose how long it may learn."))
         chosen = {name: form.cleaned_data.get(name, False) for name in ("predict", "network")}
         if form.cleaned_data["max_seconds"]:
             chosen["max_seconds"] = int(form.cleaned_data["max_seconds"])
         return redirect(painting_learn(user=request.user, image_set=image_set, **chosen))
     except Refusal as error:
-        toast(request, f"{error} Nothing was started.", error=True)
+        toast(request, _("%(error)s Nothing was started.") % {"error": error}, error=True)
         return redirect("segmentation:paint-set", image_set.pk)

@@ -6,6 +6,8 @@ from typing import Any
 from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST, require_safe
 
@@ -53,11 +55,27 @@ MAX_PAINTED_BYTES = 32 * 1024**2
 STRIP_IMAGES = 60
 
 LAYER_ROWS = [
-    {"key": "outline", "title": "Mask outline", "note": "what was predicted"},
-    {"key": "probability", "title": "Probability", "note": "how sure the model is, 0 to 1"},
-    {"key": "entropy", "title": "Entropy", "note": "how unsure the model is, bits"},
-    {"key": "errors", "title": "Errors", "note": "blue extra, orange missed"},
-    {"key": "image", "title": "Image", "note": ""},
+    {
+        "key": "outline",
+        "title": gettext_lazy("Mask outline"),
+        "note": gettext_lazy("what was predicted"),
+    },
+    {
+        "key": "probability",
+        "title": gettext_lazy("Probability"),
+        "note": gettext_lazy("how sure the model is, 0 to 1"),
+    },
+    {
+        "key": "entropy",
+        "title": gettext_lazy("Entropy"),
+        "note": gettext_lazy("how unsure the model is, bits"),
+    },
+    {
+        "key": "errors",
+        "title": gettext_lazy("Errors"),
+        "note": gettext_lazy("blue extra, orange missed"),
+    },
+    {"key": "image", "title": gettext_lazy("Image"), "note": ""},
 ]
 
 
@@ -143,7 +161,7 @@ def predicted_image_file(
     """Send one of the files of a predicted image."""
     row = predicted_image_of(request.user, pk, image_pk)
     if kind not in FILES:
-        raise Http404("There is no such file.")
+        raise Http404(_("There is no such file."))
     if kind in EXPORTS:
         return exported_file(request, row, kind)
     if kind not in {"thumbnail.jpg", "view.jpg"}:
@@ -157,7 +175,7 @@ def exported_file(request: SignedInRequest, row: PredictedImage, kind: str) -> H
     try:
         answer = FILES[kind](request, row)
     except FileNotFoundError:
-        raise Http404("The files of this image are gone. Predict it again.") from None
+        raise Http404(_("The files of this image are gone. Predict it again.")) from None
     return exported(request, row, answer, file=kind)
 
 
@@ -213,9 +231,9 @@ def _labels(request: SignedInRequest, row: PredictedImage) -> HttpResponseBase:
     try:
         least = float(request.GET.get("least", "0"))
     except ValueError:
-        raise Http404("There is no such file.") from None
+        raise Http404(_("There is no such file.")) from None
     if not 0 <= least <= 1:
-        raise Http404("There is no such file.")
+        raise Http404(_("There is no such file."))
     response = HttpResponse(labels_tif(row, least=least), content_type="image/tiff")
     return as_attachment(response, f"{stem(row)}.labels.tif")
 
@@ -277,7 +295,7 @@ def predicted_image_correct(request: SignedInRequest, pk: str, image_pk: str) ->
         if store.is_fault(error):
             raise  # answered with 503 and a sentence
         full = is_full_disk(error)
-        sentence = str(StorageFullError()) if full else "The upload stopped before its end."
+        sentence = str(StorageFullError()) if full else _("The upload stopped before its end.")
         return JsonResponse({"sentence": sentence}, status=507 if full else 400)
 
 
@@ -287,14 +305,15 @@ def _protected_correct(request: SignedInRequest, pk: str, image_pk: str) -> Http
     require_done(row)
     painted = request.FILES.get("mask")
     if painted is None or (painted.size or 0) > MAX_PAINTED_BYTES:
-        return JsonResponse({"sentence": "The corrected mask did not arrive whole."}, status=400)
+        return JsonResponse({"sentence": _("The corrected mask did not arrive whole.")}, status=400)
     try:
         file = mask_correct(user=request.user, row=row, painted=painted.read())
     except Refusal as error:
         return JsonResponse({"sentence": str(error)}, status=422)
     toast(
         request,
-        f"Saved as {file.name}, the new mask of {row.name}. Learn again to make use of it.",
+        _("Saved as %(file)s, the new mask of %(name)s. Learn again to make use of it.")
+        % {"file": file.name, "name": row.name},
         icon="circle-check",
     )
     return JsonResponse({"url": row.get_absolute_url(), "mask": file.name}, status=201)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -204,7 +205,7 @@ def prediction_objects_file(request: SignedInRequest, pk: str, kind: str) -> Htt
     """Send all objects of a batch as CSV, XLSX or COCO."""
     batch = batch_of(request.user, pk)
     if kind not in OBJECT_FILES:
-        raise Http404("There is no such file.")
+        raise Http404(_("There is no such file."))
     rows = done_rows(batch)
     audit(request.user, "exported", batch, images=len(rows), format=f"objects {kind}")
     media_type, make = OBJECT_FILES[kind]
@@ -237,8 +238,12 @@ def prediction_delete_view(request: SignedInRequest, pk: str) -> HttpResponse:
     """Delete a batch if its name was typed."""
     batch = get_owned_or_404(PredictionBatch, request.user, pk)
     if request.POST.get("confirm", "").strip() != batch.name:
-        toast(request, "The name did not match. Nothing was removed.", error=True)
+        toast(request, _("The name did not match. Nothing was removed."), error=True)
         return redirect(batch)
     prediction_delete(user=request.user, batch=batch)
-    toast(request, f"The prediction of {batch.name} was removed. Images and model are still there.")
+    toast(
+        request,
+        _("The prediction of %(batch)s was removed. Images and model are still there.")
+        % {"batch": batch.name},
+    )
     return redirect("segmentation:predictions")

@@ -6,6 +6,8 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -87,7 +89,7 @@ def segmenter_import_view(request: SignedInRequest) -> HttpResponse:
         except (Refusal, StorageFullError) as error:
             form.add_error("file", str(error))
         else:
-            toast(request, f"{segmenter.name} was imported.")
+            toast(request, _("%(segmenter)s was imported.") % {"segmenter": segmenter.name})
             return redirect(segmenter)
     status = 422 if form.errors else 200
     return render(request, "segmentation/segmenter_import.html", {"form": form}, status=status)
@@ -156,7 +158,9 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "sha256": _digest(segmenter),
         "stopped_by": _stopped_by(segmenter.outcome),
         "compared": list(segmenter.outcome.get("errors", {}).items()),
-        "weights_by": f"{segmenter.outcome.get('loss') or ''} loss".strip().capitalize(),
+        "weights_by": (_("%(outcome)s loss") % {"outcome": segmenter.outcome.get("loss") or ""})
+        .strip()
+        .capitalize(),
         "again_url": _again_url(segmenter),
         "learned_from": _learned_from(segmenter),
         "n_maps": _n_maps(segmenter),
@@ -190,9 +194,12 @@ def _checked(segmenter: Segmenter) -> dict[str, Any]:
         "checked": checked,
         # Painted in one place only, which the model was trained on, or left out for lack of time.
         "ran_out": segmenter.outcome.get("status") == TIME_LIMIT,
-        "caption_in_time": f"over the {_kind(segmenter)} pixels that there was time to judge",
-        "caption_of_all": f"over all {_kind(segmenter)} pixels, "
-        "judged by models that did not learn from them",
+        "caption_in_time": _("over the %(kind)s pixels that there was time to judge")
+        % {"kind": _kind(segmenter)},
+        "caption_of_all": _(
+            "over all %(kind)s pixels, judged by models that did not learn from them"
+        )
+        % {"kind": _kind(segmenter)},
         "unjudged": [one["name"] for one, figures in rows if not figures["pixels"]],
         "checked_iou": interval_of(checked, "iou"),
         "checked_accuracy": accuracy_of(checked),
@@ -202,7 +209,10 @@ def _checked(segmenter: Segmenter) -> dict[str, Any]:
 
 def _learned_from(segmenter: Segmenter) -> str:
     count = len(segmenter.learned_digests)
-    return f"from {count:,} {_kind(segmenter)} image{'s'[: count != 1]}"
+    return ngettext("from %(count)s %(kind)s image", "from %(count)s %(kind)s images", count) % {
+        "count": f"{count:,}",
+        "kind": _kind(segmenter),
+    }
 
 
 def _kind(segmenter: Segmenter) -> str:
@@ -236,8 +246,8 @@ def _digest(segmenter: Segmenter) -> str:
 
 def _stopped_by(outcome: dict[str, Any]) -> str:
     if not outcome.get("converged"):
-        return f"stopped: {outcome.get('status')}"
-    return "converged" if outcome.get("is_certified") is False else "as asked"
+        return _("stopped: %(outcome)s") % {"outcome": outcome.get("status")}
+    return "converged" if outcome.get("is_certified") is False else _("as asked")
 
 
 @require_safe
@@ -272,8 +282,8 @@ def segmenter_delete_view(request: SignedInRequest, pk: str) -> HttpResponse:
     """Delete a model and its predictions if its name was typed."""
     segmenter = segmenter_of(request.user, pk)
     if request.POST.get("confirm", "").strip() != segmenter.name:
-        toast(request, "The name did not match. Nothing was removed.", error=True)
+        toast(request, _("The name did not match. Nothing was removed."), error=True)
         return redirect(segmenter)
     segmenter_delete(user=request.user, segmenter=segmenter)
-    toast(request, f"{segmenter.name} was removed.")
+    toast(request, _("%(segmenter)s was removed.") % {"segmenter": segmenter.name})
     return redirect("segmentation:segmenters")

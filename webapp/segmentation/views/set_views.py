@@ -2,6 +2,7 @@
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from engine.datasets.picture_view import BRIGHTEST
@@ -21,15 +22,23 @@ def view_words(image_set: ImageSet) -> str:
     if not view:
         return ""
     low, high = view.get("percentiles", PERCENTILES)
-    words = f"shown from percentile {low:g} to {high:g}"
+    words = _("shown from percentile %(low)s to %(high)s") % {
+        "low": f"{low:g}",
+        "high": f"{high:g}",
+    }
     if len(view["channels"]) == 1:
         first = view["channels"][0]
         words += f": {first['low']:,.5g} to {first['high']:,.5g}"
     else:
         shown = sum(channel["colour"] != "off" for channel in view["channels"])
-        words += f", {shown} of {len(view['channels'])} channels"
-    page = {0: "", BRIGHTEST: ", brightest of all pages"}.get(view["page"])
-    return words + (f", page {view['page'] + 1}" if page is None else page)
+        words += ", " + _("%(shown)s of %(channels)s channels") % {
+            "shown": shown,
+            "channels": len(view["channels"]),
+        }
+    page = {0: "", BRIGHTEST: ", " + _("brightest of all pages")}.get(view["page"])
+    return words + (
+        ", " + _("page %(page)s") % {"page": view["page"] + 1} if page is None else page
+    )
 
 
 def scale_words(image_set: ImageSet) -> str:
@@ -38,8 +47,8 @@ def scale_words(image_set: ImageSet) -> str:
         return ""
     size = f"{image_set.pixel_size:.4g} µm"
     if image_set.pixel_size_for_all:
-        return f"A pixel of every picture is {size}."
-    return f"A pixel is {size} where a file states no size."
+        return _("A pixel of every picture is %(size)s.") % {"size": size}
+    return _("A pixel is %(size)s where a file states no size.") % {"size": size}
 
 
 @require_http_methods(["GET", "POST"])
@@ -60,9 +69,12 @@ def image_set_view(request: SignedInRequest, pk: str) -> HttpResponse:
         try:
             view_change(user=request.user, image_set=image_set, **form.chosen())
         except Refusal as error:
-            form.add_error(None, f"{error} Nothing was changed.")
+            form.add_error(None, _("%(error)s Nothing was changed.") % {"error": error})
         else:
-            toast(request, f"The display of {image_set.name} was changed.")
+            toast(
+                request,
+                _("The display of %(image_set)s was changed.") % {"image_set": image_set.name},
+            )
             return redirect(image_set)
     context = {"form": form, "image_set": image_set}
     status = 422 if form.errors else 200
