@@ -4,8 +4,9 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from zxcvbn import zxcvbn
+
+from webapp.common.lazy import gettext_lazy
 
 MIN_GUESSES = 10**9
 _READ = 72  # characters: more make a password no easier to guess

@@ -10,12 +10,12 @@ from axes.utils import reset as axes_reset
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import NamesFor, Organisation, Role, User
 from webapp.accounts.names import sign_in_key
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
+from webapp.common.lazy import gettext_lazy
 from webapp.identity.models import ProviderAccount
 
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # no characters that look alike

@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts import guesses, services
@@ -40,6 +40,7 @@ from webapp.common.decorators import administrator_required
 from webapp.common.form_pages import FormPage
 from webapp.common.forms import TypedForm
 from webapp.common.kept_forms import keeps_typed
+from webapp.common.lazy import gettext_lazy
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.identity.second_factor import has_second_factor

@@ -8,10 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import resolve
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.common.hooks import absent_part, error_page_of
 from webapp.common.kept_forms import is_marked, keep
+from webapp.common.lazy import gettext_lazy
 from webapp.database.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
 
 RETRY_SECONDS = 10  # after which a page or a program may try again

@@ -7,7 +7,8 @@ screen and keys of objects: no names, no e-mails, no answers.
 from typing import Any
 
 from django.dispatch import Signal
-from django.utils.translation import gettext_lazy as _
+
+from webapp.common.lazy import gettext_lazy as _
 
 EVENTS = {
     "placement.finished": _("A placement's rooms are worked out."),

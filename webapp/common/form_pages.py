@@ -8,10 +8,10 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.common.forms import TypedForm
 from webapp.common.free_names import LONGEST_NAME
+from webapp.common.lazy import gettext_lazy
 from webapp.common.toasts import toast
 
 _RENAME = {

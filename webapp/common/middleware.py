@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
 from webapp.accounts.requests import HtmxRequest
@@ -46,7 +47,7 @@ class ZeroByteMiddleware:
         """Continue, so that the view is found first."""
         return self.get_response(request)
 
-    def process_view(self, request: HttpRequest, view: Callable, *_: object) -> None:
+    def process_view(self, request: HttpRequest, view: Callable, *others: object) -> None:
         """Raise BadRequest, which answers 400 in words, before the view runs."""
         sent = [request.GET] if getattr(view, "csrf_exempt", False) else [request.GET, request.POST]
         if any("\x00" in text for data in sent for _, texts in data.lists() for text in texts):

@@ -6,9 +6,9 @@ from typing import Any
 from zlib import crc32
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
+from webapp.common.lazy import gettext_lazy
 from webapp.common.selectors import owned_by
 from webapp.demonstration.catalogue import STEP_OF
 from webapp.demonstration.models import (

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import User
+from webapp.common.lazy import gettext_lazy as _
 from webapp.common.parameters import whole_number
 from webapp.demonstration.selectors import ShownResult, demonstration_results, has_demonstration
 

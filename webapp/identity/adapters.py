@@ -18,9 +18,9 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
+from webapp.common.lazy import gettext_lazy
 from webapp.encryption.fields import seal, unseal
 from webapp.identity import services, students
 from webapp.identity.claims import EMAIL_CLAIMS, Claims, read_claims, student_number

@@ -2,9 +2,9 @@
 
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
-from django.utils.translation import gettext_lazy as _
 
 from webapp import version
+from webapp.common.lazy import gettext_lazy as _
 
 
 class JobsConfig(AppConfig):

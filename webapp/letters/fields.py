@@ -4,8 +4,9 @@ import re
 from collections.abc import Collection, Mapping
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from rapidfuzz import process
+
+from webapp.common.lazy import gettext_lazy
 
 FIELDS = {
     "name": gettext_lazy("the student's name"),

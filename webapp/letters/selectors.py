@@ -7,11 +7,11 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.cohorts.naming import numbers_meant
+from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import list_page
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by

@@ -11,9 +11,10 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from webapp.common import formats
+from webapp.common.lazy import gettext_lazy
 from webapp.common.models import Installation
 from webapp.jobs.models import ACTIVE_STATES, Job, JobState, Worker
 from webapp.jobs.registry import Queue, kinds_of

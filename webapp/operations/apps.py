@@ -1,7 +1,8 @@
 """Application configuration of operations."""
 
 from django.apps import AppConfig
-from django.utils.translation import gettext_lazy as _
+
+from webapp.common.lazy import gettext_lazy as _
 
 
 class OperationsConfig(AppConfig):

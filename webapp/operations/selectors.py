@@ -14,10 +14,11 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import Organisation, User
 from webapp.common import formats
+from webapp.common.lazy import gettext_lazy
 from webapp.jobs.models import ACTIVE_STATES, JobState
 from webapp.jobs.registry import Queue
 from webapp.jobs.selectors import jobs_of

@@ -44,9 +44,9 @@ class RosterForm(TypedForm):
     ids = forms.ChoiceField(
         label=gettext_lazy("Values in CSV that begin with =, +, - or @"),
         choices=[
-            (gettext_lazy("safe"), gettext_lazy("Mark them, so that no spreadsheet runs them")),
+            ("safe", gettext_lazy("Mark them, so that no spreadsheet runs them")),
             (
-                gettext_lazy("exact"),
+                "exact",
                 gettext_lazy("Leave buildings, rooms, terms and headings as they are"),
             ),
         ],

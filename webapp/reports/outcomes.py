@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext_lazy as _
 
 from engine.rooms.veto import wilson_interval
 from webapp.accounts.models import User
+from webapp.common.lazy import gettext_lazy as _
 from webapp.common.selectors import owned_by
 from webapp.housing.models import Placement
 from webapp.surveys.housing_forms import GETTING_ALONG, ROOM_CHANGE, TOGETHER_AGAIN

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from engine import InvalidProblemError
 from webapp.common.formats import number, per_cent
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Placement, Room
 from webapp.housing.selectors.placements import CardGroup, PlacementRooms, RoomCard
 from webapp.reports.figures import RARE, read_curve

@@ -148,7 +148,7 @@ def rosters(request: SignedInRequest, uuid: str) -> HttpResponse:
         },
     )
 
-    def save(*, name: str, ids: str, dates: str, **_: Any) -> None:
+    def save(*, name: str, ids: str, dates: str, **others: Any) -> None:
         shape = shape_save(
             user=request.user,
             name=name,

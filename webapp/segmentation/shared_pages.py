@@ -6,11 +6,11 @@ from typing import Any
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.common import hooks
+from webapp.common.lazy import gettext_lazy
 from webapp.common.selectors import owned_by
 from webapp.segmentation.demonstration import load_demonstration
 from webapp.segmentation.models import (

@@ -7,7 +7,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -16,6 +15,7 @@ from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.naming import are_hidden, shown_names
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.kept_forms import keeps_typed
+from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.sessions import NAMES_HIDDEN

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
+from webapp.common.lazy import gettext_lazy
 from webapp.common.public_addresses import Address, is_public, read_address
 from webapp.webhooks.errors import WebhookError
 

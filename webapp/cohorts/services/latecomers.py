@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from engine.tabular.table import NOT_TEXT
 from webapp.accounts.models import User
@@ -35,6 +35,7 @@ from webapp.cohorts.student_files import (
     read_student_file,
 )
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 
 MAX_LATECOMERS = 2_000  # in one file; more students need their own cohort
 MAX_VALUE = 200  # characters of a rule column's value

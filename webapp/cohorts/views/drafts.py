@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engine.tabular.actions import apply_action, read_request
@@ -46,6 +46,7 @@ from webapp.cohorts.wrong_slots import draft_move, wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.kept_forms import keeps_typed
+from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast

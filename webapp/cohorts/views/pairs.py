@@ -6,7 +6,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from engine.tabular.file_kinds import FileKind
@@ -31,6 +31,7 @@ from webapp.cohorts.wrong_slots import wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast

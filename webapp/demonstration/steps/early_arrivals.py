@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy as _
-
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
+from webapp.common.lazy import gettext_lazy as _
 from webapp.demonstration.steps.past_years import PLACE_SECONDS, SEED, forget_placement
 from webapp.demonstration.steps.questionnaire import ANSWERED
 from webapp.demonstration.steps.step import Started, Step, StepError, administrator_of, named

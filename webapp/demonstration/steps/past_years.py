@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy as _
-
 from webapp.accounts.models import User
 from webapp.cohorts.demonstration import FIRST_YEARS, PAST_YEARS
 from webapp.cohorts.models import Cohort
+from webapp.common.lazy import gettext_lazy as _
 from webapp.demonstration.steps.step import Started, Step, required
 from webapp.housing.demonstration import NAME as CAMPUS
 from webapp.housing.models import BuildingList, Placement

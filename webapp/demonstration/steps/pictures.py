@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext_lazy as _
 from PIL import Image
 
 from webapp.accounts.models import User
+from webapp.common.lazy import gettext_lazy as _
 from webapp.demonstration.steps.drawn_cells import DrawnCells, draw_cells
 from webapp.demonstration.steps.step import Started, Step, StepError, named
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter

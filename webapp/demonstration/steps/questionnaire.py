@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import User
+from webapp.common.lazy import gettext_lazy as _
 from webapp.demonstration.steps.step import Started, Step
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.questions import Question, questions_of

@@ -7,7 +7,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from engine.tabular.choices import Role
 from engine.tabular.identity import identity_roles
@@ -33,6 +33,7 @@ from webapp.cohorts.student_files import (
     read_student_file,
 )
 from webapp.cohorts.student_finder import StudentFinder
+from webapp.common.lazy import gettext_lazy
 from webapp.letters.errors import LetterError
 
 EMAIL, NAME, PREFERRED, PRONOUNS = "email", "name", "preferred", "pronouns"

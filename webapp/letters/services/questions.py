@@ -14,12 +14,13 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Cohort
+from webapp.common.lazy import gettext_lazy
 from webapp.common.outgoing import RefusedError, mails_send_due
 from webapp.housing.models import RoommateRequest
 from webapp.letters.errors import LetterError

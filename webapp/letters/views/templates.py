@@ -7,13 +7,13 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
 from webapp.common.form_pages import remove_page
 from webapp.common.kept_forms import keeps_typed
+from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import Tally, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast

@@ -7,7 +7,6 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from engine import InvalidProblemError
 from webapp.accounts.models import User
@@ -16,6 +15,7 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import share_students
 from webapp.cohorts.selectors.surveys import cohort_survey, common_questionnaire, questionnaire_of
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 from webapp.files.quota import with_fresh_count
 from webapp.jobs.models import JobState
 from webapp.jobs.services import job_cancel, job_enqueue

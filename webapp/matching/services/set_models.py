@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from engine import question_weights
 from engine.learning.roommates.set_weights import set_roommate_weights
@@ -13,6 +12,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.common.lazy import gettext_lazy
 from webapp.files import store
 from webapp.files.quota import check_quota, with_fresh_count
 from webapp.files.storage import keep_file

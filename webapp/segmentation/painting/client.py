@@ -10,8 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
+from webapp.common.lazy import gettext_lazy
 from webapp.instance import BASE_DIR, instance_folder
 from webapp.segmentation.errors import PaintingBusyError, SegmentationError
 from webapp.segmentation.painting.process import (

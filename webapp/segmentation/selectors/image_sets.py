@@ -5,9 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
-from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import User
+from webapp.common.lazy import gettext_lazy as _
 from webapp.common.listing import PAGE_SIZE, Listing, Tally, list_page
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
 from webapp.jobs.models import ACTIVE_STATES, Job

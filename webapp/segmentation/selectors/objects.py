@@ -74,9 +74,9 @@ def sizes_in_words(sizes: Sequence[PixelSize | None]) -> str:
         count = len(sizes) - len(known)
         return ngettext(
             "Areas are in pixels: %(count)s image of %(total)s states no size of a pixel. "
-            " Enter it under Display and scale of the set.",
+            "Enter it under Display and scale of the set.",
             "Areas are in pixels: %(count)s images of %(total)s state no size of a pixel. "
-            " Enter it under Display and scale of the set.",
+            "Enter it under Display and scale of the set.",
             count,
         ) % {"count": f"{count:,}", "total": len(sizes)}
     if not known:

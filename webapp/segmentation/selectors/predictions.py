@@ -9,10 +9,10 @@ from uuid import UUID
 import numpy as np
 from django.db.models import Avg, Count, F, OrderBy, Q, QuerySet
 from django.shortcuts import get_object_or_404
-from django.utils.translation import gettext_lazy as _
 
 from engine.metrics import Confusion, class_figures
 from webapp.accounts.models import User
+from webapp.common.lazy import gettext_lazy as _
 from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.segmentation.models import PredictedImage, PredictionBatch

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from engine import InvalidProblemError
 from engine.datasets.annotations.archive import (
@@ -48,6 +48,7 @@ from engine.datasets.image_names import (
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
+from webapp.common.lazy import gettext_lazy
 from webapp.files.contents import FileStore, StorageFullError, StoredContent
 from webapp.files.quota import QuotaError, with_fresh_count
 from webapp.files.store import StoreAwayError
@@ -320,7 +321,7 @@ def _left_out(entries: Sequence[ArchiveEntry]) -> Iterator[FileResult]:
             more = ngettext(
                 "So was one more file.", "So were %(count)s more files.", len(group) - 1
             ) % {"count": len(group) - 1}
-        yield FileResult(group[0].name, _("left out"), f"{reason} {more}".strip())
+        yield FileResult(group[0].name, "left out", f"{reason} {more}".strip())
 
 
 def _is_about_another(name: str) -> bool:

@@ -6,11 +6,11 @@ from uuid import UUID
 from django import template
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from engine.datasets.calibration import PixelSize
 from engine.datasets.image_names import mask_stem, picture_stem, picture_stems
 from webapp.common import formats
+from webapp.common.lazy import gettext_lazy
 from webapp.segmentation.models import ImageFile
 from webapp.segmentation.selectors.objects import size_in_words
 from webapp.segmentation.selectors.predictions import Comparison

@@ -8,7 +8,6 @@ from django.http import HttpResponse, HttpResponseBase, JsonResponse, StreamingH
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST, require_safe
 
@@ -16,6 +15,7 @@ from engine.datasets.annotations.archive import ENCODINGS
 from webapp.accounts.models import User
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.lazy import gettext_lazy
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.database.full_disk import is_full_disk

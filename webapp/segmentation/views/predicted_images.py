@@ -7,13 +7,13 @@ from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.lazy import gettext_lazy
 from webapp.common.toasts import toast
 from webapp.database.full_disk import is_full_disk
 from webapp.files import store
