@@ -4,6 +4,9 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.common.forms import ManyField, TypedForm
 from webapp.housing.models import Room, RoomState
@@ -11,7 +14,8 @@ from webapp.housing.services.buildings import MAX_BEDS
 from webapp.housing.services.many_rooms import WORDS
 
 MAX_NEEDS, MAX_NEED = 20, 80
-NAMED = "A room needs a hall and a name."
+_BEDS = format_lazy(gettext_lazy("A room has 1 to {most} beds."), most=MAX_BEDS)
+NAMED = gettext_lazy("A room needs a hall and a name.")
 
 
 def read_needs(text: str) -> list[str]:
@@ -19,69 +23,80 @@ def read_needs(text: str) -> list[str]:
     needs = [" ".join(need.split()) for need in text.split(",")]
     found = list(dict.fromkeys(need for need in needs if need))
     if len(found) > MAX_NEEDS or any(len(need) > MAX_NEED for need in found):
-        raise ValidationError(f"At most {MAX_NEEDS} needs, of up to {MAX_NEED} letters each.")
+        raise ValidationError(
+            _("At most %(max_needs)s needs, of up to %(max_need)s letters each.")
+            % {"max_needs": MAX_NEEDS, "max_need": MAX_NEED}
+        )
     return found
 
 
 class RoomForm(TypedForm):
     """One room of a building list."""
 
-    hall = forms.CharField(label="Hall", max_length=80, error_messages={"required": NAMED})
-    floor = forms.CharField(label="Floor", required=False, max_length=20)
-    name = forms.CharField(label="Room", max_length=40, error_messages={"required": NAMED})
+    hall = forms.CharField(
+        label=gettext_lazy("Hall"), max_length=80, error_messages={"required": NAMED}
+    )
+    floor = forms.CharField(label=gettext_lazy("Floor"), required=False, max_length=20)
+    name = forms.CharField(
+        label=gettext_lazy("Room"), max_length=40, error_messages={"required": NAMED}
+    )
     suite = forms.CharField(
-        label="Suite",
+        label=gettext_lazy("Suite"),
         required=False,
         max_length=40,
-        help_text="Such as “201”, for rooms that share an entrance, a bathroom or a living room. "
-        "Rooms of one hall with the same name here form a suite. Blank: no suite.",
+        help_text=gettext_lazy(
+            "Such as “201”, for rooms that share an entrance, a bathroom or a living room. "
+            "Rooms of one hall with the same name here form a suite. Blank: no suite."
+        ),
     )
     capacity = forms.IntegerField(
-        label="Beds",
+        label=gettext_lazy("Beds"),
         min_value=1,
         max_value=MAX_BEDS,
-        error_messages=dict.fromkeys(
-            ("required", "invalid", "min_value", "max_value"), f"A room has 1 to {MAX_BEDS} beds."
-        ),
+        error_messages=dict.fromkeys(("required", "invalid", "min_value", "max_value"), _BEDS),
     )
     max_capacity = forms.IntegerField(
-        label="Beds with extra beds",
+        label=gettext_lazy("Beds with extra beds"),
         required=False,
         min_value=1,
         max_value=MAX_BEDS,
-        help_text="Such as 3 for a double that can hold a third bed. A placement uses extra beds "
-        "last. Blank: no extra beds.",
-        error_messages=dict.fromkeys(
-            ("invalid", "min_value", "max_value"), f"A room has 1 to {MAX_BEDS} beds."
+        help_text=gettext_lazy(
+            "Such as 3 for a double that can hold a third bed. A placement uses extra beds "
+            "last. Blank: no extra beds."
         ),
+        error_messages=dict.fromkeys(("invalid", "min_value", "max_value"), _BEDS),
     )
     designation = forms.CharField(
-        label="Who may live there",
+        label=gettext_lazy("Who may live there"),
         required=False,
         max_length=200,
-        help_text="A value of the column that a placement’s rules choose, such as “F” of Gender. "
-        "Several columns: “Gender=F; Class year=1|2; Theme=Quiet”. Blank: anybody.",
+        help_text=gettext_lazy(
+            "A value of the column that a placement’s rules choose, such as “F” of Gender. "
+            "Several columns: “Gender=F; Class year=1|2; Theme=Quiet”. Blank: anybody."
+        ),
     )
     meets = forms.CharField(
-        label="Needs it meets",
+        label=gettext_lazy("Needs it meets"),
         required=False,
         max_length=MAX_NEEDS * (MAX_NEED + 2),
-        help_text="Separated by commas, such as “Accessible, Quiet”.",
+        help_text=gettext_lazy("Separated by commas, such as “Accessible, Quiet”."),
     )
     state = forms.ChoiceField(
-        label="State",
+        label=gettext_lazy("State"),
         choices=RoomState.choices,
         error_messages=dict.fromkeys(
-            ("required", "invalid_choice"), "A room is open, held back or offline."
+            ("required", "invalid_choice"), gettext_lazy("A room is open, held back or offline.")
         ),
-        help_text="Nobody is placed into a room that is held back or offline. Students of drafts "
-        "who live there need another room then.",
+        help_text=gettext_lazy(
+            "Nobody is placed into a room that is held back or offline. Students of drafts "
+            "who live there need another room then."
+        ),
     )
     note = forms.CharField(
-        label="Note",
+        label=gettext_lazy("Note"),
         required=False,
         max_length=120,
-        help_text="Such as “Held back for the RA” or “Water damage until 12 Sep”.",
+        help_text=gettext_lazy("Such as “Held back for the RA” or “Water damage until 12 Sep”."),
     )
 
     def clean_meets(self) -> list[str]:
@@ -115,21 +130,27 @@ class ManyRoomsForm(TypedForm):
         choices=list(WORDS.items()),
         widget=forms.CheckboxSelectMultiple,
         error_messages={
-            "required": "Tick what to change.",
-            "invalid_choice": "There is no such value of a room.",
+            "required": gettext_lazy("Tick what to change."),
+            "invalid_choice": gettext_lazy("There is no such value of a room."),
         },
     )
-    state = forms.ChoiceField(label="State", required=False, choices=RoomState.choices)
-    capacity = forms.IntegerField(label="Beds", required=False, min_value=1, max_value=MAX_BEDS)
+    state = forms.ChoiceField(
+        label=gettext_lazy("State"), required=False, choices=RoomState.choices
+    )
+    capacity = forms.IntegerField(
+        label=gettext_lazy("Beds"), required=False, min_value=1, max_value=MAX_BEDS
+    )
     max_capacity = forms.IntegerField(
-        label="Beds with extra beds", required=False, min_value=1, max_value=MAX_BEDS
+        label=gettext_lazy("Beds with extra beds"), required=False, min_value=1, max_value=MAX_BEDS
     )
-    designation = forms.CharField(label="Who may live there", required=False, max_length=200)
+    designation = forms.CharField(
+        label=gettext_lazy("Who may live there"), required=False, max_length=200
+    )
     meets = forms.CharField(
-        label="Needs they meet", required=False, max_length=MAX_NEEDS * (MAX_NEED + 2)
+        label=gettext_lazy("Needs they meet"), required=False, max_length=MAX_NEEDS * (MAX_NEED + 2)
     )
-    suite = forms.CharField(label="Suite", required=False, max_length=40)
-    note = forms.CharField(label="Note", required=False, max_length=120)
+    suite = forms.CharField(label=gettext_lazy("Suite"), required=False, max_length=40)
+    note = forms.CharField(label=gettext_lazy("Note"), required=False, max_length=120)
 
     def clean_meets(self) -> list[str]:
         """Return the needs; refuse a need that is too long, and too many needs."""
@@ -140,8 +161,8 @@ class ManyRoomsForm(TypedForm):
         found = super().clean() or {}
         chosen = found.get("change", [])
         for name, sentence in (
-            ("capacity", f"A room has 1 to {MAX_BEDS} beds."),
-            ("state", "A room is open, held back or offline."),
+            ("capacity", _("A room has 1 to %(max_beds)s beds.") % {"max_beds": MAX_BEDS}),
+            ("state", _("A room is open, held back or offline.")),
         ):
             if name in chosen and not found.get(name) and name not in self.errors:
                 self.add_error(name, sentence)

@@ -2,6 +2,8 @@
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.common.forms import TypedForm
 from webapp.housing.errors import HousingError
@@ -33,11 +35,13 @@ class WithdrawForm(VersionedForm):
 
     refused_field = "students"
     students = forms.CharField(
-        label="Students",
+        label=gettext_lazy("Students"),
         max_length=50_000,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "S-1042, S-1077"}),
-        help_text="Ids on screen, numbers, e-mails or names, separated by commas or lines.",
-        error_messages={"required": "Name at least one student."},
+        help_text=gettext_lazy(
+            "Ids on screen, numbers, e-mails or names, separated by commas or lines."
+        ),
+        error_messages={"required": gettext_lazy("Name at least one student.")},
     )
 
 
@@ -45,7 +49,7 @@ class StudentForm(VersionedForm):
     """One student, by the id on screen."""
 
     students = forms.CharField(
-        max_length=100, error_messages={"required": "Name at least one student."}
+        max_length=100, error_messages={"required": gettext_lazy("Name at least one student.")}
     )
 
     def clean_students(self) -> int:
@@ -63,7 +67,8 @@ class ChangeForm(TypedForm):
     """The proposed changes to confirm."""
 
     change = forms.IntegerField(
-        max_value=_KEY, error_messages={"required": "These changes were discarded meanwhile."}
+        max_value=_KEY,
+        error_messages={"required": gettext_lazy("These changes were discarded meanwhile.")},
     )
 
 
@@ -72,12 +77,14 @@ class ProposeForm(TypedForm):
 
     refused_field = "price"
     price = forms.CharField(
-        label="Score that a move must gain",
+        label=gettext_lazy("Score that a move must gain"),
         max_length=100,
         widget=forms.TextInput(
             attrs={"inputmode": "decimal", "class": "id-input", "data-price": True}
         ),
-        help_text="A person moves if that makes room for somebody, or gains more than this.",
+        help_text=gettext_lazy(
+            "A person moves if that makes room for somebody, or gains more than this."
+        ),
     )
     pinned = forms.CharField(required=False, max_length=50_000, widget=forms.HiddenInput)
 
@@ -87,7 +94,9 @@ class ProposeForm(TypedForm):
         try:
             return float(text.replace(",", "."))
         except ValueError as error:
-            raise ValidationError(f"“{text[:20]}” is no price of a move.") from error
+            raise ValidationError(
+                _("“%(text)s” is no price of a move.") % {"text": text[:20]}
+            ) from error
 
     def clean_pinned(self) -> list[int]:
         """Return the numbers of the students who stay."""

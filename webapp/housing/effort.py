@@ -4,6 +4,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from engine import Progress
 from engine.core.progress import ProgressCallback
 
@@ -44,10 +46,12 @@ class Effort:
     def on_progress(self, progress: Progress) -> None:
         """Pass a report on, with a sentence if the machine is busy."""
         if self.is_busy:
-            words = (
-                f"The machine is busy: {self.cpu_seconds:.0f} s of computing in "
-                f"{self.clock_seconds:.0f} s."
-            )
+            words = _(
+                "The machine is busy: %(cpu_seconds)s s of computing in %(clock_seconds)s s."
+            ) % {
+                "cpu_seconds": f"{self.cpu_seconds:.0f}",
+                "clock_seconds": f"{self.clock_seconds:.0f}",
+            }
             progress = replace(progress, sentence=f"{progress.sentence.rstrip('.')}. {words}")
         self._on_progress(progress)
 

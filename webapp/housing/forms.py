@@ -8,6 +8,8 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -27,21 +29,22 @@ PAIRS = "pairs"  # where a cohort is placed without a building list
 def chosen_errors(noun: str) -> dict[str, str]:
     """Return the messages of a field that chooses an object."""
     return {
-        "required": f"Choose a {noun} first.",
-        "invalid_choice": f"This {noun} was removed meanwhile. Choose another.",
+        "required": _("Choose a %(noun)s first.") % {"noun": noun},
+        "invalid_choice": _("This %(noun)s was removed meanwhile. Choose another.")
+        % {"noun": noun},
     }
 
 
 COUNT_WORDS = [
-    ("must", "Must: they share a room"),
-    ("wish", "Wish: counts as chosen below"),
-    ("no", "Not counted"),
+    ("must", gettext_lazy("Must: they share a room")),
+    ("wish", gettext_lazy("Wish: counts as chosen below")),
+    ("no", gettext_lazy("Not counted")),
 ]
 
 
 SUITE_RULES = [
-    ("yes", "Agree as roommates do"),
-    ("no", "May differ"),
+    ("yes", gettext_lazy("Agree as roommates do")),
+    ("no", gettext_lazy("May differ")),
 ]
 
 
@@ -66,7 +69,8 @@ class WorthField(forms.CharField):
             worth = -1.0
         if not 0 <= worth <= 100:
             raise ValidationError(
-                f"{self.words} counts from 0 to 100; “{text[:20]}” is no such number."
+                _("%(words)s counts from 0 to 100; “%(text)s” is no such number.")
+                % {"words": self.words, "text": text[:20]}
             )
         return round(worth, 4)
 
@@ -75,13 +79,13 @@ class SeedField(forms.CharField):
     """The seed of a placement; None if the product is to choose it."""
 
     def __init__(self, **kwargs: Any) -> None:
-        attrs = {"inputmode": "numeric", "placeholder": "chosen for you", "class": "id-input"}
+        attrs = {"inputmode": "numeric", "placeholder": _("chosen for you"), "class": "id-input"}
         super().__init__(
-            label="Random seed",
+            label=_("Random seed"),
             required=False,
             max_length=100,
             widget=forms.TextInput(attrs=attrs),
-            help_text="The same students, rooms, rules and seed give the same placement.",
+            help_text=_("The same students, rooms, rules and seed give the same placement."),
             **kwargs,
         )
 
@@ -91,7 +95,9 @@ class SeedField(forms.CharField):
         if not text:
             return None
         if not (text.isdecimal() and len(text) <= 10 and int(text) < SEEDS):
-            raise ValidationError(f"A seed is a whole number from 0 to {SEEDS - 1:,}.")
+            raise ValidationError(
+                _("A seed is a whole number from 0 to %(seeds)s.") % {"seeds": f"{SEEDS - 1:,}"}
+            )
         return int(text)
 
 
@@ -103,10 +109,10 @@ class RulesForm(BackForm):
     needs = ManyField(required=False)
     mutual = forms.ChoiceField(required=False, choices=COUNT_WORDS)
     one_sided = forms.ChoiceField(required=False, choices=COUNT_WORDS)
-    wish = WorthField("A wish")
-    preference = WorthField("The first choice")
-    price = WorthField("A move")
-    suite = WorthField("Suite mates")
+    wish = WorthField(gettext_lazy("A wish"))
+    preference = WorthField(gettext_lazy("The first choice"))
+    price = WorthField(gettext_lazy("A move"))
+    suite = WorthField(gettext_lazy("Suite mates"))
     suite_same = forms.ChoiceField(required=False, choices=SUITE_RULES)
 
     def __init__(
@@ -147,7 +153,9 @@ class WhereField(ObjectField):
 class NewPlacementForm(RulesForm):
     """Students, rooms or pairs, model and rules of a new placement."""
 
-    name = forms.CharField(label="Name of the placement", required=False, max_length=120)
+    name = forms.CharField(
+        label=gettext_lazy("Name of the placement"), required=False, max_length=120
+    )
     buildings = WhereField(
         BuildingList.objects.none(), error_messages=chosen_errors("building list")
     )
@@ -201,7 +209,13 @@ class ChangedRulesForm(RulesForm):
         for hall, floors in halls.items():
             keys = [(hall, hall)]
             if len(floors) > 1:
-                keys += [(f"{hall}|{floor}", f"{hall}, floor {floor}") for floor in floors]
+                keys += [
+                    (
+                        f"{hall}|{floor}",
+                        _("%(hall)s, floor %(floor)s") % {"hall": hall, "floor": floor},
+                    )
+                    for floor in floors
+                ]
             for key, words in keys:
                 name = f"order-{len(self._orders)}"
                 self._orders[name] = key
@@ -222,7 +236,10 @@ class OrderField(forms.IntegerField):
     """The number of a hall or a floor in the order in which rooms fill; None if it comes last."""
 
     def __init__(self, words: str, **kwargs: Any) -> None:
-        sentence = f"{words}: a number from 1 to {LAST_IN_ORDER}, or blank."
+        sentence = _("%(place)s: a number from 1 to %(most)s, or blank.") % {
+            "place": words,
+            "most": LAST_IN_ORDER,
+        }
         super().__init__(
             label=words,
             required=False,
@@ -244,10 +261,12 @@ def read_students(texts: Iterable[str], *, may_be_empty: bool = False) -> list[i
         for part in re.split(r"[,;\s]+", text.strip()):
             number = whole_number(digits_of(part))
             if part and number is None:
-                raise HousingError(f"“{part[:20]}” is not an id on screen, such as S-1042.")
+                raise HousingError(
+                    _("“%(part)s” is not an id on screen, such as S-1042.") % {"part": part[:20]}
+                )
             found += [number] if number is not None else []
     if not found and not may_be_empty:
-        raise HousingError("Name at least one student.")
+        raise HousingError(_("Name at least one student."))
     return list(dict.fromkeys(found))
 
 

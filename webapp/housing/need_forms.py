@@ -5,6 +5,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.common.forms import TypedForm, field_of
 from webapp.housing.models.need import MAX_NEED
@@ -19,7 +21,7 @@ class NeedMeaningForm(TypedForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         error_messages={
-            "invalid_choice": "No room says “%(value)s” any more. Choose again.",
+            "invalid_choice": gettext_lazy("No room says “%(value)s” any more. Choose again."),
         },
     )
     none = forms.BooleanField(required=False, widget=forms.HiddenInput)
@@ -28,7 +30,9 @@ class NeedMeaningForm(TypedForm):
         super().__init__(*args, **kwargs)
         field = field_of(self, "offers", forms.MultipleChoiceField)
         field.choices = [(offer, offer) for offer in offers]
-        field.label = f"Which rooms meet “{self['need'].value() or ''}”? Rooms that say"
+        field.label = _("Which rooms meet “%(value)s”? Rooms that say") % {
+            "value": self["need"].value() or ""
+        }
 
     def clean(self) -> dict[str, Any]:
         """Return the fields; nothing ticked counts only with the button that says so."""
@@ -38,6 +42,6 @@ class NeedMeaningForm(TypedForm):
         elif not data.get("offers") and "offers" not in self.errors:
             self.add_error(
                 "offers",
-                ValidationError("Tick what these rooms say, or press “No room meets it”."),
+                ValidationError(_("Tick what these rooms say, or press “No room meets it”.")),
             )
         return data

@@ -3,15 +3,18 @@
 import math
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from webapp.charts.picture import Chart, Picture
 from webapp.common.formats import number
+from webapp.common.lazy import gettext_lazy
 
 WIDTH, HEIGHT = 280.0, 216.0
 LEFT, RIGHT = 46.0, 272.0
 MOVES = (22.0, 92.0)  # top and bottom of the upper picture
 SCORES = (122.0, 182.0)
 TICKS = (0.02, 0.1, 0.5, 1.0, 5.0)
-TITLE = "What each price moves"
+TITLE = gettext_lazy("What each price moves")
 
 
 def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
@@ -20,8 +23,8 @@ def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
     ``curve`` holds [price, people who move, score, without a room] in rising order of price.
     """
     picture = Picture(WIDTH, HEIGHT, title=TITLE, description=_described(curve))
-    picture.text(0, 12, "People who move", "chart-strong")
-    picture.text(0, 112, "Score of all rooms", "chart-strong")
+    picture.text(0, 12, _("People who move"), "chart-strong")
+    picture.text(0, 112, _("Score of all rooms"), "chart-strong")
     most = max(point[1] for point in curve)
     top = math.log10(max(11.0, most + 1.0))  # the line of 10 is always shown
     for tick in (t for t in (0, 1, 10, 100, 1000) if t == 0 or math.log10(t + 1) <= top):
@@ -39,14 +42,20 @@ def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
     picture.line(_x(price), MOVES[0] - 6, _x(price), SCORES[1], "chart-axis dashed")
     for point in (p for p in curve if math.isclose(p[0], price)):
         move, score = math.log10(point[1] + 1) / top, _share(point[2], low, high)
-        _beside(picture, price, _between(move, *MOVES), f"{point[1]:,.0f} move", "accent")
+        _beside(
+            picture,
+            price,
+            _between(move, *MOVES),
+            _("%(point)s move") % {"point": f"{point[1]:,.0f}"},
+            "accent",
+        )
         _beside(picture, price, _between(score, *SCORES), number(point[2], 1), "for")
     picture.line(LEFT, SCORES[1] + 6, RIGHT, SCORES[1] + 6, "chart-axis")
     for mark in TICKS:
         picture.text(_x(mark), SCORES[1] + 20, f"{mark:g}", anchor="middle")
-    picture.text((LEFT + RIGHT) / 2, HEIGHT - 2, "price of a move, in score", anchor="middle")
+    picture.text((LEFT + RIGHT) / 2, HEIGHT - 2, _("price of a move, in score"), anchor="middle")
     rows = tuple((f"{p[0]:g}", f"{p[1]:,.0f}", number(p[2], 1), f"{p[3]:,.0f}") for p in curve)
-    columns = ("Price", "People who move", "Score", "Without a room")
+    columns = (_("Price"), _("People who move"), _("Score"), _("Without a room"))
     return Chart(TITLE, picture.finish(), columns, rows)
 
 
@@ -86,6 +95,9 @@ def _share(value: float, low: float, high: float) -> float:
 
 def _described(curve: Sequence[Sequence[float]]) -> str:
     first, last = curve[0], curve[-1]
-    return (
-        f"At a price of {first[0]:g}, {first[1]:,.0f} people move; at {last[0]:g}, {last[1]:,.0f}."
-    )
+    return _("At a price of %(low)s, %(low_moves)s people move; at %(high)s, %(high_moves)s.") % {
+        "low": f"{first[0]:g}",
+        "low_moves": f"{first[1]:,.0f}",
+        "high": f"{last[0]:g}",
+        "high_moves": f"{last[1]:,.0f}",
+    }

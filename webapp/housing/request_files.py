@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from engine.tabular.needs import parse_needs
 from engine.tabular.personal import is_nobody
 from engine.tabular.student_files import (
@@ -26,18 +29,28 @@ from webapp.cohorts.student_files import (
 )
 from webapp.cohorts.student_finder import StudentFinder
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import RoommateRequest
 
 WANTED, CHOICE, NEED = "wanted", "choice", "need"
 _SHOWN = 8
 _MOST_LETTERS = 80  # of a choice
 
-_WHO_LABEL = "The student"
-REQUEST_USES = {WHO: _WHO_LABEL, WANTED: "The requested roommate", IGNORE: "Leave out"}
-CHOICE_USES = {WHO: _WHO_LABEL, CHOICE: "A choice, ranked by the order of the columns"} | {
-    IGNORE: "Leave out"
+_WHO_LABEL = gettext_lazy("The student")
+REQUEST_USES = {
+    WHO: _WHO_LABEL,
+    WANTED: gettext_lazy("The requested roommate"),
+    IGNORE: gettext_lazy("Leave out"),
 }
-NEED_USES = {WHO: _WHO_LABEL, NEED: "A need (in words, or yes and no)", IGNORE: "Leave out"}
+CHOICE_USES = {
+    WHO: _WHO_LABEL,
+    CHOICE: gettext_lazy("A choice, ranked by the order of the columns"),
+} | {IGNORE: gettext_lazy("Leave out")}
+NEED_USES = {
+    WHO: _WHO_LABEL,
+    NEED: gettext_lazy("A need (in words, or yes and no)"),
+    IGNORE: gettext_lazy("Leave out"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +120,26 @@ def read_requests(
             seen.add(key)
             new.append(key)
             if len(sample) < _SHOWN:
-                means = target.label if target else "to be chosen on the page of requests"
+                means = target.label if target else _("to be chosen on the page of requests")
                 sample.append((student.label, name[:40], means))
     asked = AskedFor(tuple(new), twice, strangers)
     n_kept = len(new) - asked.themselves
     facts = [
-        f"{counted(count, 'request')} {words}"
-        for count, words in (
-            (asked.unknown, "with an uncertain name: choose the student on the page of requests."),
-            (asked.themselves, "in which students request themselves."),
-            (twice, "left out, because the file or the cohort already has them."),
+        sentence(count) % {"count": f"{count:,}"}
+        for count, sentence in (
+            (asked.unknown, _uncertain_names),
+            (asked.themselves, _for_themselves),
+            (twice, _repeated),
         )
         if count
     ]
-    problems = [] if columns else ["No column names the requested roommates. Choose one."]
+    problems = [] if columns else [_("No column names the requested roommates. Choose one.")]
     if new and asked.themselves == len(new) and not twice:
         problems.append(
-            "In every row, students request themselves. Choose the column of the requested "
-            "roommates, or another file."
+            _(
+                "In every row, students request themselves. Choose the column of the "
+                "requested roommates, or another file."
+            )
         )
     found = StudentFile(
         content=asked,
@@ -132,7 +147,7 @@ def read_requests(
         words=counted(n_kept, "request"),
         facts=facts,
         problems=problems,
-        sample_header=("Student", "Requested name", "Requested student"),
+        sample_header=(_("Student"), _("Requested name"), _("Requested student")),
         sample=sample,
     )
     if twice and not new:
@@ -171,7 +186,7 @@ def read_choices(
     columns = choices.columns(CHOICE)
     ranked: dict[int, list[str]] = {}
     sample: list[tuple[str, ...]] = []
-    problems = _problems_of_columns(table, columns, finder, "choices")
+    problems = _problems_of_columns(table, columns, finder, _("choices"))
     for position, row in enumerate(table.rows):
         wanted = [choice[:_MOST_LETTERS] for choice in ranked_choices([row[k] for k in columns])]
         student = rows.of(position)
@@ -180,7 +195,8 @@ def read_choices(
         if student.pk in ranked:
             number = table.row_numbers[position]
             problems.append(
-                f"Row {number:,}: {student.original_id[:30]} appears twice. Leave one out."
+                _("Row %(number)s: %(original_id)s appears twice. Leave one out.")
+                % {"number": f"{number:,}", "original_id": student.original_id[:30]}
             )
             continue
         ranked[student.pk] = wanted
@@ -191,12 +207,36 @@ def read_choices(
         content=ranked,
         n_kept=n_kept,
         words=counted(n_kept, "choice"),
-        facts=["These choices replace all earlier choices of this cohort."] if n_kept else [],
+        facts=[_("These choices replace all earlier choices of this cohort.")] if n_kept else [],
         problems=problems,
-        sample_header=("Student", "Choices"),
+        sample_header=(_("Student"), _("Choices")),
         sample=sample,
     )
     return rows.finish(found)
+
+
+def _uncertain_names(count: int) -> str:
+    return ngettext(
+        "%(count)s request with an uncertain name: choose the student on the page of requests.",
+        "%(count)s requests with an uncertain name: choose the student on the page of requests.",
+        count,
+    )
+
+
+def _for_themselves(count: int) -> str:
+    return ngettext(
+        "%(count)s request in which students request themselves.",
+        "%(count)s requests in which students request themselves.",
+        count,
+    )
+
+
+def _repeated(count: int) -> str:
+    return ngettext(
+        "%(count)s request left out, because the file or the cohort already has them.",
+        "%(count)s requests left out, because the file or the cohort already has them.",
+        count,
+    )
 
 
 def _problems_of_columns(
@@ -204,9 +244,10 @@ def _problems_of_columns(
 ) -> list[str]:
     """Return a sentence if no column is chosen, and one on every column that names students."""
     if not columns:
-        return [f"No column contains {what}. Choose the columns that do."]
+        return [_("No column contains %(what)s. Choose the columns that do.") % {"what": what}]
     return [
-        f"“{table.header[k][:60]}” contains students, not {what}. Choose another use for it."
+        _("“%(header)s” contains students, not %(what)s. Choose another use for it.")
+        % {"header": table.header[k][:60], "what": what}
         for k in columns
         if _is_of_students(table, k, finder)
     ]
@@ -246,10 +287,11 @@ def read_needs(
     result = StudentFile(
         content=needs,
         n_kept=n_kept,
-        words=f"the needs of {counted(n_kept, 'student')}",
-        facts=["These needs replace those of earlier files."] if n_kept else [],
-        problems=_problems_of_columns(table, columns, finder, "needs"),
-        sample_header=("Student", "Needs"),
+        words=ngettext("the needs of %(count)s student", "the needs of %(count)s students", n_kept)
+        % {"count": f"{n_kept:,}"},
+        facts=[_("These needs replace those of earlier files.")] if n_kept else [],
+        problems=_problems_of_columns(table, columns, finder, _("needs")),
+        sample_header=(_("Student"), _("Needs")),
         sample=sample[:_SHOWN],
     )
     return rows.finish(result)

@@ -5,6 +5,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.cohorts.models import Cohort
 from webapp.common.forms import BackForm, ManyField, ObjectField, field_of
@@ -12,14 +14,14 @@ from webapp.common.parameters import whole_number
 from webapp.housing.forms import RulesForm
 from webapp.housing.models import Placement
 
-CHOOSE_ONE = "Choose at least one request first."
+CHOOSE_ONE = gettext_lazy("Choose at least one request first.")
 _NUMBERS = re.compile(r"\d{1,9}(?:-\d{1,9})*")
 
 
 def numbers_in(text: str) -> list[int]:
     """Return the numbers of a text such as 1001-1002; raise ValidationError for anything else."""
     if not (text.isascii() and _NUMBERS.fullmatch(text)):
-        raise ValidationError("The page was out of date. Load it again.")
+        raise ValidationError(_("The page was out of date. Load it again."))
     return [int(part) for part in text.split("-")]
 
 
@@ -71,9 +73,9 @@ class SettleForm(BackForm):
 
     refused_field = "answer"
     answer = forms.CharField(
-        label="Student",
+        label=gettext_lazy("Student"),
         max_length=200,
-        error_messages={"required": "Give the student's id, e-mail or name."},
+        error_messages={"required": gettext_lazy("Give the student's id, e-mail or name.")},
         widget=forms.TextInput(attrs={"class": "id-input", "placeholder": "Name or S-1042"}),
     )
 
@@ -84,8 +86,10 @@ class CountForm(RulesForm):
     placement = ObjectField(
         Placement.objects.none(),
         error_messages={
-            "required": "Choose a placement first.",
-            "invalid_choice": "This placement is not of this cohort, or was removed meanwhile.",
+            "required": gettext_lazy("Choose a placement first."),
+            "invalid_choice": gettext_lazy(
+                "This placement is not of this cohort, or was removed meanwhile."
+            ),
         },
     )
 

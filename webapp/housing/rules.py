@@ -4,9 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from engine.tabular.needs import parse_needs
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Room
 from webapp.housing.stays import ALWAYS, NO_DATES, Stay, most_at_once
 
@@ -14,17 +17,27 @@ MUST, WISH, NO = "must", "wish", "no"
 COUNTS = (MUST, WISH, NO)
 DEFAULT_WISH = 0.2
 # How hard to try for wishes: the value of an honoured one (score) and its words.
-WISH_STRENGTHS = ((0.2, "A little"), (1.0, "More"), (3.0, "Hard"), (10.0, "Very hard"))
+WISH_STRENGTHS = (
+    (0.2, gettext_lazy("A little")),
+    (1.0, gettext_lazy("More")),
+    (3.0, gettext_lazy("Hard")),
+    (10.0, gettext_lazy("Very hard")),
+)
 # The same for the first choice of a hall or kind of room.
-CHOICE_STRENGTHS = ((0.0, "Do not count them"), (0.1, "A little"), (0.5, "More"), (2.0, "Hard"))
+CHOICE_STRENGTHS = (
+    (0.0, gettext_lazy("Do not count them")),
+    (0.1, gettext_lazy("A little")),
+    (0.5, gettext_lazy("More")),
+    (2.0, gettext_lazy("Hard")),
+)
 # Weight of suite mates of other rooms, as a share of that of roommates, and its words.
 DEFAULT_SUITE = 0.25
 SUITE_STRENGTHS = (
-    (0.0, "Do not count them"),
-    (0.1, "A little"),
-    (0.25, "A quarter of a roommate"),
-    (0.5, "Half of a roommate"),
-    (1.0, "As much as a roommate"),
+    (0.0, gettext_lazy("Do not count them")),
+    (0.1, gettext_lazy("A little")),
+    (0.25, gettext_lazy("A quarter of a roommate")),
+    (0.5, gettext_lazy("Half of a roommate")),
+    (1.0, gettext_lazy("As much as a roommate")),
 )
 DEFAULT_PRICE = 0.5
 LAST_IN_ORDER = 99
@@ -86,7 +99,7 @@ class PlacementRules:
 
 def strength_in_words(value: float, strengths: Sequence[tuple[float, str]]) -> str:
     """Return "a little" for a strength that has a name, and the number for another."""
-    return dict(strengths).get(value, f"worth {value:g}").lower()
+    return dict(strengths).get(value, _("worth %(value)s") % {"value": f"{value:g}"}).lower()
 
 
 def needs_of_student(student: Student, columns: Sequence[str]) -> tuple[str, ...]:
@@ -140,7 +153,10 @@ def broken_rule(
     who may share a room hold for people who use it one after the other, too.
     """
     if members and not room.is_open:
-        return f"{room} is {room.get_state_display().lower()}. Open it in its building list first."
+        return _("%(room)s is %(state)s. Open it in its building list first.") % {
+            "room": room,
+            "state": room.get_state_display().lower(),
+        }
     for student in members:
         sentence = _unfit(student, room, rules)
         if sentence:
@@ -158,9 +174,15 @@ def broken_rule(
     n_people = most_at_once(stays.get(student.number, ALWAYS) for student in members)
     if n_people > room.max_capacity:
         beds = counted(room.max_capacity, "bed")
-        extra = " with the extra beds" if room.extra_beds else ""
-        at_once = " at the same time" if n_people < len(members) else ""
-        return f"{room} has {beds}{extra}, fewer than {n_people} people{at_once}."
+        extra = " " + _("with the extra beds") if room.extra_beds else ""
+        at_once = " " + _("at the same time") if n_people < len(members) else ""
+        return _("%(room)s has %(beds)s%(extra)s, fewer than %(n_people)s people%(at_once)s.") % {
+            "room": room,
+            "beds": beds,
+            "extra": extra,
+            "n_people": n_people,
+            "at_once": at_once,
+        }
     return ""
 
 
@@ -193,12 +215,27 @@ def _unfit(student: Student, room: Room, rules: PlacementRules) -> str:
     for column, values in designations_of(room, rules):
         own = answer_in(student.attributes, column)
         if own.casefold() not in values:
-            said = f"“{own}”" if own else "blank"
             wanted = room.designation if column == rules.designation else " or ".join(values)
-            return f"{room} is for {column} “{wanted}”; {student.label} is {said} there."
+            if own:
+                sentence = _(
+                    "%(room)s is for %(column)s “%(wanted)s”; %(student)s is “%(own)s” there."
+                )
+            else:
+                sentence = _("%(room)s is for %(column)s “%(wanted)s”; %(student)s is blank there.")
+            return sentence % {
+                "room": room,
+                "column": column,
+                "wanted": wanted,
+                "student": student.label,
+                "own": own,
+            }
     unmet = unmet_needs(needs_of_student(student, rules.needs), room)
     if unmet:
-        return f"{student.label} needs {unmet[0]}, which {room} does not offer."
+        return _("%(student)s needs %(unmet)s, which %(room)s does not offer.") % {
+            "student": student.label,
+            "unmet": unmet[0],
+            "room": room,
+        }
     return ""
 
 
@@ -206,10 +243,17 @@ def _apart(
     one: Student, other: Student, rules: PlacementRules, forbidden: Collection[frozenset[int]]
 ) -> str:
     if frozenset((one.number, other.number)) in forbidden:
-        return f"{one.label} and {other.label} are never to share a room."
+        return _("%(label)s and %(other)s are never to share a room.") % {
+            "label": one.label,
+            "other": other.label,
+        }
     for column in rules.same:
         if one.attributes.get(column, "") != other.attributes.get(column, ""):
-            return f"{one.label} and {other.label} differ in {column}, which roommates share."
+            return _("%(label)s and %(other)s differ in %(column)s, which roommates share.") % {
+                "label": one.label,
+                "other": other.label,
+                "column": column,
+            }
     return ""
 
 
@@ -223,31 +267,42 @@ def apart_in_suite(
     """Return why two people cannot share the suite of a room, in different rooms, or ""."""
     if one.number == other.number:
         return ""
-    who, suite = f"{one.label} and {other.label}", f"{room.suite_in_words} in {room.hall}"
+    who, suite = (
+        _("%(label)s and %(other)s") % {"label": one.label, "other": other.label},
+        f"{room.suite_in_words} in {room.hall}",
+    )
     if frozenset((one.number, other.number)) in forbidden:
-        return f"{who} are never to share a room or a suite, and {room} is in {suite}."
+        return _("%(who)s are never to share a room or a suite, and %(room)s is in %(suite)s.") % {
+            "who": who,
+            "room": room,
+            "suite": suite,
+        }
     for column in rules.same if rules.suite_same else ():
         if one.attributes.get(column, "") != other.attributes.get(column, ""):
-            return f"{who} differ in {column}, which the people of {suite} share."
+            return _("%(who)s differ in %(column)s, which the people of %(suite)s share.") % {
+                "who": who,
+                "column": column,
+                "suite": suite,
+            }
     return ""
 
 
 def difference_in_words(rules: PlacementRules) -> dict[str, str]:
     """Return every rule in a few words, for pages that compare placements."""
-    wish = f"Wish: {strength_in_words(rules.wish, WISH_STRENGTHS)}"
+    wish = _("Wish: %(strength)s") % {"strength": strength_in_words(rules.wish, WISH_STRENGTHS)}
     choice = strength_in_words(rules.preference, CHOICE_STRENGTHS)
-    words = {MUST: "Must", NO: "Not counted", WISH: wish}
+    words = {MUST: _("Must"), NO: _("Not counted"), WISH: wish}
     return {
         "Rooms are for": rules.designation or "anybody",
         "Roommates agree in": ", ".join(rules.same) or "nothing",
-        "Needs": ", ".join(rules.needs) or "not counted",
+        "Needs": ", ".join(rules.needs) or _("not counted"),
         "Mutual requests": words[rules.mutual],
         "One-sided requests": words[rules.one_sided],
-        "First choice of hall": choice.capitalize() if rules.preference else "Not counted",
+        "First choice of hall": choice.capitalize() if rules.preference else _("Not counted"),
         "Suites agree in the same": "yes" if rules.suite_same else "no",
         "Suite mates": strength_in_words(rules.suite, SUITE_STRENGTHS).capitalize(),
         "Price of a move": f"{rules.price:.2f}",
-        "Rooms fill": order_in_words(rules.order) or "in any order",
+        "Rooms fill": order_in_words(rules.order) or _("in any order"),
     }
 
 
@@ -255,8 +310,10 @@ def order_in_words(order: Sequence[tuple[str, int]]) -> str:
     """Return the order in which rooms fill, such as "Alder, then Birch floor 2 and Cedar"."""
     steps: dict[int, list[str]] = {}
     for key, number in order:
-        hall, _, floor = key.partition("|")
-        steps.setdefault(number, []).append(f"{hall} floor {floor}" if floor else hall)
+        hall, _rest, floor = key.partition("|")
+        steps.setdefault(number, []).append(
+            _("%(hall)s floor %(floor)s") % {"hall": hall, "floor": floor} if floor else hall
+        )
     return ", then ".join(" and ".join(steps[number]) for number in sorted(steps))
 
 

@@ -6,11 +6,14 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.common import hooks
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import light
 from webapp.common.selectors import owned_by
 from webapp.housing import demonstration
@@ -29,7 +32,7 @@ def register() -> None:
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
-            "Buildings",
+            gettext_lazy("Buildings"),
             "building-2",
             "housing:building-lists",
             order=15,
@@ -39,7 +42,7 @@ def register() -> None:
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
-            "Placements",
+            gettext_lazy("Placements"),
             "bed-double",
             "housing:placements",
             order=40,
@@ -60,10 +63,20 @@ def home_fact(user: User) -> str:
     facts = []
     published = owned_by(Placement, user).filter(published_at__isnull=False).count()
     if published:
-        facts.append(f"{counted(published, 'placement')} published")
+        facts.append(
+            ngettext("%(count)s placement published", "%(count)s placements published", published)
+            % {"count": f"{published:,}"}
+        )
     deciding = being_decided(user).count()
     if deciding:
-        facts.append(f"{counted(deciding, 'placement')} in pairs being decided")
+        facts.append(
+            ngettext(
+                "%(count)s placement in pairs being decided",
+                "%(count)s placements in pairs being decided",
+                deciding,
+            )
+            % {"count": f"{deciding:,}"}
+        )
     return ", ".join(facts)
 
 
@@ -85,11 +98,12 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
     found = {}
     for cohort, placement in shown.items():
         row = counts.get(placement.pk, {"people": 0, "placed": 0})
-        state = ", published" if placement.is_published else ""
+        state = ", " + _("published") if placement.is_published else ""
         if placement.is_pairs:
             pairs = counted(placement.n_pairs, "pair")
             found[cohort] = hooks.Progress(
-                f"{placement.n_decided:,} of {pairs} decided{state}",
+                _("%(decided)s of %(pairs)s decided%(state)s")
+                % {"decided": f"{placement.n_decided:,}", "pairs": pairs, "state": state},
                 placement.n_decided,
                 placement.n_pairs,
                 reverse("housing:placement", args=[placement.pk]),
@@ -97,7 +111,8 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
             )
             continue
         found[cohort] = hooks.Progress(
-            f"{row['placed']:,} of {row['people']:,} have a room{state}",
+            _("%(placed)s of %(people)s have a room%(state)s")
+            % {"placed": f"{row['placed']:,}", "people": f"{row['people']:,}", "state": state},
             row["placed"],
             row["people"],
             reverse("housing:placement", args=[placement.pk]),
@@ -116,12 +131,20 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
         if placement.is_published:
             address = reverse("housing:placement", args=[placement.pk])
             yield hooks.CohortContent(
-                f"the published {what} of {rooms} ({placement.name}), with {acts} of its history",
+                _(
+                    "the published %(what)s of %(rooms)s (%(placement)s), with %(acts)s of "
+                    "its history"
+                )
+                % {"what": what, "rooms": rooms, "placement": placement.name, "acts": acts},
                 address,
             )
         else:
             yield hooks.CohortContent(
-                f"the {what} of {rooms} in the draft {placement.name}, with {acts} of its history"
+                _(
+                    "the %(what)s of %(rooms)s in the draft %(placement)s, with %(acts)s of "
+                    "its history"
+                )
+                % {"what": what, "rooms": rooms, "placement": placement.name, "acts": acts}
             )
     for count, words in (
         (cohort.requests.count(), ("request", "requests")),
@@ -162,14 +185,30 @@ def home_panel(user: User) -> dict[str, Any]:
 
 
 def _progress(placement: Placement, row: dict[str, Any], n_accepted: int) -> dict[str, Any]:
-    decided = f"{n_accepted:,} of {counted(row['n_rooms'], 'room')} accepted"
+    decided = ngettext(
+        "%(n_accepted)s of %(count)s room accepted",
+        "%(n_accepted)s of %(count)s rooms accepted",
+        count := row["n_rooms"],
+    ) % {"n_accepted": f"{n_accepted:,}", "count": f"{count:,}"}
     what = "room"
     if placement.is_pairs:
-        decided = f"{placement.n_decided:,} of {counted(placement.n_pairs, 'pair')} decided"
+        decided = ngettext(
+            "%(decided)s of %(count)s pair decided",
+            "%(decided)s of %(count)s pairs decided",
+            placement.n_pairs,
+        ) % {"decided": f"{placement.n_decided:,}", "count": f"{placement.n_pairs:,}"}
         what = "roommate"
-    state = "published" if placement.is_published else "not published yet"
+    state = "published" if placement.is_published else _("not published yet")
     waiting = row["n_people"] - row["n_placed"]
-    words = [state, decided, *([f"{waiting:,} without a {what}"] if waiting else [])]
+    words = [
+        state,
+        decided,
+        *(
+            [_("%(waiting)s without a %(what)s") % {"waiting": f"{waiting:,}", "what": what}]
+            if waiting
+            else []
+        ),
+    ]
     sentence = ", ".join(words)
     return {**row, "placement": placement, "words": sentence[:1].upper() + sentence[1:] + "."}
 
@@ -187,10 +226,10 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     without_term = Exists(published.filter(term=None))
     for placement in waiting.exclude(same_term | Q(term=None) & without_term)[:2]:
         yield hooks.NextStep(
-            f"Look at the rooms of {placement.name}",
-            "Rooms are proposed, and nothing is published yet.",
+            _("Look at the rooms of %(placement)s") % {"placement": placement.name},
+            _("Rooms are proposed, and nothing is published yet."),
             reverse("housing:placement", args=[placement.pk]),
-            "Open the rooms",
+            _("Open the rooms"),
             icon="bed-double",
             order=6,
         )
@@ -201,13 +240,18 @@ def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
         decided = placement.n_decided
         rest = counted(placement.n_open, "pair")
         if decided:
-            rest = "the last pair" if placement.n_open == 1 else f"the last {rest}"
+            rest = ngettext("the last pair", "the last %(count)s pairs", placement.n_open) % {
+                "count": f"{placement.n_open:,}"
+            }
         yield hooks.NextStep(
-            f"Decide {rest} of {placement.name}",
-            f"{decided:,} of {placement.n_pairs:,} are decided. "
-            "The rest are sorted so that the least certain come first.",
+            _("Decide %(pairs)s of %(placement)s") % {"pairs": rest, "placement": placement.name},
+            _(
+                "%(decided)s of %(pairs)s are decided. The rest are sorted so that the least "
+                "certain come first."
+            )
+            % {"decided": f"{decided:,}", "pairs": f"{placement.n_pairs:,}"},
             reverse("housing:placement", args=[placement.pk]),
-            "Continue deciding" if decided else "Start deciding",
+            _("Continue deciding") if decided else _("Start deciding"),
             icon="list-checks",
             order=5,
         )
@@ -217,16 +261,19 @@ def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     """Find building lists, placements and rooms by name, and pairs by one or two ids on screen."""
     for buildings in owned_by(BuildingList, user).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("housing:buildings", args=[buildings.pk])
-        yield hooks.SearchHit(buildings.name, "Building list", address, "building-2")
+        yield hooks.SearchHit(buildings.name, _("Building list"), address, "building-2")
     for placement in light(owned_by(Placement, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("housing:placement", args=[placement.pk])
         icon = "link" if placement.is_pairs else "bed-double"
-        yield hooks.SearchHit(placement.name, "Placement", address, icon)
+        yield hooks.SearchHit(placement.name, _("Placement"), address, icon)
     rooms = Room.objects.filter(buildings__in=owned_by(BuildingList, user), name__iexact=query)
     for room in rooms.select_related("buildings")[:MAX_HITS]:
         address = reverse("housing:buildings", args=[room.buildings_id])
         yield hooks.SearchHit(
-            room.label, f"Room of {room.buildings.name}", f"{address}?q={room.name}", "bed-double"
+            room.label,
+            _("Room of %(buildings)s") % {"buildings": room.buildings.name},
+            f"{address}?q={room.name}",
+            "bed-double",
         )
     yield from _pairs_found(user, query)
 
@@ -244,5 +291,8 @@ def _pairs_found(user: User, query: str) -> Iterable[hooks.SearchHit]:
         pairs = pairs.filter(Q(first__in=keys) | Q(second__in=keys))
     for pair in light(pairs, "placement")[:MAX_HITS]:
         address = reverse("housing:placement", args=[pair.placement_id])
-        detail = f"Pair of {pair.placement.name}, {pair.get_state_display().lower()}"
+        detail = _("Pair of %(placement)s, %(get_state_display)s") % {
+            "placement": pair.placement.name,
+            "get_state_display": pair.get_state_display().lower(),
+        }
         yield hooks.SearchHit(pair.label, detail, f"{address}?tab=all&pair={pair.pk}", "link")

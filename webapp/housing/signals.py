@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, LateArrivals
@@ -16,7 +17,6 @@ from webapp.cohorts.signals import (
     students_added,
     students_leaving,
 )
-from webapp.common.formats import counted
 from webapp.files import store
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingList, Placement
@@ -34,10 +34,16 @@ def keep_published_beds(cohort: Cohort, **kwargs: Any) -> None:
     """Refuse to purge a cohort with a published placement."""
     published = cohort.placements.filter(published_at__isnull=False).first()
     if published is not None:
-        people = counted(published_people(published), "student has", "students have")
+        people = published_people(published)
         raise HousingError(
-            f"{people} a published bed in {published.name}. Withdraw the publication first. "
-            "Nothing was purged."
+            ngettext(
+                "%(count)s student has a published bed in %(placement)s. Withdraw the publication "
+                "first. Nothing was purged.",
+                "%(count)s students have a published bed in %(placement)s. Withdraw the "
+                "publication first. Nothing was purged.",
+                people,
+            )
+            % {"count": f"{people:,}", "placement": published.name}
         )
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
 
+from django.utils.translation import gettext as _
+
 from webapp.common.formats import day
 from webapp.housing.models import Place, Placement, Term
 
@@ -27,8 +29,8 @@ class Stay:
         if has_first and has_last:
             return f"{day(self.first)} to {day(self.last)}"
         if has_first:
-            return f"from {day(self.first)}"
-        return f"until {day(self.last)}" if has_last else ""
+            return _("from %(first)s") % {"first": day(self.first)}
+        return _("until %(last)s") % {"last": day(self.last)} if has_last else ""
 
 
 ALWAYS = Stay()

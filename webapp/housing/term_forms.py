@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import User
 from webapp.common.forms import ObjectField, TypedForm, field_of
@@ -13,8 +14,8 @@ from webapp.housing.models import Term
 from webapp.housing.models.term import MAX_TERM_CODE, MAX_TERM_NAME
 
 _DAYS = [
-    MinValueValidator(date(1990, 1, 1), "The year is before 1990. Check the day."),
-    MaxValueValidator(date(2100, 12, 31), "The year is after 2100. Check the day."),
+    MinValueValidator(date(1990, 1, 1), _("The year is before 1990. Check the day.")),
+    MaxValueValidator(date(2100, 12, 31), _("The year is after 2100. Check the day.")),
 ]
 
 
@@ -36,13 +37,13 @@ class TermForm(TypedForm):
         max_length=MAX_TERM_NAME, widget=forms.TextInput(attrs={"placeholder": "Autumn 2026"})
     )
     code = forms.CharField(
-        label="Name in the student system",
+        label=_("Name in the student system"),
         required=False,
         max_length=MAX_TERM_CODE,
-        help_text="For example 202710. If it is empty, rosters use the name.",
+        help_text=_("For example 202710. If it is empty, rosters use the name."),
     )
-    starts_on = _day("First day")
-    ends_on = _day("Last day")
+    starts_on = _day(_("First day"))
+    ends_on = _day(_("Last day"))
 
 
 class TermField(ObjectField):
@@ -60,8 +61,8 @@ class PlacementTermForm(TypedForm):
     term = TermField(
         Term.objects.none(),
         required=False,
-        empty_label="No term",
-        error_messages={"invalid_choice": "This term was removed meanwhile. Choose another."},
+        empty_label=_("No term"),
+        error_messages={"invalid_choice": _("This term was removed meanwhile. Choose another.")},
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -73,6 +74,6 @@ class DatesForm(TypedForm):
     """The first and the last day of a student's bed; blank is the day of the term."""
 
     refused_field = "arrives_on"
-    arrives_on = _day("First day", required=False)
-    leaves_on = _day("Last day", required=False)
+    arrives_on = _day(_("First day"), required=False)
+    leaves_on = _day(_("Last day"), required=False)
     version = forms.IntegerField(widget=forms.HiddenInput)

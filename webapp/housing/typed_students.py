@@ -7,6 +7,8 @@ are a choice, never a guess.
 import re
 from collections.abc import Iterable
 
+from django.utils.translation import gettext as _
+
 from engine.tabular.text import fold_name
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -36,10 +38,13 @@ class SeveralStudentsError(HousingError):
 
     def __init__(self, text: str, choices: list[tuple[int, str]], *, has_more: bool) -> None:
         labels = ", ".join(f"S-{number}" for number, _ in choices)
-        more = " and others" if has_more else ""
+        more = " " + _("and others") if has_more else ""
         super().__init__(
-            f"Several students match “{text[:40]}”: {labels}{more}. Choose one of them, or type "
-            "more of the name."
+            _(
+                "Several students match “%(text)s”: %(labels)s%(more)s. Choose one of them, "
+                "or type more of the name."
+            )
+            % {"text": text[:40], "labels": labels, "more": more}
         )
         self.text, self.choices = text, choices
 
@@ -56,7 +61,10 @@ def students_typed(user: User, cohort: Cohort, texts: Iterable[str]) -> list[int
     """
     parts = [part.strip() for text in texts for part in _PARTS.split(text) if part.strip()]
     if len(parts) > MAX_PARTS:
-        raise HousingError(f"Name at most {MAX_PARTS} students at once. Nothing was changed.")
+        raise HousingError(
+            _("Name at most %(max_parts)s students at once. Nothing was changed.")
+            % {"max_parts": MAX_PARTS}
+        )
     found: list[int] = []
     for k, part in enumerate(parts):
         if _LABELS.fullmatch(part):
@@ -74,7 +82,7 @@ def students_typed(user: User, cohort: Cohort, texts: Iterable[str]) -> list[int
             raise SeveralStudentsError(part, choices, has_more=len(people) > MAX_CHOICES)
         found.append(people[0].number)
     if not found:
-        raise HousingError("Name at least one student.")
+        raise HousingError(_("Name at least one student."))
     return list(dict.fromkeys(found))
 
 
@@ -95,8 +103,12 @@ def _meant(user: User, cohort: Cohort, text: str) -> list[Identity]:
 
 def _nobody(user: User, cohort: Cohort, text: str) -> str:
     ways = (
-        "an id on screen, such as S-1042, a number, an e-mail or a name"
+        _("an id on screen, such as S-1042, a number, an e-mail or a name")
         if may_see_names(user)
-        else "an id on screen, such as S-1042"
+        else _("an id on screen, such as S-1042")
     )
-    return f"“{text[:40]}” is nobody in {cohort.name}. Use {ways}. Nothing was changed."
+    return _("“%(text)s” is nobody in %(cohort)s. Use %(ways)s. Nothing was changed.") % {
+        "text": text[:40],
+        "cohort": cohort.name,
+        "ways": ways,
+    }

@@ -7,6 +7,7 @@ from functools import cached_property
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from engine.tabular.designations import designations_in_words, read_designations
 from webapp.common.models import OrganisationOwned
@@ -58,9 +59,9 @@ class BuildingList(OrganisationOwned):
 class RoomState(models.TextChoices):
     """State of a room: open to placement or not."""
 
-    OPEN = "open", "Open"
-    KEPT = "kept", "Held back"
-    OFFLINE = "offline", "Offline"
+    OPEN = "open", _("Open")
+    KEPT = "kept", _("Held back")
+    OFFLINE = "offline", _("Offline")
 
 
 class Room(models.Model):

@@ -2,29 +2,30 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class ActKind(models.TextChoices):
     """Kind of act in the history of a placement."""
 
-    MOVED = "moved", "Moved"
-    LOCKED = "locked", "Locked or released"
-    WITHDREW = "withdrew", "Withdrew"
-    RETURNED = "returned", "Came back"
-    REVIEWED = "reviewed", "Rooms reviewed"
-    TURNED = "turned", "Waiting list reordered"
-    LATE = "late", "Late changes confirmed"
-    VERSION = "version", "Version taken into force"
-    CLOSED = "closed", "Rooms closed"
-    UNDONE = "undone", "Undone"
-    DISCARDED = "discarded", "Version discarded"
-    ARRIVED = "arrived", "Students added"
-    PUBLISHED = "published", "Published"
-    UNPUBLISHED = "unpublished", "Publication withdrawn"
-    PARTED = "parted", "Pairs kept apart"
-    RULES = "rules", "Rules of pairs changed"
-    OFFERED = "offered", "Offered bed accepted"
-    DATES = "dates", "Dates of a bed changed"
+    MOVED = "moved", _("Moved")
+    LOCKED = "locked", _("Locked or released")
+    WITHDREW = "withdrew", _("Withdrew")
+    RETURNED = "returned", _("Came back")
+    REVIEWED = "reviewed", _("Rooms reviewed")
+    TURNED = "turned", _("Waiting list reordered")
+    LATE = "late", _("Late changes confirmed")
+    VERSION = "version", _("Version taken into force")
+    CLOSED = "closed", _("Rooms closed")
+    UNDONE = "undone", _("Undone")
+    DISCARDED = "discarded", _("Version discarded")
+    ARRIVED = "arrived", _("Students added")
+    PUBLISHED = "published", _("Published")
+    UNPUBLISHED = "unpublished", _("Publication withdrawn")
+    PARTED = "parted", _("Pairs kept apart")
+    RULES = "rules", _("Rules of pairs changed")
+    OFFERED = "offered", _("Offered bed accepted")
+    DATES = "dates", _("Dates of a bed changed")
 
 
 # Acts that change nothing to put back, or that only a separate act can reverse.
@@ -81,8 +82,8 @@ class PlacementEvent(models.Model):
 class VersionOrigin(models.TextChoices):
     """Origin of a version: computed, or stored before it was replaced."""
 
-    RUN = "run", "Computed"
-    SAVED = "saved", "Saved before another version was taken into force"
+    RUN = "run", _("Computed")
+    SAVED = "saved", _("Saved before another version was taken into force")
 
 
 class PlacementVersion(models.Model):

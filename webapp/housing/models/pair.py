@@ -1,6 +1,7 @@
 """Pairs of a placement without a building list, with their figures, and their locks."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from webapp.housing.models.placement import Placement
 
@@ -8,12 +9,12 @@ from webapp.housing.models.placement import Placement
 class PairState(models.TextChoices):
     """Decision of staff about a pair."""
 
-    OPEN = "open", "To decide"
-    ACCEPTED = "accepted", "Accepted"
-    LOCKED = "locked", "Locked"
-    SWAPPED = "swapped", "Swapped"
-    REJECTED = "rejected", "Rejected"
-    NEVER = "never", "Never pair"
+    OPEN = "open", _("To decide")
+    ACCEPTED = "accepted", _("Accepted")
+    LOCKED = "locked", _("Locked")
+    SWAPPED = "swapped", _("Swapped")
+    REJECTED = "rejected", _("Rejected")
+    NEVER = "never", _("Never pair")
 
 
 # States of pairs that stay when pairs are computed again, and of pairs that share no room.

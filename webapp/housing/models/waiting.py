@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from webapp.housing.models.placement import Placement
 
@@ -20,10 +21,10 @@ MAX_WHY = 200
 class OrderRule(models.TextChoices):
     """Rule that orders the students whom nobody moved by hand."""
 
-    ADDED = "added", "Date added"
-    NEEDS = "needs", "Students with needs first"
-    COLUMN = "column", "A column of the survey"
-    LOTTERY = "lottery", "Lottery"
+    ADDED = "added", _("Date added")
+    NEEDS = "needs", _("Students with needs first")
+    COLUMN = "column", _("A column of the survey")
+    LOTTERY = "lottery", _("Lottery")
 
 
 class WaitingList(models.Model):
@@ -61,11 +62,11 @@ class WaitingList(models.Model):
 class OfferState(models.TextChoices):
     """State of an offer. Only an open offer holds its bed."""
 
-    OPEN = "open", "Waiting for an answer"
-    ACCEPTED = "accepted", "Accepted"
-    DECLINED = "declined", "Declined"
-    EXPIRED = "expired", "Not answered in time"
-    WITHDRAWN = "withdrawn", "Withdrawn"
+    OPEN = "open", _("Waiting for an answer")
+    ACCEPTED = "accepted", _("Accepted")
+    DECLINED = "declined", _("Declined")
+    EXPIRED = "expired", _("Not answered in time")
+    WITHDRAWN = "withdrawn", _("Withdrawn")
 
 
 class OfferQuerySet(models.QuerySet["WaitingOffer"]):

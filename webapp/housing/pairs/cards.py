@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from webapp.housing.models import PlacedPair, Placement
 from webapp.housing.pairs.numbers import Candidate, PairNumbers
 from webapp.housing.pairs.table import current_pairs
@@ -104,5 +106,5 @@ def _next(candidate: Candidate, now: dict[int, PlacedPair]) -> NextPartner:
 def _in_words(answers: tuple[str | None, str | None]) -> str:
     first, second = (f"“{answer}”" if answer is not None else "blank" for answer in answers)
     if answers[0] == answers[1]:
-        return f"both {first}"
+        return _("both %(first)s") % {"first": first}
     return f"{first}, {second}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from webapp.charts import Chart, heatmap, histogram
 from webapp.housing.models import Placement
@@ -31,12 +32,12 @@ def compare_scores(numbers: PairNumbers) -> ScoreComparison:
     both = np.concatenate([proposed, allowed])
     edges = np.histogram_bin_edges(both, bins=min(HISTOGRAM_BINS, max(4, len(proposed) // 3)))
     chart = histogram(
-        ("Proposed", np.histogram(proposed, edges)[0].tolist()),
-        ("All allowed pairs", np.histogram(allowed, edges)[0].tolist()),
+        (_("Proposed"), np.histogram(proposed, edges)[0].tolist()),
+        (_("All allowed pairs"), np.histogram(allowed, edges)[0].tolist()),
         edges.tolist(),
-        title="Scores of the proposed pairs and of all allowed pairs",
-        x_label="Score (nats)",
-        y_label="Share (%)",
+        title=_("Scores of the proposed pairs and of all allowed pairs"),
+        x_label=_("Score (nats)"),
+        y_label=_("Share (%)"),
     )
     return ScoreComparison(chart, float(np.mean(allowed < np.median(proposed))))
 
@@ -59,7 +60,8 @@ def probability_heatmap(numbers: PairNumbers) -> Chart:
     ]
     return heatmap(
         relative.tolist(),
-        title=f"Probability of pairs between groups, ordered by {leading['question']}",
+        title=_("Probability of pairs between groups, ordered by %(question)s")
+        % {"question": leading["question"]},
         labels=labels,
         unit_label="× an even draw",
         low=max(0.05, float(np.nanmin(np.where(relative > 0, relative, np.nan)))),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from engine import Rules, Survey
 from engine.inference import RuleConflict, check_rules
@@ -80,7 +81,7 @@ def _present(conflict: RuleConflict, survey: Survey, load_model: ModelLoader | N
         numbers=() if asks else numbers,
         ways_out=tuple(ways),
         asks_for_single=asks,
-        short={"locked_twice": "Locked twice"}.get(conflict.kind, "In conflict"),
+        short={"locked_twice": _("Locked twice")}.get(conflict.kind, _("In conflict")),
     )
 
 
@@ -117,7 +118,7 @@ def _keep_one_lock(conflict: RuleConflict, survey: Survey) -> list[WayOut]:
         other = pair[0] if pair[1] == student else pair[1]
         ways.append(
             WayOut(
-                f"Keep {_label(survey, other)}",
+                _("Keep %(label)s") % {"label": _label(survey, other)},
                 "keep_lock",
                 _number(survey, student),
                 _number(survey, other),
@@ -129,34 +130,41 @@ def _keep_one_lock(conflict: RuleConflict, survey: Survey) -> list[WayOut]:
 def _lock_or_forbid(conflict: RuleConflict, survey: Survey) -> list[WayOut]:
     first, second = (_number(survey, s) for s in conflict.students)
     return [
-        WayOut("Keep the lock", "allow", first, second),
-        WayOut("Keep “never pair”", "release", first, second),
+        WayOut(_("Keep the lock"), "allow", first, second),
+        WayOut(_("Keep “never pair”"), "release", first, second),
     ]
 
 
 def _lock_or_same(conflict: RuleConflict, survey: Survey) -> list[WayOut]:
     first, second = (_number(survey, s) for s in conflict.students)
-    ways = [WayOut("Release the pair", "release", first, second)]
+    ways = [WayOut(_("Release the pair"), "release", first, second)]
     return ways + [_relax(column) for column in _columns_of(conflict)]
 
 
 def _relax(column: str) -> WayOut:
-    return WayOut(f"Drop “same {column}”", "relax", column=column)
+    return WayOut(_("Drop “same %(column)s”") % {"column": column}, "relax", column=column)
 
 
 def _lock_or_single(conflict: RuleConflict, survey: Survey) -> list[WayOut]:
     first, second = (_number(survey, s) for s in _pairs_of(conflict, "lock")[0])
     student = conflict.students[0]
     return [
-        WayOut("Release the pair", "release", first, second),
-        WayOut(f"Pair {_label(survey, student)}", "unsingle", _number(survey, student)),
+        WayOut(_("Release the pair"), "release", first, second),
+        WayOut(
+            _("Pair %(label)s") % {"label": _label(survey, student)},
+            "unsingle",
+            _number(survey, student),
+        ),
     ]
 
 
 def _allow_some(conflict: RuleConflict, survey: Survey) -> list[WayOut]:
     ways = []
     for i, j in _pairs_of(conflict, "forbid")[:MAX_BUTTONS]:
-        label = f"Allow {_label(survey, i)} + {_label(survey, j)}"
+        label = _("Allow %(first)s + %(second)s") % {
+            "first": _label(survey, i),
+            "second": _label(survey, j),
+        }
         ways.append(WayOut(label, "allow", _number(survey, i), _number(survey, j)))
     return ways
 
@@ -192,6 +200,10 @@ def _singles_to_suggest(
         means = (scores.sum(axis=1) - np.diag(scores)) / (len(group) - 1)
         hardest = group[np.argsort(means, kind="stable")[:MAX_BUTTONS]]
     return [
-        WayOut(f"Leave {_label(survey, s)} single", "single", _number(survey, s))
+        WayOut(
+            _("Leave %(student)s single") % {"student": _label(survey, s)},
+            "single",
+            _number(survey, s),
+        )
         for s in hardest.tolist()
     ]

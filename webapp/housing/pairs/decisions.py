@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError, PlacesChangedError
@@ -80,9 +81,11 @@ def lock_pairs(placement: Placement) -> Placement:
     """
     locked = lock_placement(placement)
     if not locked.is_pairs:
-        raise HousingError(f"{locked.name} places students in rooms, not in pairs alone.")
+        raise HousingError(
+            _("%(locked)s places students in rooms, not in pairs alone.") % {"locked": locked.name}
+        )
     if locked.is_running:
-        raise HousingError("Pairs are being computed right now. Decide when that is done.")
+        raise HousingError(_("Pairs are being computed right now. Decide when that is done."))
     return locked
 
 
@@ -90,7 +93,8 @@ def check_draft(placement: Placement) -> None:
     """Raise HousingError if students read these pairs, who are not parted by one click."""
     if placement.is_published:
         raise HousingError(
-            f"{placement.name} is published. Withdraw the publication first; its pairs stay."
+            _("%(placement)s is published. Withdraw the publication first; its pairs stay.")
+            % {"placement": placement.name}
         )
 
 
@@ -141,18 +145,25 @@ def pairs_decide(
 
 def _check_may_change(pair: PlacedPair, state: PairState, *, bulk: bool) -> None:
     if pair.state == PairState.LOCKED and state not in (PairState.OPEN, PairState.LOCKED):
-        raise HousingError(f"{pair.label} is locked. Release the lock first.")
+        raise HousingError(_("%(pair)s is locked. Release the lock first.") % {"pair": pair.label})
     if pair.state == PairState.LOCKED and bulk and state == PairState.OPEN:
-        raise HousingError(f"{pair.label} is locked. Release locks one by one.")
+        raise HousingError(
+            _("%(pair)s is locked. Release locks one by one.") % {"pair": pair.label}
+        )
     if state in (PairState.ACCEPTED, PairState.LOCKED) and pair.state != PairState.NEVER:
         never = ForbiddenPair.objects.filter(
             placement=None, first=pair.first_id, second=pair.second_id
         )
         if never.exists():
-            raise HousingError(f"{pair.label} are never to be paired. Allow them first.")
+            raise HousingError(
+                _("%(pair)s are never to be paired. Allow them first.") % {"pair": pair.label}
+            )
     if state == PairState.REJECTED and pair.state == PairState.NEVER:
         # A rejection holds for this placement only: it would lift the rule for the whole cohort.
-        raise HousingError(f"{pair.label} are never to be paired, so not in this placement either.")
+        raise HousingError(
+            _("%(pair)s are never to be paired, so not in this placement either.")
+            % {"pair": pair.label}
+        )
 
 
 def _set_state(user: User, pair: PlacedPair, state: PairState, version: int) -> None:
@@ -187,7 +198,7 @@ def _sync_forbidden(
         if row["state"] != state and _remove_rule_of(row["state"], placement, pair):
             removed.append([row["state"] == PairState.NEVER, *key])
         if state in _FORBIDDING:
-            _, is_new = ForbiddenPair.objects.get_or_create(
+            _rest, is_new = ForbiddenPair.objects.get_or_create(
                 cohort_id=placement.cohort_id,
                 placement=placement if state == PairState.REJECTED else None,
                 first_id=pair.first_id,

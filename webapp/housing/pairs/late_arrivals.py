@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.housing.models import PairLock, Placement
@@ -23,4 +24,7 @@ def decided_about(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[int,
     alone = Placement.objects.filter(cohort=cohort, is_pairs=True)
     named = {number for pair in pairs for number in pair}
     named |= {number for placement in alone.only("rules") for number in placement.singles}
-    return {number: f"A rule about S-{number} was made since." for number in named & late.keys()}
+    return {
+        number: _("A rule about S-%(number)s was made since.") % {"number": number}
+        for number in named & late.keys()
+    }

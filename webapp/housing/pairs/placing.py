@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import numpy as np
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError
@@ -64,12 +65,18 @@ def pairs_create(
             or there is no space.
     """
     if not model.is_learned:
-        raise HousingError(f"{model.name} is not learned yet.")
+        raise HousingError(_("%(model)s is not learned yet.") % {"model": model.name})
     if cohort.n_students < 2:
-        raise HousingError(f"{cohort.name} has {cohort.n_students} students; 2 make a pair.")
+        raise HousingError(
+            _("%(cohort)s has %(students)s students; 2 make a pair.")
+            % {"cohort": cohort.name, "students": cohort.n_students}
+        )
     unknown = [column for column in same if column not in cohort.constraints]
     if unknown:
-        raise HousingError(f"{unknown[0]} is not a constraint column of {cohort.name}.")
+        raise HousingError(
+            _("%(unknown)s is not a constraint column of %(cohort)s.")
+            % {"unknown": unknown[0], "cohort": cohort.name}
+        )
     try:
         read_answers(cohort, model)
     except InvalidProblemError as error:
@@ -146,10 +153,16 @@ def pairs_compute(*, user: User, placement: Placement, seed: int | None = None) 
 def _compute(user: User, placement: Placement, seed: int | None) -> Placement:
     placement = lock_pairs(placement)
     if placement.is_published:
-        raise HousingError(f"{placement.name} is published. Withdraw the publication first.")
+        raise HousingError(
+            _("%(placement)s is published. Withdraw the publication first.")
+            % {"placement": placement.name}
+        )
     conflicts = pair_conflicts(placement)
     if conflicts:
-        raise HousingError(f"{conflicts[0].headline}{conflicts[0].detail} Solve this first.")
+        raise HousingError(
+            _("%(headline)s%(detail)s Solve this first.")
+            % {"headline": conflicts[0].headline, "detail": conflicts[0].detail}
+        )
     placement.job = job_enqueue(
         user=user,
         kind="roommates.propose",
@@ -209,7 +222,7 @@ def result_store(
     """
     found = Placement.objects.filter(pk=placement_id).first()
     if found is None:
-        raise HousingError("The placement was removed meanwhile.")
+        raise HousingError(_("The placement was removed meanwhile."))
     placement = lock_placement(found)
     rows = _rows(placement, values)
     user = job.created_by if job is not None else None

@@ -10,9 +10,11 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import APART, HELD_STATES, PairState, Place, PlacedPair, Placement
 from webapp.housing.pairs.numbers import PairNumbers
@@ -24,7 +26,7 @@ _FIELDS = [
     "pk", "room_id", "first_id", "second_id", "first_number", "second_number", *_FIGURES,
     "state", "version", "decided_by",
 ]  # fmt: skip
-COMPUTED_AGAIN = "The pairs were computed again meanwhile. Nothing was changed."
+COMPUTED_AGAIN = gettext_lazy("The pairs were computed again meanwhile. Nothing was changed.")
 
 
 def pair_row(pair: PlacedPair) -> dict[str, Any]:
@@ -56,12 +58,13 @@ def changed_sentence(pair: PlacedPair) -> str:
     """Return who changed a pair, and into what, for a decision that names an older version."""
     fresh = PlacedPair.objects.filter(pk=pair.pk).first()
     if fresh is None:
-        return f"{pair.label} is no longer a pair here. Nothing was changed."
-    who = fresh.decided_by or "somebody else"
-    return (
-        f"{fresh.label} was changed to “{PairState(fresh.state).label.lower()}” by {who} "
-        "meanwhile. Nothing was changed."
-    )
+        return _("%(pair)s is no longer a pair here. Nothing was changed.") % {"pair": pair.label}
+    who = fresh.decided_by or _("somebody else")
+    return _("%(pair)s was changed to “%(state)s” by %(who)s meanwhile. Nothing was changed.") % {
+        "pair": fresh.label,
+        "state": PairState(fresh.state).label.lower(),
+        "who": who,
+    }
 
 
 def replace_pairs(
@@ -91,8 +94,8 @@ def contradiction_of_pairs(change: PairChange, versions: Mapping[int, int]) -> s
     for key, version in change["versions"].items():
         if versions.get(int(key)) != version:
             row = before.get(int(key))
-            label = f"S-{row['first_number']} + S-{row['second_number']}" if row else "A pair"
-            return f"{label} was changed since."
+            label = f"S-{row['first_number']} + S-{row['second_number']}" if row else _("A pair")
+            return _("%(label)s was changed since.") % {"label": label}
     return ""
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
@@ -52,7 +53,7 @@ def rule_change(
         One sentence; nothing was changed.
     """
     if action not in ACTIONS:
-        raise HousingError("There is no such rule.")
+        raise HousingError(_("There is no such rule."))
     placement = lock_pairs(placement)
     rules, pairs = record_rules(placement), _pairs_of(placement, first, second)
     if action in _OF_COLUMNS:
@@ -61,7 +62,9 @@ def rule_change(
         sentence = _OF_STUDENTS[action](placement, _student(placement, first))
     else:
         if first == second:
-            raise HousingError(f"S-{first} cannot be paired with themselves.")
+            raise HousingError(
+                _("S-%(first)s cannot be paired with themselves.") % {"first": first}
+            )
         low, high = sorted((first, second)) if action != "keep_lock" else (first, second)
         pair = (_student(placement, low), _student(placement, high))
         sentence = _OF_PAIRS[action](user, placement, *pair)
@@ -90,7 +93,7 @@ def _record(
     changed = [row for key, row in pairs.items() if now[key].version != row["version"]]
     is_new = any(change["removed"] or change["added"] for change in changes.values())
     if not changed and not is_new:
-        raise HousingError("That is so already. Nothing was changed.")
+        raise HousingError(_("That is so already. Nothing was changed."))
     if any(row["state"] in APART or now[row["pk"]].state in APART for row in changed):
         check_draft(placement)
     # Pairs that are now locked are as good as before.
@@ -112,7 +115,10 @@ def _record(
 def _student(placement: Placement, number: int) -> Student:
     student = Student.objects.filter(cohort_id=placement.cohort_id, number=number).first()
     if student is None:
-        raise HousingError(f"S-{number} is not a student of {placement.cohort.name}.")
+        raise HousingError(
+            _("S-%(number)s is not a student of %(cohort)s.")
+            % {"number": number, "cohort": placement.cohort.name}
+        )
     return student
 
 
@@ -163,7 +169,10 @@ def _keep_lock(user: User, placement: Placement, student: Student, partner: Stud
 
 def _never(user: User, placement: Placement, first: Student, second: Student) -> str:
     if placement.pairs.filter(first=first, second=second, state=PairState.LOCKED).exists():
-        raise HousingError(f"{first} + {second} is locked. Release the lock first.")
+        raise HousingError(
+            _("%(first)s + %(second)s is locked. Release the lock first.")
+            % {"first": first, "second": second}
+        )
     _let_pair(placement, first, second, (PairState.REJECTED,))  # the stronger rule alone
     _decide(user, placement.pairs.filter(first=first, second=second), PairState.NEVER)
     ForbiddenPair.objects.get_or_create(
@@ -199,7 +208,7 @@ def _let_pair(
     forbidden = ForbiddenPair.objects.filter(
         whose, cohort_id=placement.cohort_id, first=first, second=second
     )
-    n_removed, _ = forbidden.delete()
+    n_removed, _rest = forbidden.delete()
     pairs = placement.pairs.filter(first=first, second=second, state__in=states)
     if ForbiddenPair.objects.filter(placement=None, first=first, second=second).exists():
         pairs.update(state=PairState.NEVER, version=F("version") + 1)  # they stay apart
@@ -226,7 +235,10 @@ def _unsingle(placement: Placement, student: Student) -> str:
 
 def _check_column(placement: Placement, column: str) -> None:
     if column not in placement.cohort.constraints:
-        raise HousingError(f"{column} is not a constraint column of {placement.cohort.name}.")
+        raise HousingError(
+            _("%(column)s is not a constraint column of %(cohort)s.")
+            % {"column": column, "cohort": placement.cohort.name}
+        )
 
 
 def _relax(placement: Placement, column: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError, PlacesChangedError
@@ -66,17 +67,26 @@ def swap_offer(
     Raises HousingError naming the lock or rule that forbids it.
     """
     if student == partner:
-        raise HousingError(f"S-{student} cannot be paired with themselves.")
+        raise HousingError(
+            _("S-%(student)s cannot be paired with themselves.") % {"student": student}
+        )
     now = current_pairs(placement, [student, partner])
     for number in (student, partner):
         if number not in now:
-            raise HousingError(f"S-{number} is in no pair of this placement.")
+            raise HousingError(
+                _("S-%(number)s is in no pair of this placement.") % {"number": number}
+            )
     first, second = now[student], now[partner]
     if first.pk == second.pk:
-        raise HousingError(f"S-{student} and S-{partner} are a pair already.")
+        raise HousingError(
+            _("S-%(student)s and S-%(partner)s are a pair already.")
+            % {"student": student, "partner": partner}
+        )
     for pair in (first, second):
         if pair.state == PairState.LOCKED:
-            raise HousingError(f"{pair.label} is locked. Release the lock first.")
+            raise HousingError(
+                _("%(pair)s is locked. Release the lock first.") % {"pair": pair.label}
+            )
     left = [_other(first, student), _other(second, partner)]
     numbers = numbers or PairNumbers(placement)
     (a, b), (c, d) = sorted((student, partner)), sorted(left)
@@ -93,15 +103,23 @@ def _check_allowed(placement: Placement, numbers: PairNumbers, a: int, b: int) -
     for column in placement.same:
         values = numbers.survey.attributes[column]
         if values[numbers.position[a]] != values[numbers.position[b]]:
-            raise HousingError(f"S-{a} + S-{b} would not have the same {column}.")
+            raise HousingError(
+                _("S-%(a)s + S-%(b)s would not have the same %(column)s.")
+                % {"a": a, "b": b, "column": column}
+            )
     forbidden = ForbiddenPair.objects.filter(
         cohort_id=placement.cohort_id, first__number=a, second__number=b
     )
     for rule in forbidden:
         if rule.placement_id is None:
-            raise HousingError(f"S-{a} + S-{b} are never to be paired. Allow them first.")
+            raise HousingError(
+                _("S-%(a)s + S-%(b)s are never to be paired. Allow them first.") % {"a": a, "b": b}
+            )
         if rule.placement_id == placement.pk:
-            raise HousingError(f"S-{a} + S-{b} were rejected in this placement. Allow them first.")
+            raise HousingError(
+                _("S-%(a)s + S-%(b)s were rejected in this placement. Allow them first.")
+                % {"a": a, "b": b}
+            )
 
 
 def _new_pair(numbers: PairNumbers, a: int, b: int) -> NewPair:
@@ -139,7 +157,7 @@ def _swap(
     numbers = PairNumbers(placement)
     offer = swap_offer(placement, student, partner, numbers)
     if {pair.pk for pair in offer.old} != set(versions):
-        raise PlacesChangedError("One of the two pairs changed meanwhile. Nothing was changed.")
+        raise PlacesChangedError(_("One of the two pairs changed meanwhile. Nothing was changed."))
     before = [pair_row(pair) for pair in offer.old]
     rows = {
         old.pk: _row_after(user, placement, numbers, old, new)

@@ -8,9 +8,11 @@ from uuid import UUID
 
 from django.core.paginator import Page
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.naming import numbers_meant
+from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import light, page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
@@ -30,14 +32,14 @@ SORTS = {
 ALL = "all"
 DEFAULT_SORT = "-doubt"
 SORT_WORDS = {
-    "doubt": "Most certain first",
-    "-doubt": "Least certain first",
-    "score": "Lowest score first",
-    "-score": "Highest score first",
-    "probability": "Least likely first",
-    "-probability": "Likeliest first",
-    "pair": "By student",
-    "-pair": "By student, last first",
+    "doubt": gettext_lazy("Most certain first"),
+    "-doubt": gettext_lazy("Least certain first"),
+    "score": gettext_lazy("Lowest score first"),
+    "-score": gettext_lazy("Highest score first"),
+    "probability": gettext_lazy("Least likely first"),
+    "-probability": gettext_lazy("Likeliest first"),
+    "pair": gettext_lazy("By student"),
+    "-pair": gettext_lazy("By student, last first"),
 }
 
 
@@ -186,7 +188,7 @@ def pair_tabs(placement: Placement, counts: PairCounts, shown: str) -> list[Tab]
         for state in APART
         if apart[state] or state in (PairState.NEVER, shown)
     ]
-    return [*tabs, Tab(ALL, "All", counts.total)]
+    return [*tabs, Tab(ALL, _("All"), counts.total)]
 
 
 def _pair_rows(

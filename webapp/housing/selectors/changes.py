@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from webapp.accounts.models import User
 from webapp.cohorts.naming import numbers_meant
 from webapp.common import formats
-from webapp.common.formats import counted, signed
+from webapp.common.formats import signed
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Placement, ProposedChange, Room
 from webapp.housing.price_chart import price_chart
 from webapp.housing.request_graph import RequestPairs
@@ -23,10 +27,10 @@ SHOWN_WAITING = 20
 SMALLEST = 0.005  # score: a smaller change of the mean is shown as none
 # Lines of "before and after": figures of an outcome that are a count of a total, and their words.
 COMPARED = (
-    ("mutual", "Mutual requests"),
-    ("one_sided", "One-sided requests"),
-    ("first_choice", "First choice"),
-    ("needs", "Needs met"),
+    ("mutual", gettext_lazy("Mutual requests")),
+    ("one_sided", gettext_lazy("One-sided requests")),
+    ("first_choice", gettext_lazy("First choice")),
+    ("needs", gettext_lazy("Needs met")),
 )
 
 
@@ -103,7 +107,7 @@ def changes_context(placement: Placement, user: User, query: str = "") -> dict[s
         "moves": [row for row in moves if row.matches(query, people)],
         "arrivals": [row for row in arrivals if row.matches(query, people)],
         "chosen": [
-            (f"S-{number}", labels.get(room, "a room that is gone"))
+            (f"S-{number}", labels.get(room, _("a room that is gone")))
             for number, room in change.chosen.items()
         ],
         "compared": compared_figures(change.outcomes),
@@ -132,12 +136,26 @@ def _curve_words(curve: Sequence[Sequence[float]]) -> str:
         return ""
     must = int(min(point[1] for point in curve))
     without = int(min(point[3] for point in curve))
-    verb = "has" if must == 1 else "have"
-    words = f"{counted(must, 'person', 'people')} {verb} to move at any price. " if must else ""
+    sentences = []
+    if must:
+        sentences.append(
+            ngettext(
+                "%(count)s person has to move at any price.",
+                "%(count)s people have to move at any price.",
+                must,
+            )
+            % {"count": f"{must:,}"}
+        )
     if without:
-        verb = "has" if without == 1 else "have"
-        words += f"{counted(without, 'person', 'people')} {verb} no room at any price."
-    return words.strip()
+        sentences.append(
+            ngettext(
+                "%(count)s person has no room at any price.",
+                "%(count)s people have no room at any price.",
+                without,
+            )
+            % {"count": f"{without:,}"}
+        )
+    return " ".join(sentences)
 
 
 def compared_figures(outcomes: Mapping[str, Any]) -> list[ComparedFigure]:
@@ -146,14 +164,14 @@ def compared_figures(outcomes: Mapping[str, Any]) -> list[ComparedFigure]:
         return []
     old, new = outcomes["before"], outcomes["after"]
     waiting = [side["people"] - side["placed"] for side in (old, new)]
-    lines = [_counted_line("Without a room", *waiting, is_good=False)]
+    lines = [_counted_line(_("Without a room"), *waiting, is_good=False)]
     if old["mean"] is not None and new["mean"] is not None:
         change = round(new["mean"], 2) - round(old["mean"], 2)
         better = None if abs(change) < SMALLEST else change > 0
         means = (formats.number(old["mean"], 2), formats.number(new["mean"], 2))
-        lines.append(ComparedFigure("Mean score", means[0], means[1], signed(change), better))
+        lines.append(ComparedFigure(_("Mean score"), means[0], means[1], signed(change), better))
     if old["low"] is not None:
-        title = f"Rooms below {formats.number(old['low'], 1)}"
+        title = _("Rooms below %(low)s") % {"low": formats.number(old["low"], 1)}
         lines.append(_counted_line(title, old["rooms_below"], new["rooms_below"], is_good=False))
     for key, title in COMPARED:
         if old[key][1] or new[key][1]:
@@ -161,7 +179,7 @@ def compared_figures(outcomes: Mapping[str, Any]) -> list[ComparedFigure]:
             change = new[key][0] - old[key][0]
             better = None if not change else change > 0
             lines.append(ComparedFigure(title, before, after, signed(change, 0), better))
-    return [*lines, _counted_line("Beds free", old["beds_free"], new["beds_free"], is_good=None)]
+    return [*lines, _counted_line(_("Beds free"), old["beds_free"], new["beds_free"], is_good=None)]
 
 
 def _counted_line(title: str, before: int, after: int, *, is_good: bool | None) -> ComparedFigure:
@@ -222,28 +240,37 @@ def _reason(
 ) -> str:
     """Return the first reason that applies, in the order in which it would stop a placement."""
     if new is None:
-        return "No bed is left under the rules."
+        return _("No bed is left under the rules.")
     asked = [b if a == number else a for a, b in requests.mutual if number in (a, b)]
     met = [other for other in asked if other in after[new]]
     if met and (old is None or not set(met) & before[old]):
-        return f"With S-{met[0]}. They asked for each other."
+        return _("With S-%(met)s. They asked for each other.") % {"met": met[0]}
     if old is None:
         return _with(after[new] - {number})
     entered = sorted(arriving & after[old])
     if entered:
-        return f"Makes room for {_named(entered)}."
+        return _("Makes room for %(named)s.") % {"named": _named(entered)}
     if gain is not None and gain > price:
-        return f"Fits better there by {signed(gain)}, which is more than the price of {price:.2f}."
+        return _("Fits better there by %(gain)s, which is more than the price of %(price)s.") % {
+            "gain": signed(gain),
+            "price": f"{price:.2f}",
+        }
     if len(before[old]) == 1 and len(after[new]) > 1:
-        return f"Alone so far. Joins {_named(sorted(after[new] - {number}))}."
-    return "Lets others live together who fit or asked."
+        return _("Alone so far. Joins %(named)s.") % {
+            "named": _named(sorted(after[new] - {number}))
+        }
+    return _("Lets others live together who fit or asked.")
 
 
 def _named(numbers: list[int]) -> str:
     shown = [f"S-{number}" for number in numbers[:3]]
-    more = f" and {len(numbers) - 3} more" if len(numbers) > 3 else ""
+    more = " " + _("and %(more)s more") % {"more": len(numbers) - 3} if len(numbers) > 3 else ""
     return " and ".join(shown) + more
 
 
 def _with(others: set[int]) -> str:
-    return f"With {_named(sorted(others))}." if others else "A room of their own."
+    return (
+        _("With %(named)s.") % {"named": _named(sorted(others))}
+        if others
+        else _("A room of their own.")
+    )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from webapp.housing.errors import HousingError
 from webapp.housing.rules import broken_rule
@@ -60,10 +61,13 @@ def choices_of(rooms: PlacementRooms, number: int, query: str = "") -> Choices:
     """
     place = next((p for p in rooms.places if p["number"] == number), None)
     if place is None:
-        raise HousingError(f"S-{number} is not in this placement.")
+        raise HousingError(_("S-%(number)s is not in this placement.") % {"number": number})
     card = next((c for c in rooms.cards() if c.room.pk == place["room_id"]), None)
     if place["is_locked"] and card is not None:
-        raise HousingError(f"S-{number} is locked into {card.room}. Release it first.")
+        raise HousingError(
+            _("S-%(number)s is locked into %(room)s. Release it first.")
+            % {"number": number, "room": card.room}
+        )
     scores = Scores(rooms.placement)
     words = query.casefold().split()
     found = _free_rooms(rooms, scores, number, card, words)
@@ -117,7 +121,7 @@ def _free_rooms(
             card.room, members, rooms.rules, forbidden, rooms.stays, mates
         )
         if not reason and not rooms.has_bed(card.room, number):
-            reason = f"No bed of {card.room} is free on all days."
+            reason = _("No bed of %(room)s is free on all days.") % {"room": card.room}
         if rooms.has_dates(number, card.room) or (own and rooms.has_dates(number, own.room)):
             choice = _dated_choice(scores, number, own, card, reason)
         else:

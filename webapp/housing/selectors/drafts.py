@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from webapp.accounts.models import User
+from webapp.common.lazy import gettext_lazy as _
 from webapp.housing.models import Place, Placement, PlacementEvent, ProposedChange, Room
 from webapp.housing.services.drafts import change_of, kinds_in_words
 from webapp.housing.services.seats import row_of
@@ -11,10 +12,10 @@ from webapp.housing.services.undo import beds_changed
 
 WORDS = {
     "change": "",
-    "get": "gets a bed",
-    "lose": "has no bed then",
+    "get": _("gets a bed"),
+    "lose": _("has no bed then"),
     "withdraw": "withdraws",
-    "return": "comes back and waits for a bed",
+    "return": _("comes back and waits for a bed"),
 }
 
 

@@ -3,20 +3,24 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
+from django.utils.text import format_lazy
+
+from webapp.common.formats import per_cent
+from webapp.common.lazy import gettext_lazy as _
 from webapp.housing.selectors.placements import Person, PlacementRooms, RoomCard
 
 DOUBTFUL = 0.6  # share of likely roommates from which a room counts as doubtful
 # Filters of the address, and their words on the page.
 LOOKS = {
-    "undecided": "Undecided",
-    "accepted": "Accepted",
-    "locked": "Locked",
-    "missed": "Requests missed",
-    "doubtful": f"Uncertainty of {DOUBTFUL:.0%} or more".replace("%", " %"),
-    "pulled": "Somebody pulls it down",
-    "free": "Free beds",
-    "empty": "Empty",
-    "shut": "Held back or offline",
+    "undecided": _("Undecided"),
+    "accepted": _("Accepted"),
+    "locked": _("Locked"),
+    "missed": _("Requests missed"),
+    "doubtful": format_lazy(_("Uncertainty of {share} or more"), share=per_cent(DOUBTFUL, 0)),
+    "pulled": _("Somebody pulls it down"),
+    "free": _("Free beds"),
+    "empty": _("Empty"),
+    "shut": _("Held back or offline"),
 }
 ANYBODY = "anybody"
 MISSED = "missed"

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
+from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import page_at
 from webapp.housing.models import ActKind, Placement, PlacementEvent
 from webapp.housing.models.history import NOT_UNDOABLE
@@ -13,9 +16,9 @@ from webapp.housing.services.undo import beds_changed, contradiction, situation_
 A_PAGE = 30
 NAMED = 8  # students whom a line names
 _INSTEAD = {
-    ActKind.PUBLISHED: "Withdraw the publication instead",
-    ActKind.UNPUBLISHED: "Publish it again instead",
-    ActKind.DISCARDED: "Restore the version above",
+    ActKind.PUBLISHED: gettext_lazy("Withdraw the publication instead"),
+    ActKind.UNPUBLISHED: gettext_lazy("Publish it again instead"),
+    ActKind.DISCARDED: gettext_lazy("Restore the version above"),
 }
 
 
@@ -42,17 +45,21 @@ class HistoryLine:
         numbers = sorted(students_of(self.event))
         shown = ", ".join(f"S-{number}" for number in numbers[:NAMED])
         more = len(numbers) - NAMED
-        return f"{shown} and {more:,} more" if more > 0 else shown
+        return (
+            _("%(shown)s and %(more)s more") % {"shown": shown, "more": f"{more:,}"}
+            if more > 0
+            else shown
+        )
 
     @property
     def words(self) -> str:
         """The reason why there is no Undo button."""
         if self.event.undone_at is not None:
-            return "Undone"
+            return _("Undone")
         if self.event.kind in NOT_UNDOABLE:
             return _INSTEAD.get(ActKind(self.event.kind), "")
         if self.event.kind == ActKind.VERSION and not self.event.details:
-            return "There were no rooms before it"
+            return _("There were no rooms before it")
         return self.refusal
 
 

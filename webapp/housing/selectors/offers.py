@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from webapp.housing.models import Room
 from webapp.housing.rules import broken_rule
 from webapp.housing.scores import Scores
@@ -63,7 +65,7 @@ def candidates(
     living = [*(students[n] for n in inside), *(offer.student for offer in card.offers)]
     for number in waiting:
         if number in offered:
-            yield number, f"S-{number} has an offer already."
+            yield number, _("S-%(number)s has an offer already.") % {"number": number}
             continue
         members = [students[number], *living]
         refusal = rooms.parting(number, card.room.pk) or broken_rule(
@@ -75,7 +77,7 @@ def candidates(
             [students[n] for n in beside if n != number],
         )
         if not refusal and not rooms.has_bed(card.room, number):
-            refusal = f"No bed of {card.room} is free on all days."
+            refusal = _("No bed of %(room)s is free on all days.") % {"room": card.room}
         yield number, refusal
 
 

@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from webapp.accounts.models import User
 from webapp.cohorts.naming import numbers_meant
+from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
@@ -43,7 +46,11 @@ A_PAGE = 50  # rows of a table
 SHOWN_WHOLE = 120  # a filter with at most this many rooms shows all of them
 MANY = 60  # a decision about at least this many rooms renders the whole page again
 SMALL = 100  # with at most this many rooms, all halls are shown at once
-SORTS = {"": "As in the list", "score": "Lowest score first", "doubt": "Most doubt first"}
+SORTS = {
+    "": gettext_lazy("As in the list"),
+    "score": gettext_lazy("Lowest score first"),
+    "doubt": gettext_lazy("Most doubt first"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +179,7 @@ def concerned_rooms(found: Sequence[RoomCard], act: str) -> list[RoomCard]:
             return [card for card in found if card.room.is_open]
         case "open":
             return [card for card in found if card.room.state == RoomState.KEPT]
-    raise HousingError("There is no such decision.")
+    raise HousingError(_("There is no such decision."))
 
 
 def _wanted(rooms: PlacementRooms, kept: Mapping[str, str], user: User) -> RoomFilter:

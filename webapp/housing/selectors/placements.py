@@ -9,6 +9,8 @@ from typing import Any, cast
 
 from django.db.models import Count
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
@@ -106,7 +108,7 @@ class RoomCard:
         """Free beds in words, such as "1 bed and 1 extra bed free"; "" if there are none."""
         counts = ((self.free, "bed"), (self.free_extra, "extra bed"))
         words = " and ".join(counted(count, noun) for count, noun in counts if count)
-        return f"{words} free" if words else ""
+        return _("%(beds)s free") % {"beds": words} if words else ""
 
     @property
     def is_locked(self) -> bool:
@@ -176,14 +178,16 @@ class CardGroup:
 def beds_in_words(beds: int, extra: int) -> str:
     """Return numbers of beds in words, such as "8 beds and 4 extra beds"."""
     words = counted(beds, "bed")
-    return f"{words} and {counted(extra, 'extra bed')}" if extra else words
+    if not extra:
+        return words
+    return _("%(beds)s and %(extra)s") % {"beds": words, "extra": counted(extra, "extra bed")}
 
 
 def free_in_words(cards: Iterable[RoomCard]) -> str:
     """Return the free beds of rooms in words, such as "3 beds and 12 extra beds free"."""
     found = list(cards)
     beds, extra = sum(card.free for card in found), sum(card.free_extra for card in found)
-    return f"{beds_in_words(beds, extra)} free"
+    return _("%(beds)s free") % {"beds": beds_in_words(beds, extra)}
 
 
 def taken_in_words(taken: int, extra_taken: int, beds: int, extra: int) -> str:
@@ -191,10 +195,17 @@ def taken_in_words(taken: int, extra_taken: int, beds: int, extra: int) -> str:
 
     ``taken`` counts all beds taken, ``extra_taken`` the extra beds among them.
     """
-    words = f"{taken - extra_taken:,} of {counted(beds, 'bed')}"
+    words = _("%(taken)s of %(beds)s") % {
+        "taken": f"{taken - extra_taken:,}",
+        "beds": counted(beds, "bed"),
+    }
     if not (extra or extra_taken):
         return words
-    return f"{words} and {extra_taken:,} of {counted(extra, 'extra bed')}"
+    return ngettext(
+        "%(beds)s and %(extra_taken)s of %(count)s extra bed",
+        "%(beds)s and %(extra_taken)s of %(count)s extra beds",
+        extra,
+    ) % {"beds": words, "extra_taken": f"{extra_taken:,}", "count": f"{extra:,}"}
 
 
 @dataclass(slots=True)
@@ -210,7 +221,11 @@ class FloorCards(CardGroup):
     @property
     def title(self) -> str:
         """Hall and floor in words, such as "Alder, floor 2"."""
-        return f"{self.hall}, floor {self.name}" if self.name else self.hall
+        return (
+            _("%(hall)s, floor %(name)s") % {"hall": self.hall, "name": self.name}
+            if self.name
+            else self.hall
+        )
 
     @property
     def shown(self) -> list[RoomCard]:
@@ -384,7 +399,16 @@ class PlacementRooms:
     def open_beds_in_words(self) -> str:
         """Open beds of all halls, such as "300 open beds and 12 extra beds"."""
         words = counted(self.n_beds, "open bed")
-        return f"{words} and {counted(self.n_extra, 'extra bed')}" if self.n_extra else words
+        return (
+            ngettext(
+                "%(words)s and %(count)s extra bed",
+                "%(words)s and %(count)s extra beds",
+                self.n_extra,
+            )
+            % {"words": words, "count": f"{self.n_extra:,}"}
+            if self.n_extra
+            else words
+        )
 
     @property
     def free_in_words(self) -> str:
@@ -465,7 +489,9 @@ class PlacementRooms:
         for other in sorted(self._musts.get(number, ())):
             where = self._where.get(other)
             if other not in moving and where is not None and where != room:
-                return f"S-{number} and S-{other} asked to live together, which is a must here."
+                return _(
+                    "S-%(number)s and S-%(other)s asked to live together, which is a must here."
+                ) % {"number": number, "other": other}
         return ""
 
     def must_share(self, one: int, other: int) -> bool:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import counted
 from webapp.housing.models import Place, Placement
 from webapp.housing.stays import place_stay, stay_of_term
 
@@ -94,22 +95,47 @@ def publish_words(
     """
     parts = []
     if homeless:
-        parts.append(
-            f"{counted(len(homeless), 'student has', 'students have')} no {what}: "
-            f"{_named(homeless)}."
-        )
+        n = len(homeless)
+        if what == "room":
+            sentence = ngettext(
+                "%(count)s student has no room: %(named)s.",
+                "%(count)s students have no room: %(named)s.",
+                n,
+            )
+        else:
+            sentence = ngettext(
+                "%(count)s student has no roommate: %(named)s.",
+                "%(count)s students have no roommate: %(named)s.",
+                n,
+            )
+        parts.append(sentence % {"count": f"{n:,}", "named": _named(homeless)})
     if published is not None:
         parts.append(
-            f"{published.name} is published now, and would not be any more; "
-            f"{counted(moved, 'person moves', 'people move')}."
+            ngettext(
+                "%(published)s is published now, and would not be any more; %(count)s person "
+                "moves.",
+                "%(published)s is published now, and would not be any more; %(count)s people move.",
+                moved,
+            )
+            % {"published": published.name, "count": f"{moved:,}"}
         )
     if losing:
-        lose = counted(len(losing), "student loses a published bed", "students lose published beds")
-        parts.append(f"{lose}: {_named(losing)}.")
+        parts.append(
+            ngettext(
+                "%(count)s student loses a published bed: %(named)s.",
+                "%(count)s students lose published beds: %(named)s.",
+                len(losing),
+            )
+            % {"count": f"{len(losing):,}", "named": _named(losing)}
+        )
     return " ".join(parts)
 
 
 def _named(numbers: Sequence[int]) -> str:
     names = ", ".join(f"S-{n}" for n in numbers[:NAMED])
-    more = f" and {len(numbers) - NAMED:,} more" if len(numbers) > NAMED else ""
+    more = (
+        " " + _("and %(more)s more") % {"more": f"{len(numbers) - NAMED:,}"}
+        if len(numbers) > NAMED
+        else ""
+    )
     return f"{names}{more}"

@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models import Sum
+from django.utils.translation import gettext as _
 
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import number, signed
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Placement
 from webapp.housing.request_graph import RequestPairs
 from webapp.housing.rules import MUST, NO, WISH_STRENGTHS, PlacementRules, strength_in_words
@@ -17,7 +19,7 @@ from webapp.housing.selectors.wish_effects import strengths_context
 
 COMPARED = ("mutual", "one_sided", "wish")  # the rules that the panel sets
 MOST_COMPARED = 3
-WORDS = {MUST: "a must", NO: "not counted"}
+WORDS = {MUST: gettext_lazy("a must"), NO: gettext_lazy("not counted")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,10 @@ def counts_context(cohort: Cohort, placement: Placement, requests: RequestPairs)
         "reference_rooms": rooms,
         "honoured": [
             (title, sum(rooms.is_together(*pair) for pair in pairs), len(pairs))
-            for title, pairs in (("Mutual", requests.mutual), ("One-sided", requests.one_sided))
+            for title, pairs in (
+                (_("Mutual"), requests.mutual),
+                (_("One-sided"), requests.one_sided),
+            )
         ],
         "total": number(own, 1),
         "costs": [
@@ -93,13 +98,14 @@ def _rest(rules: PlacementRules) -> dict[str, Any]:
 
 def _difference(own: PlacementRules, theirs: PlacementRules) -> str:
     """Return in words how another scenario counts requests differently."""
+    wish = _("a wish: %(strength)s") % {"strength": strength_in_words(theirs.wish, WISH_STRENGTHS)}
     parts: Sequence[tuple[str, str, str]] = (
-        ("mutual", own.mutual, theirs.mutual),
-        ("one-sided", own.one_sided, theirs.one_sided),
+        (_("mutual"), own.mutual, theirs.mutual),
+        (_("one-sided"), own.one_sided, theirs.one_sided),
     )
     words = [
-        f"{title} {WORDS.get(how, f'a wish: {strength_in_words(theirs.wish, WISH_STRENGTHS)}')}"
+        f"{title} {WORDS.get(how, wish)}"
         for title, ours, how in parts
         if ours != how or (how not in WORDS and own.wish != theirs.wish)
     ]
-    return ", ".join(words) or "counted alike"
+    return ", ".join(words) or _("counted alike")

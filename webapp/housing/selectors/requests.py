@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import F, Max
+from django.utils.translation import ngettext
 
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.student_finder import Candidates, StudentFinder
-from webapp.common.formats import counted
 from webapp.common.listing import page_at
 from webapp.housing.models import Room, RoommateRequest
 from webapp.housing.request_graph import Pair, RequestGraph, read_requests, split_group
@@ -193,8 +193,13 @@ def musts_apart_sentence(cohort: Cohort) -> str:
     apart = musts_apart(rooms, impossible_of(cohort, graph, rooms), splits_of(cohort, graph))
     if not apart:
         return ""
-    words = counted(len(apart), "request that is a must is", "requests that are a must are")
-    return f" {words} not honoured in {placement.name}: the top of this page has the way."
+    return " " + ngettext(
+        "%(count)s request that is a must is not honoured in %(placement)s: the top of this page "
+        "has the way.",
+        "%(count)s requests that are a must are not honoured in %(placement)s: the top of this "
+        "page has the way.",
+        len(apart),
+    ) % {"count": f"{len(apart):,}", "placement": placement.name}
 
 
 def _answered(

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from engine import Rules, explain_pair
 from webapp.housing.models import Placement, PlacementEvent, Room
@@ -203,7 +204,9 @@ def _reasons(rooms: PlacementRooms, scores: Scores, pair: tuple[int, int]) -> di
 
 def _in_words(answers: tuple[str | None, str | None]) -> str:
     first, second = (f"“{answer}”" if answer is not None else "blank" for answer in answers)
-    return f"both {first}" if answers[0] == answers[1] else f"{first}, {second}"
+    return (
+        _("both %(first)s") % {"first": first} if answers[0] == answers[1] else f"{first}, {second}"
+    )
 
 
 def swap_offers(

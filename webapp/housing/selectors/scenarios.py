@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import counted, gap, is_telling, number, signed
+from webapp.common.formats import gap, is_telling, number, signed
 from webapp.housing.models import Placement
 from webapp.housing.rules import PlacementRules, difference_in_words
 from webapp.housing.selectors.outcomes import (
@@ -146,7 +148,9 @@ def _scores(rooms: PlacementRooms) -> list[float]:
 def _differing_rules(placements: Sequence[Placement]) -> list[ComparedRow]:
     words = [difference_in_words(PlacementRules.from_json(p.rules)) for p in placements]
     models = [
-        f"{p.model.name}, set by hand" if p.model.is_set_by_hand else p.model.name
+        _("%(model)s, set by hand") % {"model": p.model.name}
+        if p.model.is_set_by_hand
+        else p.model.name
         for p in placements
     ]
     lines = {"Weights": models} | {name: [entry[name] for entry in words] for name in words[0]}
@@ -164,30 +168,37 @@ def _rows(
     base: int,
 ) -> list[ComparedRow]:
     judge = _Judge(base, _fewer_than_most(outcomes))
-    rows = [judge.share_row("Placed", [[o["placed"], o["people"]] for o in outcomes])]
+    rows = [judge.share_row(_("Placed"), [[o["placed"], o["people"]] for o in outcomes])]
     for title, key in (
-        ("Needs met", "needs"),
-        ("Mutual requests honoured", "mutual"),
-        ("One-sided honoured", "one_sided"),
-        ("First choice", "first_choice"),
-        ("Any of their choices", "any_choice"),
+        (_("Needs met"), "needs"),
+        (_("Mutual requests honoured"), "mutual"),
+        (_("One-sided honoured"), "one_sided"),
+        (_("First choice"), "first_choice"),
+        (_("Any of their choices"), "any_choice"),
     ):
         if any(o[key][1] for o in outcomes):
             rows.append(judge.share_row(title, [o[key] for o in outcomes]))
-    note = f"by the weights of {found[base].placement.model.name}; higher fits better"
-    rows.append(judge.number_row("Mean score", note, [o["mean"] for o in outcomes]))
+    note = _("by the weights of %(model)s; higher fits better") % {
+        "model": found[base].placement.model.name
+    }
+    rows.append(judge.number_row(_("Mean score"), note, [o["mean"] for o in outcomes]))
     if outcomes[base]["low"] is not None:
-        title = f"Rooms below {number(outcomes[base]['low'], 1)}"
+        title = _("Rooms below %(low)s") % {"low": number(outcomes[base]["low"], 1)}
         counts = [[o["rooms_below"], o["rooms_shared"]] for o in outcomes]
         rows.append(judge.share_row(title, counts, is_good=False))
     if published is not None and found[base].placement == published:
         moved = [moved_from(found[base], rooms) for rooms in found]
-        texts = [f"{count:,} from {published.name}" if count else "none" for count in moved]
-        rows.append(ComparedRow("People who move", "", tuple(_same(text) for text in texts)))
+        texts = [
+            _("%(count)s from %(published)s") % {"count": f"{count:,}", "published": published.name}
+            if count
+            else "none"
+            for count in moved
+        ]
+        rows.append(ComparedRow(_("People who move"), "", tuple(_same(text) for text in texts)))
     rows.append(
         ComparedRow(
-            "Certificate",
-            "of the optimisation, not of the match",
+            _("Certificate"),
+            _("of the optimisation, not of the match"),
             tuple(_same(_certificate(rooms.placement)) for rooms in found),
         )
     )
@@ -202,8 +213,12 @@ def _same(text: str) -> Entry:
 def _certificate(placement: Placement) -> str:
     found = placement.figures.get("relative_gap")
     if found is None:
-        return "not yet"
-    return f"within {gap(found)} of its best" if is_telling(found) else "too early to tell"
+        return _("not yet")
+    return (
+        _("within %(found)s of its best") % {"found": gap(found)}
+        if is_telling(found)
+        else _("too early to tell")
+    )
 
 
 def _fewer_than_most(outcomes: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -215,8 +230,14 @@ def _fewer_than_most(outcomes: Sequence[Mapping[str, Any]]) -> list[int]:
 def _fuller_words(chosen: Sequence[Placement], outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a sentence for each scenario that places fewer people than another."""
     return [
-        f"{placement.name} gives {counted(fewer, 'student')} fewer a bed, so nothing in it is "
-        "marked as best."
+        ngettext(
+            "%(placement)s gives %(count)s student fewer a bed, so nothing in it is marked "
+            "as best.",
+            "%(placement)s gives %(count)s students fewer a bed, so nothing in it is marked "
+            "as best.",
+            fewer,
+        )
+        % {"placement": placement.name, "count": f"{fewer:,}"}
         for placement, fewer in zip(chosen, _fewer_than_most(outcomes), strict=True)
         if fewer
     ]
@@ -280,14 +301,14 @@ class _Judge:
 
 
 def _against(difference: float, digits: int, *, is_base: bool) -> str:
-    return "compared with this" if is_base else signed(difference, digits) or "0"
+    return _("compared with this") if is_base else signed(difference, digits) or "0"
 
 
 def scenarios_table(cohort: Cohort) -> list[list[str]]:
     """Return the comparison as rows of a file: names, then rules, then outcomes."""
     context = scenarios_context(cohort, {})
     if not context["chosen"]:
-        return [["No placement of this cohort is worked out yet."]]
+        return [[_("No placement of this cohort is worked out yet.")]]
     header = ["", *(placement.name for placement in context["chosen"])]
     lines = [*context["rules"], *context["rows"]]
     return [header, *([line.title, *(entry.text for entry in line.entries)] for line in lines)]

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from webapp.cohorts.models import Student
-from webapp.common.formats import counted
 from webapp.housing.models import Room
 from webapp.housing.models.building import MAX_BEDS
 from webapp.housing.request_graph import Pair
@@ -40,14 +42,14 @@ class WayTogether:
     def words(self) -> str:
         """The text of the button."""
         if self.other is None:
-            return f"Move S-{self.mover}"
-        return f"Swap S-{self.mover}, S-{self.other}"
+            return _("Move S-%(mover)s") % {"mover": self.mover}
+        return _("Swap S-%(mover)s, S-%(other)s") % {"mover": self.mover, "other": self.other}
 
     @property
     def cost(self) -> str:
         """The cost or gain in score."""
         if abs(self.change) < SMALLEST:
-            return "costs nothing"
+            return _("costs nothing")
         return f"{'costs' if self.change < 0 else 'gains'} {abs(self.change):.2f}"
 
 
@@ -254,7 +256,7 @@ def _refusal_of_people(
 ) -> str:
     """Return why these students may not share even a room that offers everything, or ""."""
     needs = [need for student in students for need in needs_of_student(student, rules.needs)]
-    ideal = Room(hall="Any", name="room", capacity=MAX_BEDS, meets=needs)
+    ideal = Room(hall=_("Any"), name="room", capacity=MAX_BEDS, meets=needs)
     return broken_rule(ideal, students, rules, forbidden)
 
 
@@ -264,11 +266,16 @@ def _refusal_of_rooms(
     """Return why no room takes these students, who may live together, or ""."""
     large = [room for room in rooms if room.max_capacity >= len(students)]
     if not large:
-        return f"No open room has {counted(len(students), 'bed')}."
+        return ngettext(
+            "No open room has %(count)s bed.", "No open room has %(count)s beds.", len(students)
+        ) % {"count": f"{len(students):,}"}
     first = ""
     for room in large:
         sentence = broken_rule(room, students, rules)
         if not sentence:
             return ""
         first = first or sentence
-    return f"No room of {len(students)} or more takes them: {first}"
+    return _("No room of %(students)s or more takes them: %(first)s") % {
+        "students": len(students),
+        "first": first,
+    }

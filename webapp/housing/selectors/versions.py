@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from webapp.accounts.models import User
 from webapp.cohorts.naming import numbers_meant
 from webapp.common.formats import counted, duration, is_telling, number, rough_gap
@@ -32,17 +35,17 @@ class VersionLine:
     def state(self) -> str:
         """The state of the version in one or two words."""
         if self.is_current:
-            return "In force"
+            return _("In force")
         if self.version.is_waiting:
-            return "Waits for you"
-        return "Discarded" if self.version.discarded_at else "Earlier"
+            return _("Waits for you")
+        return _("Discarded") if self.version.discarded_at else _("Earlier")
 
     @property
     def words(self) -> str:
         """The origin of the version in words."""
         if self.version.origin == VersionOrigin.SAVED:
-            return "Saved before another version took over"
-        return "Computed"
+            return _("Saved before another version took over")
+        return _("Computed")
 
     @property
     def placed(self) -> str:
@@ -105,14 +108,22 @@ def outcome_words(version: PlacementVersion, placement: Placement) -> str:
     line = VersionLine(version, is_current=False)
     placed = placement.places.with_bed().count()
     more = figures["placed"] - placed
-    against = f" ({abs(more):,} {'more' if more > 0 else 'fewer'})" if more else " (as many as now)"
-    parts = [f"{line.placed} students have a bed{against}"]
+    if more > 0:
+        words = _("%(placed)s students have a bed (%(difference)s more)")
+    elif more:
+        words = _("%(placed)s students have a bed (%(difference)s fewer)")
+    else:
+        words = _("%(placed)s students have a bed (as many as now)")
+    parts = [words % {"placed": line.placed, "difference": f"{abs(more):,}"}]
     if line.needs:
-        parts.append(f"{line.needs} needs are met")
+        parts.append(_("%(needs)s needs are met") % {"needs": line.needs})
     if line.requests:
-        parts.append(f"{line.requests} requests are honoured")
+        parts.append(_("%(requests)s requests are honoured") % {"requests": line.requests})
     moved = counted(figures["moved"], "person", "people")
-    return f"{', '.join(parts)}. {moved} would live elsewhere."
+    return _("%(parts)s. %(moved)s would live elsewhere.") % {
+        "parts": ", ".join(parts),
+        "moved": moved,
+    }
 
 
 def stopped_words(figures: Mapping[str, Any], n_homeless: int) -> str:
@@ -122,16 +133,23 @@ def stopped_words(figures: Mapping[str, Any], n_homeless: int) -> str:
     """
     if figures.get("has_converged", True):
         return ""
-    took = f"Stopped after {duration(figures['seconds'])} of computing"
+    took = _("Stopped after %(seconds)s of computing") % {"seconds": duration(figures["seconds"])}
     if figures.get("was_busy"):
-        took += f" ({duration(figures['clock_seconds'])} on the clock: the machine was busy)"
+        took += " " + _("(%(clock_seconds)s on the clock: the machine was busy)") % {
+            "clock_seconds": duration(figures["clock_seconds"])
+        }
     if n_homeless:
-        return f"{took}; {counted(n_homeless, 'student has', 'students have')} no bed."
+        return ngettext(
+            "%(took)s; %(count)s student has no bed.",
+            "%(took)s; %(count)s students have no bed.",
+            n_homeless,
+        ) % {"took": took, "count": f"{n_homeless:,}"}
     if is_telling(figures.get("relative_gap")):
-        return (
-            f"{took}; everybody has a bed, within {rough_gap(figures['relative_gap'])} of the best."
-        )
-    return f"{took}; everybody has a bed."
+        return _("%(took)s; everybody has a bed, within %(relative_gap)s of the best.") % {
+            "took": took,
+            "relative_gap": rough_gap(figures["relative_gap"]),
+        }
+    return _("%(took)s; everybody has a bed.") % {"took": took}
 
 
 def version_context(
@@ -209,7 +227,7 @@ def _matches(line: ChangeLine, query: str) -> bool:
 
 
 def _moves(count: int) -> ComparedFigure:
-    return ComparedFigure("People who live elsewhere", "", f"{count:,}", "", None)
+    return ComparedFigure(_("People who live elsewhere"), "", f"{count:,}", "", None)
 
 
 def _differing_rules(placement: Placement, version: PlacementVersion) -> list[tuple[str, str, str]]:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from engine.rooms.wish_effects import WishEffect, estimate_wish_effects
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import per_cent
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Placement
 from webapp.housing.rules import (
     CHOICE_STRENGTHS,
@@ -23,14 +25,14 @@ from webapp.housing.selectors.wishes import CohortWishes
 from webapp.matching.models import LearnedModel
 
 MOST_STUDENTS = 2_500  # of an estimate; a larger cohort is estimated from a random part
-BEFORE = "The effect of each strength is estimated in a moment."
-NO_REQUESTS = "Nobody made a one-sided request."
-NO_ESTIMATE = (
+BEFORE = gettext_lazy("The effect of each strength is estimated in a moment.")
+NO_REQUESTS = gettext_lazy("Nobody made a one-sided request.")
+NO_ESTIMATE = gettext_lazy(
     "There is no estimate, since the rules pair nobody up or the answers cannot be scored."
 )
-ESTIMATED = (
-    "Estimated for rooms of two. The cost is a share of what matching gains over rooms drawn at "
-    "random."
+ESTIMATED = gettext_lazy(
+    "Estimated for rooms of two. The cost is a share of what matching gains over rooms "
+    "drawn at random."
 )
 
 
@@ -63,7 +65,11 @@ def _strengths(words: Sequence[tuple[float, str]], chosen: float) -> list[Streng
     """Return the strengths to choose from; the chosen one is added if it has no name."""
     named = dict(words)
     return [
-        Strength(value, named.get(value, f"As set: {value:g}"), value == chosen)
+        Strength(
+            value,
+            named.get(value, _("As set: %(value)s") % {"value": f"{value:g}"}),
+            value == chosen,
+        )
         for value in sorted({*named, chosen})
     ]
 
@@ -75,13 +81,20 @@ def wish_strengths(
     named = dict(WISH_STRENGTHS)
     values = sorted({*named, chosen})
     effect_of = {
-        effect.value: f"about {effect.n_honoured:,} of {n_requests:,} honoured, costs "
-        f"{per_cent(effect.cost_share)}"
+        effect.value: _("about %(honoured)s of %(n_requests)s honoured, costs %(cost_share)s")
+        % {
+            "honoured": f"{effect.n_honoured:,}",
+            "n_requests": f"{n_requests:,}",
+            "cost_share": per_cent(effect.cost_share),
+        }
         for effect in effects
     }
     return [
         Strength(
-            value, named.get(value, f"As set: {value:g}"), value == chosen, effect_of.get(value, "")
+            value,
+            named.get(value, _("As set: %(value)s") % {"value": f"{value:g}"}),
+            value == chosen,
+            effect_of.get(value, ""),
         )
         for value in values
     ]

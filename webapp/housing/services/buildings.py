@@ -8,6 +8,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max, QuerySet
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from engine.tabular.layout import find_layout
 from engine.tabular.rooms import (
@@ -25,7 +27,6 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.services.drafts import clean_filename
 from webapp.cohorts.wrong_slots import file_move
-from webapp.common.formats import counted
 from webapp.files.quota import check_quota, with_fresh_count
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import (
@@ -127,7 +128,7 @@ def building_draft_file(draft: BuildingDraft) -> RoomFile:
 def building_draft_assign(*, draft: BuildingDraft, column: int, role: str) -> None:
     """Give a column of a draft a role; the column that had the role before is ignored."""
     if role not in list(Column) or not 0 <= column < len(draft.roles):
-        raise HousingError("There is no such column or use of a column.")
+        raise HousingError(_("There is no such column or use of a column."))
     draft = BuildingDraft.objects.select_for_update().get(pk=draft.pk)
     if role not in MANY_COLUMNS:
         draft.roles = [Column.IGNORE if r == role else r for r in draft.roles]
@@ -152,13 +153,15 @@ def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> Bui
     """
     found = building_draft_file(draft)
     if found.problems:
-        raise HousingError(f"{found.problems[0].sentence} Nothing was imported.")
+        raise HousingError(
+            _("%(sentence)s Nothing was imported.") % {"sentence": found.problems[0].sentence}
+        )
     name = _checked_name(name)
     try:
         with transaction.atomic():
-            claimed, _ = BuildingDraft.objects.filter(pk=draft.pk).delete()
+            claimed, _rest = BuildingDraft.objects.filter(pk=draft.pk).delete()
             if not claimed:
-                raise PlacesChangedError("This import was finished by somebody else.")
+                raise PlacesChangedError(_("This import was finished by somebody else."))
             buildings = BuildingList.objects.create(
                 organisation=user.own_organisation,
                 created_by=user,
@@ -188,7 +191,9 @@ def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> Bui
             meanings_apply(buildings.rooms.all(), need_meanings_of(user))
             audit(user, "imported", buildings, rooms=len(found.rooms), beds=found.n_beds)
     except IntegrityError as error:
-        raise HousingError(f"There is already a building list called “{name}”.") from error
+        raise HousingError(
+            _("There is already a building list called “%(name)s”.") % {"name": name}
+        ) from error
     return buildings
 
 
@@ -202,7 +207,9 @@ def building_list_create(*, user: User, name: str) -> BuildingList:
                 organisation=user.own_organisation, created_by=user, name=name
             )
     except IntegrityError as error:
-        raise HousingError(f"There is already a building list called “{name}”.") from error
+        raise HousingError(
+            _("There is already a building list called “%(name)s”.") % {"name": name}
+        ) from error
     audit(user, "created", buildings)
     return buildings
 
@@ -210,7 +217,7 @@ def building_list_create(*, user: User, name: str) -> BuildingList:
 def _checked_name(name: str) -> str:
     name = " ".join(name.split())[:120]
     if not name:
-        raise HousingError("The building list needs a name.")
+        raise HousingError(_("The building list needs a name."))
     return name
 
 
@@ -235,18 +242,28 @@ def room_save(
     lock_buildings(buildings)
     capacity, state = values["capacity"], values["state"]
     if not values["hall"] or not values["name"]:
-        raise HousingError("A room needs a hall and a name.", "name" if values["hall"] else "hall")
+        raise HousingError(
+            _("A room needs a hall and a name."), "name" if values["hall"] else "hall"
+        )
     if capacity is None or not 1 <= capacity <= MAX_BEDS:
-        raise HousingError(f"A room has 1 to {MAX_BEDS} beds.", "capacity")
+        raise HousingError(
+            _("A room has 1 to %(max_beds)s beds.") % {"max_beds": MAX_BEDS}, "capacity"
+        )
     most = values.get("max_capacity") or capacity
     if not capacity <= most <= MAX_BEDS:
         raise HousingError(
-            f"With extra beds, the room has at least its {counted(capacity, 'bed')} and at most "
-            f"{MAX_BEDS}.",
+            ngettext(
+                "With extra beds, the room has at least its %(count)s bed and at most "
+                "%(max_beds)s.",
+                "With extra beds, the room has at least its %(count)s beds and at most "
+                "%(max_beds)s.",
+                capacity,
+            )
+            % {"count": f"{capacity:,}", "max_beds": MAX_BEDS},
             "max_capacity",
         )
     if state not in RoomState.values:
-        raise HousingError("A room is open, held back or offline.", "state")
+        raise HousingError(_("A room is open, held back or offline."), "state")
     room = room or Room(buildings=buildings, position=_next_position(buildings))
     for field in Room._meta.fields:
         if field.name in ("hall", "floor", "name", "designation", "note"):
@@ -256,7 +273,10 @@ def room_save(
     room.state, room.meets = state, values["meets"]
     same = buildings.rooms.exclude(pk=room.pk).filter(hall=room.hall, name=room.name)
     if same.exists():
-        raise HousingError(f"{room.hall} already has a room {room.name}.", "name")
+        raise HousingError(
+            _("%(hall)s already has a room %(room)s.") % {"hall": room.hall, "room": room.name},
+            "name",
+        )
     is_new = room.pk is None
     leaving = {} if is_new else students_to_move_out([room])
     check_no_published_bed(leaving, [room])
@@ -281,8 +301,11 @@ def check_beds(room: Room) -> None:
     last = published.select_related("placement").order_by("-bed").first()
     if last is not None and (last.bed or 0) > room.max_capacity:
         raise HousingError(
-            f"Bed {last.bed} of {room} is taken by {last.label} in {last.placement}, which is "
-            "published. Move that student by late changes first.",
+            _(
+                "Bed %(bed)s of %(room)s is taken by %(last)s in %(placement)s, which is "
+                "published. Move that student by late changes first."
+            )
+            % {"bed": last.bed, "room": room, "last": last.label, "placement": last.placement},
             "capacity",
         )
 
@@ -300,8 +323,11 @@ def number_beds(room: Room) -> None:
         place.bed = first_free_bed(place_stay(place, term), taken)
         if place.bed > room.max_capacity:
             raise HousingError(
-                f"No other bed of {room} is free on all days of {place.label} in "
-                f"{place.placement}. Move that student first.",
+                _(
+                    "No other bed of %(room)s is free on all days of %(place)s in "
+                    "%(placement)s. Move that student first."
+                )
+                % {"room": room, "place": place.label, "placement": place.placement},
                 "capacity",
             )
         place.save(update_fields=["bed"])
@@ -318,11 +344,13 @@ def rooms_set_state(
     """
     lock_buildings(buildings)
     if state not in RoomState.values:
-        raise HousingError("A room is open, held back or offline.")
+        raise HousingError(_("A room is open, held back or offline."))
     found = list(buildings.rooms.select_for_update().filter(pk__in=list(rooms)))
     chosen = [room for room in found if room.state != state]
     if not chosen:
-        raise HousingError(f"These rooms are {RoomState(state).label.lower()} already.")
+        raise HousingError(
+            _("These rooms are %(state)s already.") % {"state": RoomState(state).label.lower()}
+        )
     for room in chosen:
         room.state = state
     leaving = {} if state == RoomState.OPEN else students_to_move_out(chosen)
@@ -366,10 +394,12 @@ def room_remove(*, user: User, room: Room) -> str:
 def building_list_remove(*, user: User, buildings: BuildingList, typed_name: str) -> None:
     """Remove a building list that no placement uses, if its name was typed."""
     if typed_name.strip() != buildings.name:
-        raise HousingError("The name does not match. Nothing was removed.")
+        raise HousingError(_("The name does not match. Nothing was removed."))
     used = buildings.placements.first()
     if used is not None:
-        raise HousingError(f"{used.name} uses these rooms. Remove that placement first.")
+        raise HousingError(
+            _("%(used)s uses these rooms. Remove that placement first.") % {"used": used.name}
+        )
     audit(user, "removed", buildings, rooms=buildings.rooms.count())
     buildings.delete()
 
@@ -380,6 +410,8 @@ def building_list_rename(*, user: User, buildings: BuildingList, name: str) -> N
     name = _checked_name(name)
     same = BuildingList.objects.filter(organisation=buildings.organisation, name=name)
     if same.exclude(pk=buildings.pk).exists():
-        raise HousingError(f"There is already a building list called “{name}”.")
+        raise HousingError(
+            _("There is already a building list called “%(name)s”.") % {"name": name}
+        )
     audit(user, "renamed", buildings, to=name)
     BuildingList.objects.filter(pk=buildings.pk).update(name=name)

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -49,15 +50,17 @@ def change_propose(
     """
     placement = lock_placement(placement)
     if not placement.is_computed:
-        raise HousingError(f"{placement.name} has no rooms yet.")
+        raise HousingError(_("%(placement)s has no rooms yet.") % {"placement": placement.name})
     if placement.is_pairs:
-        raise HousingError("Late changes of pairs are made by hand.")
+        raise HousingError(_("Late changes of pairs are made by hand."))
     if not 0 < price <= 100:
-        raise HousingError("A move costs more than 0 and at most 100.")
+        raise HousingError(_("A move costs more than 0 and at most 100."))
     wishes = {str(number): room for number, room in sorted((chosen or {}).items())}
     rooms = placement.buildings.rooms.filter(pk__in=set(wishes.values()))
     if len(set(wishes.values())) != rooms.count():
-        raise HousingError(f"There is no such room in {placement.buildings.name}.")
+        raise HousingError(
+            _("There is no such room in %(buildings)s.") % {"buildings": placement.buildings.name}
+        )
     before = computed_change(placement)
     computed_changes(placement).delete()
     job = job_enqueue(
@@ -158,7 +161,7 @@ def change_store(
         )
     )
     if not updated:
-        raise HousingError("These changes were discarded meanwhile.")
+        raise HousingError(_("These changes were discarded meanwhile."))
 
 
 @transaction.atomic
@@ -176,7 +179,7 @@ def change_keep(*, user: User, placement: Placement, change_id: int) -> Placemen
     change = _ready(placement, change_id)
     numbers = dict(placement.cohort.students.values_list("pk", "number"))
     if any(key not in numbers for key, *_ in change.rows):
-        raise HousingError("Students were removed meanwhile. Compute the changes again.")
+        raise HousingError(_("Students were removed meanwhile. Compute the changes again."))
     seats = {numbers[key]: Seat(room) for key, _, room in change.rows}
     seating = Seating(placement, seats)
     check_unchanged(placement, change.version, students=seats, rooms=seating.rooms)
@@ -211,9 +214,9 @@ def _ready(placement: Placement, change_id: int) -> ProposedChange:
     changes = ProposedChange.objects.select_for_update().filter(pk=change_id, is_by_hand=False)
     change = changes.filter(placement=placement).first()
     if change is None:
-        raise HousingError("These changes were discarded, or computed again, meanwhile.")
+        raise HousingError(_("These changes were discarded, or computed again, meanwhile."))
     if not change.is_ready:
-        raise HousingError("These changes are not computed yet.")
+        raise HousingError(_("These changes are not computed yet."))
     return change
 
 

@@ -9,9 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.cohorts.models import Student
-from webapp.common.formats import counted, moment
+from webapp.common.formats import moment
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room, RoommateRequest, WaitingOffer
 from webapp.housing.request_graph import Pair, request_pairs
@@ -83,15 +85,17 @@ def check_suites(placement: Placement) -> None:
             for other in beside.get(room.pk, ()):
                 sentence = apart_in_suite(room, one, other, rules, forbidden)
                 if sentence:
-                    raise HousingError(f"{sentence} Move one of them first.")
+                    raise HousingError(
+                        _("%(sentence)s Move one of them first.") % {"sentence": sentence}
+                    )
 
 
 def offer_in_words(room: Room, offer: WaitingOffer) -> str:
     """Return the sentence on a bed that is held for an offer, with what to do."""
-    return (
-        f"A bed in {room} is offered to {offer.student.label} until {moment(offer.deadline)}. "
-        "Withdraw the offer first, or wait for the answer."
-    )
+    return _(
+        "A bed in %(room)s is offered to %(student)s until %(deadline)s. Withdraw the "
+        "offer first, or wait for the answer."
+    ) % {"room": room, "student": offer.student.label, "deadline": moment(offer.deadline)}
 
 
 def check_musts(placement: Placement, moved: Mapping[int, int | None]) -> None:
@@ -111,8 +115,11 @@ def check_musts(placement: Placement, moved: Mapping[int, int | None]) -> None:
     for a, b in pairs:
         if where.get(a) is not None and where.get(b) is not None and where[a] != where[b]:
             raise HousingError(
-                f"S-{a} and S-{b} asked to live together, which is a must here. Move both, or "
-                "leave their request out first."
+                _(
+                    "S-%(a)s and S-%(b)s asked to live together, which is a must here. Move "
+                    "both, or leave their request out first."
+                )
+                % {"a": a, "b": b}
             )
 
 
@@ -197,8 +204,11 @@ def check_free_elsewhere(placement: Placement) -> None:
     taken = _clashes(placement, own)
     if taken:
         raise HousingError(
-            f"{_taken_sentence(taken)} Choose a term that does not overlap, or place again: rooms "
-            "that others have are left out then."
+            _(
+                "%(taken_sentence)s Choose a term that does not overlap, or place again: "
+                "rooms that others have are left out then."
+            )
+            % {"taken_sentence": _taken_sentence(taken)}
         )
 
 
@@ -221,13 +231,26 @@ def check_no_other_bed(placement: Placement, people: Mapping[int, Stay]) -> None
     first = twice[0]
     named = ", ".join(place.label for place in twice[:NAMED_STUDENTS])
     rest = len(twice) - NAMED_STUDENTS
-    more = f" and {counted(rest, 'other student')}" if rest > 0 else ""
-    verb = "have" if len(twice) > 1 else "has"
+    more = (
+        " "
+        + ngettext("and %(count)s other student", "and %(count)s other students", rest)
+        % {"count": f"{rest:,}"}
+        if rest > 0
+        else ""
+    )
     when = place_stay(first, first.placement.term).words
     days = f" ({when})" if when else ""
     raise HousingError(
-        f"{named}{more} {verb} a bed on the same days in {first.placement}{days}, which is "
-        "published. Choose terms or dates that do not overlap, or withdraw that publication first."
+        ngettext(
+            "%(named)s%(more)s has a bed on the same days in %(placement)s%(days)s, which is "
+            "published. Choose terms or dates that do not overlap, or withdraw that publication "
+            "first.",
+            "%(named)s%(more)s have a bed on the same days in %(placement)s%(days)s, which is "
+            "published. Choose terms or dates that do not overlap, or withdraw that publication "
+            "first.",
+            len(twice),
+        )
+        % {"named": named, "more": more, "placement": first.placement, "days": days}
     )
 
 
@@ -245,10 +268,27 @@ def _clashes(placement: Placement, own: Mapping[int, Sequence[Stay]]) -> list[Pl
 
 def _taken_sentence(taken: Sequence[Place]) -> str:
     first = taken[0]
-    beds = [f"{place.room}, bed {place.bed}" for place in taken[:NAMED_BEDS]]
+    beds = [
+        _("%(room)s, bed %(bed)s") % {"room": place.room, "bed": place.bed}
+        for place in taken[:NAMED_BEDS]
+    ]
     rest = len(taken) - len(beds)
-    more = f" and {counted(rest, 'other bed')}" if rest else ""
-    verb = "are" if len(taken) > 1 else "is"
+    more = (
+        " "
+        + ngettext("and %(count)s other bed", "and %(count)s other beds", rest)
+        % {"count": f"{rest:,}"}
+        if rest
+        else ""
+    )
     when = place_stay(first, first.placement.term).words
     days = f" ({when})" if when else ""
-    return f"{'; '.join(beds)}{more} {verb} taken in {first.placement}{days}, which is published."
+    return ngettext(
+        "%(beds)s%(more)s is taken in %(placement)s%(days)s, which is published.",
+        "%(beds)s%(more)s are taken in %(placement)s%(days)s, which is published.",
+        len(taken),
+    ) % {
+        "beds": "; ".join(beds),
+        "more": more,
+        "placement": first.placement,
+        "days": days,
+    }

@@ -7,6 +7,9 @@ that. A published bed does: no student loses it without a late change.
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
@@ -78,12 +81,26 @@ def check_no_published_bed(leaving: dict[Placement, dict[int, str]], rooms: Sequ
     """Raise HousingError if a student would lose a published bed."""
     for placement, students in leaving.items():
         if placement.is_published:
-            who = counted(len(students), "student has a bed", "students have beds")
             first = next(iter(students))
-            named = f"S-{first}" if len(students) == 1 else f"S-{first} and others"
+            named = (
+                f"S-{first}"
+                if len(students) == 1
+                else _("S-%(first)s and others") % {"first": first}
+            )
             raise HousingError(
-                f"{who} in {rooms_in_words(rooms)} by {placement}, which is published: {named}. "
-                "Move them by late changes first. Nothing was changed."
+                ngettext(
+                    "%(count)s student has a bed in %(rooms)s by %(placement)s, which is "
+                    "published: %(named)s. Move them by late changes first. Nothing was changed.",
+                    "%(count)s students have beds in %(rooms)s by %(placement)s, which is "
+                    "published: %(named)s. Move them by late changes first. Nothing was changed.",
+                    len(students),
+                )
+                % {
+                    "count": f"{len(students):,}",
+                    "rooms": rooms_in_words(rooms),
+                    "placement": placement,
+                    "named": named,
+                }
             )
 
 

@@ -8,11 +8,13 @@ from collections.abc import Collection
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import ActKind, Placement, PlacementEvent, Room
 
-OUT_OF_DATE = "This page is out of date. Nothing was changed; load it again."
+OUT_OF_DATE = gettext_lazy("This page is out of date. Nothing was changed; load it again.")
 
 
 def check_unchanged(
@@ -34,7 +36,7 @@ def check_unchanged(
         shared = keys & rooms_of(event)
         if shared:
             room = Room.objects.filter(pk=min(shared)).first()
-            raise PlacesChangedError(_words(str(room or "This room"), event))
+            raise PlacesChangedError(_words(str(room or _("This room")), event))
 
 
 def check_nobody_moved(placement: Placement, seen: int) -> None:
@@ -42,7 +44,7 @@ def check_nobody_moved(placement: Placement, seen: int) -> None:
     for event in acts_since(placement, seen):
         is_version = event.kind == ActKind.VERSION  # the first has no rows: every place is new
         if is_version or beds_of(event.before) != beds_of(event.after):
-            raise PlacesChangedError(_words("A room", event))
+            raise PlacesChangedError(_words(_("A room"), event))
 
 
 def is_unchanged(
@@ -88,8 +90,8 @@ def beds_of(rows: Collection[list[Any]]) -> dict[int, tuple[object, ...]]:
 
 
 def _words(what: str, event: PlacementEvent) -> str:
-    who = event.user.get_username() if event.user else "the system"
-    return (
-        f"{what} was changed since this page was loaded: “{event.sentence}” ({who}). "
+    who = event.user.get_username() if event.user else _("the system")
+    return _(
+        "%(what)s was changed since this page was loaded: “%(sentence)s” (%(who)s). "
         "Nothing was changed by you; look at it as it is now."
-    )
+    ) % {"what": what, "sentence": event.sentence, "who": who}

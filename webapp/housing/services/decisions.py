@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.common.formats import counted
@@ -59,7 +60,7 @@ def emptying(numbers: Sequence[int], rooms: Sequence[int] = ()) -> Decision:
     Raises HousingError if there are no students.
     """
     if not numbers:
-        raise HousingError("Nobody lives there.")
+        raise HousingError(_("Nobody lives there."))
     seats = {number: Seat(None) for number in numbers}
     return Decision(ActKind.MOVED, seats, f"{who_of(numbers)} moved out.", frozenset(rooms))
 
@@ -98,7 +99,8 @@ def decision_make(
     placement = lock_placement(placement)
     if placement.is_published:
         raise HousingError(
-            f"{placement.name} is published. Put this into a draft of late changes and confirm it."
+            _("%(placement)s is published. Put this into a draft of late changes and confirm it.")
+            % {"placement": placement.name}
         )
     check_decision(placement, decision, version)
     seating = seats_put(placement, decision.seats)
@@ -135,18 +137,23 @@ def _refusal(kind: ActKind, number: int, place: Place | None, seat: Seat) -> str
     """Return why a decision about a student is not possible, or ""."""
     if kind == ActKind.WITHDREW:
         if place is None or place.has_left:
-            return f"S-{number} is not in this placement, or has withdrawn already."
+            return _("S-%(number)s is not in this placement, or has withdrawn already.") % {
+                "number": number
+            }
         return ""
     if kind == ActKind.RETURNED:
         if place is None or not place.has_left:
-            return f"S-{number} has not withdrawn from this placement."
+            return _("S-%(number)s has not withdrawn from this placement.") % {"number": number}
         return ""
     if place is None:
-        return f"S-{number} is not in this placement."
+        return _("S-%(number)s is not in this placement.") % {"number": number}
     if place.has_left:
-        return f"{place.label} has withdrawn."
+        return _("%(place)s has withdrawn.") % {"place": place.label}
     if place.is_locked and place.room_id != seat.room:
-        return f"{place.label} is locked into {place.room}. Release it first."
+        return _("%(place)s is locked into %(room)s. Release it first.") % {
+            "place": place.label,
+            "room": place.room,
+        }
     return ""
 
 
@@ -194,7 +201,7 @@ def places_lock(
         placement.places.select_related("room").filter(number__in=numbers, room__isnull=False)
     )
     if not places:
-        raise HousingError("Nobody lives there.")
+        raise HousingError(_("Nobody lives there."))
     before = [row_of(place) for place in places]
     Place.objects.filter(pk__in=[p.pk for p in places]).update(is_locked=locked)
     for place in places:

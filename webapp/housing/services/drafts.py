@@ -7,10 +7,12 @@ were: the page that asks always compares it with the current rooms.
 from collections.abc import Mapping, Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import ActKind, Placement, PlacementEvent, ProposedChange
 from webapp.housing.services.conflicts import check_unchanged
@@ -26,7 +28,7 @@ _SUMS = (
     ("withdraw", "person withdraws", "people withdraw"),
     ("return", "person comes back", "people come back"),
 )
-DISCARDED = "This draft was confirmed or discarded meanwhile. Nothing was changed."
+DISCARDED = gettext_lazy("This draft was confirmed or discarded meanwhile. Nothing was changed.")
 
 
 @transaction.atomic
@@ -44,7 +46,10 @@ def draft_add(
     """
     placement = lock_placement(placement)
     if not placement.is_published:
-        raise HousingError(f"{placement.name} is not published. Decide about its rooms directly.")
+        raise HousingError(
+            _("%(placement)s is not published. Decide about its rooms directly.")
+            % {"placement": placement.name}
+        )
     check_decision(placement, decision, version)
     draft = _own_draft(user, placement)
     seats = seats_of(draft) if draft else {}
@@ -71,7 +76,7 @@ def draft_drop(*, user: User, draft: ProposedChange, number: int) -> ProposedCha
     placement = lock_placement(draft.placement)
     draft = _locked_draft(placement, draft.pk)
     if draft.seats.pop(str(number), None) is None:
-        raise HousingError(f"S-{number} is not in this draft any more.")
+        raise HousingError(_("S-%(number)s is not in this draft any more.") % {"number": number})
     audit(user, "drafted late changes", placement, what=f"S-{number} left out.")
     if not draft.seats:
         draft.delete()
@@ -112,8 +117,10 @@ def draft_confirm(
     seats = _still_to_do(placement, seats_of(draft))
     if not seats or len(seats) != people:
         raise PlacesChangedError(
-            "This draft is not what the page showed any more. Nothing was changed; look at it "
-            "again."
+            _(
+                "This draft is not what the page showed any more. Nothing was changed; look "
+                "at it again."
+            )
         )
     seating = Seating(placement, seats)
     check_unchanged(placement, version, students=seats, rooms=seating.rooms)
@@ -147,7 +154,10 @@ def check_not_locked(placement: Placement, seats: Mapping[int, Seat]) -> None:
     for number, place in places_of(placement, seats).items():
         seat = seats[number]
         if place.is_locked and not seat.has_left and seat.room != place.room_id:
-            raise HousingError(f"S-{number} is locked into {place.room}. Release it first.")
+            raise HousingError(
+                _("S-%(number)s is locked into %(room)s. Release it first.")
+                % {"number": number, "room": place.room}
+            )
 
 
 def seating_words(seating: Seating) -> str:

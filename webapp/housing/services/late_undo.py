@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, LateArrivals
@@ -58,7 +59,9 @@ def decided_about(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[int,
 
 def _in_placement(placement: Placement, late: Mapping[int, LateArrivals]) -> dict[int, str]:
     if placement.is_running:
-        words = f"{placement} is being computed now. Wait for it, or cancel it."
+        words = _("%(placement)s is being computed now. Wait for it, or cancel it.") % {
+            "placement": placement
+        }
         return dict.fromkeys(late, words)
     known = set(
         PlacementEvent.objects.filter(placement=placement, kind=ActKind.ARRIVED).values_list(
@@ -72,17 +75,35 @@ def _in_placement(placement: Placement, late: Mapping[int, LateArrivals]) -> dic
     for place in placement.places.filter(number__in=late).select_related("room"):
         came = late[place.number]
         if place.room is not None:
-            found[place.number] = f"{place.label} has a bed in {place.room} by now ({placement})."
+            found[place.number] = _("%(place)s has a bed in %(room)s by now (%(placement)s).") % {
+                "place": place.label,
+                "room": place.room,
+                "placement": placement,
+            }
         elif place.has_left:
-            found[place.number] = f"{place.label} was withdrawn in {placement} since."
+            found[place.number] = _("%(place)s was withdrawn in %(placement)s since.") % {
+                "place": place.label,
+                "placement": placement,
+            }
         elif place.number in offered:
-            found[place.number] = f"{place.label} was offered a bed in {placement} since."
+            found[place.number] = _("%(place)s was offered a bed in %(placement)s since.") % {
+                "place": place.label,
+                "placement": placement,
+            }
         elif place.turn or place.is_locked:
-            found[place.number] = f"{place.label} was moved on the waiting list of {placement}."
+            found[place.number] = _("%(place)s was moved on the waiting list of %(placement)s.") % {
+                "place": place.label,
+                "placement": placement,
+            }
         elif came.pk not in known:
-            found[place.number] = f"{placement} was computed with {place.label} since."
+            found[place.number] = _("%(placement)s was computed with %(place)s since.") % {
+                "placement": placement,
+                "place": place.label,
+            }
         elif published is not None and published > came.created_at:
-            found[place.number] = f"{placement} was published since, with {place.label} waiting."
+            found[place.number] = _(
+                "%(placement)s was published since, with %(place)s waiting."
+            ) % {"placement": placement, "place": place.label}
     return {**_in_versions(placement, late), **_in_changes(placement, late), **found}
 
 
@@ -95,7 +116,8 @@ def _in_versions(placement: Placement, late: Mapping[int, LateArrivals]) -> dict
         return {}
     keys = dict(placement.places.filter(number__in=late).values_list("student_id", "number"))
     return {
-        keys[row[0]]: f"S-{keys[row[0]]} has a room in version {version} of {placement}."
+        keys[row[0]]: _("S-%(keys)s has a room in version %(version)s of %(placement)s.")
+        % {"keys": keys[row[0]], "version": version, "placement": placement}
         for version, own in rows
         for row in own
         if row[0] in keys and row[1] is not None
@@ -110,7 +132,9 @@ def _in_changes(placement: Placement, late: Mapping[int, LateArrivals]) -> dict[
     for draft in drafts:
         jobs = (draft.job, draft.curve_job)
         if any(job is not None and job.state in ACTIVE_STATES for job in jobs):
-            words = f"Late changes of {placement} are being computed now. Wait, or discard them."
+            words = _(
+                "Late changes of %(placement)s are being computed now. Wait, or discard them."
+            ) % {"placement": placement}
             return dict.fromkeys(late, words)
         numbers = {int(number) for number in (*draft.seats, *draft.chosen, *draft.pinned)}
         if draft.rows:
@@ -118,7 +142,10 @@ def _in_changes(placement: Placement, late: Mapping[int, LateArrivals]) -> dict[
                 keys = dict(placement.places.values_list("student_id", "number"))
             numbers |= {keys[row[0]] for row in draft.rows if row[0] in keys}
         for number in numbers & late.keys():
-            found[number] = f"S-{number} is part of the open late changes of {placement}."
+            found[number] = _("S-%(number)s is part of the open late changes of %(placement)s.") % {
+                "number": number,
+                "placement": placement,
+            }
     return found
 
 
@@ -134,10 +161,15 @@ def _asked_for(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[int, st
         if key in brought:
             continue
         if target in late:
-            found[target] = f"S-{asker} asked for S-{target} since."
+            found[target] = _("S-%(asker)s asked for S-%(target)s since.") % {
+                "asker": asker,
+                "target": target,
+            }
         if asker in late:
-            found[asker] = f"S-{asker} has a roommate request since."
+            found[asker] = _("S-%(asker)s has a roommate request since.") % {"asker": asker}
     choices = Preference.objects.filter(cohort=cohort, student__number__in=late)
     for number in choices.values_list("student__number", flat=True):
-        found.setdefault(number, f"S-{number} has choices of halls or rooms since.")
+        found.setdefault(
+            number, _("S-%(number)s has choices of halls or rooms since.") % {"number": number}
+        )
     return found

@@ -1,6 +1,7 @@
 """Locks that every act takes first."""
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from webapp.cohorts.models import Cohort
 from webapp.housing.errors import HousingError
@@ -36,7 +37,7 @@ def lock_placement(placement: Placement) -> Placement:
         .first()
     )
     if locked is None:
-        raise HousingError("The placement was removed meanwhile.")
+        raise HousingError(_("The placement was removed meanwhile."))
     return locked
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -54,8 +56,14 @@ def rooms_as_changed(rooms: Sequence[Room], values: Values) -> list[Room]:
         most = most or room.capacity
         if not 1 <= room.capacity <= most <= MAX_BEDS:
             raise HousingError(
-                f"{room} has {counted(room.capacity, 'bed')}, so it cannot have {most} with extra "
-                "beds. Change both numbers, or leave the room out.",
+                ngettext(
+                    "%(room)s has %(count)s bed, so it cannot have %(most)s with extra beds. "
+                    "Change both numbers, or leave the room out.",
+                    "%(room)s has %(count)s beds, so it cannot have %(most)s with extra "
+                    "beds. Change both numbers, or leave the room out.",
+                    room.capacity,
+                )
+                % {"room": room, "count": f"{room.capacity:,}", "most": most},
                 "max_capacity",
             )
         room.extra_beds = most - room.capacity
@@ -85,12 +93,12 @@ def rooms_change(
     """
     lock_buildings(buildings)
     if values.get("state", RoomState.OPEN) not in RoomState.values:
-        raise HousingError("A room is open, held back or offline.", "state")
+        raise HousingError(_("A room is open, held back or offline."), "state")
     found = list(buildings.rooms.select_for_update().filter(pk__in=list(rooms)))
     before = {room.pk: values_of(room) for room in found}
     changed = rooms_as_changed(found, values)
     if not changed:
-        raise HousingError("These rooms have these values already. Nothing was changed.")
+        raise HousingError(_("These rooms have these values already. Nothing was changed."))
     what = ", ".join(words for name, words in WORDS.items() if name in values)
     sentence = f"{counted(len(changed), 'room')}: {what} changed."
     note = _write(user, buildings, changed, sentence)
@@ -116,14 +124,16 @@ def rooms_change_undo(*, user: User, change: RoomsChange) -> str:
     lock_buildings(change.buildings)
     change = RoomsChange.objects.select_for_update().get(pk=change.pk)
     if change.undone_at is not None:
-        raise PlacesChangedError("This change was undone already.")
+        raise PlacesChangedError(_("This change was undone already."))
     after, before = dict(change.after), dict(change.before)
     found = list(change.buildings.rooms.select_for_update().filter(pk__in=list(after)))
     if len(found) < len(after):
-        raise HousingError("A room of this change was removed since. Nothing was changed.")
+        raise HousingError(_("A room of this change was removed since. Nothing was changed."))
     for room in found:
         if values_of(room) != values_of(room) | after[room.pk]:
-            raise HousingError(f"{room} was changed again since. Nothing was changed.")
+            raise HousingError(
+                _("%(room)s was changed again since. Nothing was changed.") % {"room": room}
+            )
         for name, value in before[room.pk].items():
             setattr(room, name, value)
     sentence = f"Undone: {change.sentence}"

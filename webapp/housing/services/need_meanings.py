@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -22,12 +23,15 @@ def need_meaning_set(*, user: User, need: str, offers: Sequence[str]) -> int:
     """
     need = " ".join(need.split())
     if not need or len(need) > MAX_NEED:
-        raise HousingError("There is no such need any more. Nothing was changed.")
+        raise HousingError(_("There is no such need any more. Nothing was changed."))
     own = NeedMeaning.objects.filter(organisation=user.own_organisation)
     if own.exclude(key=need.casefold()).count() >= MAX_MEANINGS:
-        raise HousingError(f"An organisation keeps at most {MAX_MEANINGS} meanings of needs.")
+        raise HousingError(
+            _("An organisation keeps at most %(max_meanings)s meanings of needs.")
+            % {"max_meanings": MAX_MEANINGS}
+        )
     kept = list(dict.fromkeys(offer for offer in offers if offer.casefold() != need.casefold()))
-    meaning, _ = NeedMeaning.objects.update_or_create(
+    meaning, _rest = NeedMeaning.objects.update_or_create(
         organisation=user.own_organisation,
         key=need.casefold(),
         defaults={"offers": kept, "updated_at": timezone.now()},

@@ -6,13 +6,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from engine import InvalidProblemError
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
-from webapp.common.formats import counted
 from webapp.common.free_names import free_name
 from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
@@ -53,7 +54,7 @@ def placement_create(
         One sentence: the model is not learned, the questions differ, a column is unknown.
     """
     if not model.is_learned:
-        raise HousingError(f"{model.name} is not learned yet.")
+        raise HousingError(_("%(model)s is not learned yet.") % {"model": model.name})
     check_rules(rules, cohort)
     try:
         cohort_survey(cohort, questionnaire_of(model.questions))
@@ -77,20 +78,25 @@ def check_rules(rules: PlacementRules, cohort: Cohort) -> None:
     named = [*rules.same, *rules.needs, *([rules.designation] if rules.designation else [])]
     unknown = [column for column in named if column not in cohort.constraints]
     if unknown:
-        raise HousingError(f"{unknown[0]} is not a rule column of {cohort.name}.")
+        raise HousingError(
+            _("%(unknown)s is not a rule column of %(cohort)s.")
+            % {"unknown": unknown[0], "cohort": cohort.name}
+        )
     if rules.mutual not in COUNTS or rules.one_sided not in COUNTS:
-        raise HousingError("A request counts as a must, as a wish, or not at all.")
+        raise HousingError(_("A request counts as a must, as a wish, or not at all."))
     if any(not 1 <= number <= LAST_IN_ORDER for _, number in rules.order):
-        raise HousingError(f"The numbers of the order are from 1 to {LAST_IN_ORDER}.")
-    for words, value in (
-        ("A wish", rules.wish),
-        ("The first choice", rules.preference),
-        ("A move", rules.price),
-        ("Suite mates", rules.suite),
+        raise HousingError(
+            _("The numbers of the order are from 1 to %(last_in_order)s.")
+            % {"last_in_order": LAST_IN_ORDER}
+        )
+    for sentence, value in (
+        (_("A wish counts from 0 to %(most)s."), rules.wish),
+        (_("The first choice counts from 0 to %(most)s."), rules.preference),
+        (_("A move counts from 0 to %(most)s."), rules.price),
+        (_("Suite mates count from 0 to %(most)s."), rules.suite),
     ):
         if not 0 <= value <= MAX_WORTH:
-            verb = "count" if words.endswith("mates") else "counts"
-            raise HousingError(f"{words} {verb} from 0 to {MAX_WORTH:.0f}.")
+            raise HousingError(sentence % {"most": f"{MAX_WORTH:.0f}"})
 
 
 @with_fresh_count
@@ -120,9 +126,15 @@ def placement_compute(
     placement = lock_placement(placement)
     check_rooms_only(placement)
     if placement.is_published:
-        raise HousingError(f"{placement.name} is published. Propose late changes instead.")
+        raise HousingError(
+            _("%(placement)s is published. Propose late changes instead.")
+            % {"placement": placement.name}
+        )
     if seconds is not None and not 0 < seconds <= MAX_SECONDS:
-        raise HousingError(f"A run takes up to {MAX_SECONDS / 60:.0f} minutes.")
+        raise HousingError(
+            _("A run takes up to %(max_seconds)s minutes.")
+            % {"max_seconds": f"{MAX_SECONDS / 60:.0f}"}
+        )
     rules = PlacementRules.from_json(placement.rules)
     if with_needs:
         rules = replace(rules, needs=tuple(dict.fromkeys([*rules.needs, *placement.cohort.needs])))
@@ -138,7 +150,7 @@ def _compute(
     seed: int | None = None,
 ) -> Placement:
     if placement.is_running:
-        raise HousingError("Rooms are being computed right now. Wait until that is done.")
+        raise HousingError(_("Rooms are being computed right now. Wait until that is done."))
     parameters: dict[str, Any] = {"placement": str(placement.pk), "rules": rules.to_json()}
     if seconds is not None:
         parameters["seconds"] = seconds
@@ -159,8 +171,11 @@ def check_rooms_only(placement: Placement) -> None:
     """Raise HousingError for a placement in pairs, which is computed by other rules."""
     if placement.is_pairs:
         raise HousingError(
-            f"{placement.name} holds pairs without rooms. Its rules are those of pairs, and its "
-            "pairs are computed again on its page."
+            _(
+                "%(placement)s holds pairs without rooms. Its rules are those of pairs, and "
+                "its pairs are computed again on its page."
+            )
+            % {"placement": placement.name}
         )
 
 
@@ -173,7 +188,10 @@ def rules_change(
     placement = lock_placement(placement)
     check_rooms_only(placement)
     if placement.is_published:
-        raise HousingError(f"{placement.name} is published. Copy it to try other rules.")
+        raise HousingError(
+            _("%(placement)s is published. Copy it to try other rules.")
+            % {"placement": placement.name}
+        )
     check_rules(rules, placement.cohort)
     if not placement.is_computed:
         placement.rules = rules.to_json()
@@ -225,7 +243,7 @@ def placement_relearn(*, user: User, placement: Placement) -> Placement:
     """
     model = learned_since(placement.model)
     if model is None:
-        raise HousingError("No model was learned since that asks the same questions.")
+        raise HousingError(_("No model was learned since that asks the same questions."))
     rules = PlacementRules.from_json(placement.rules)
     return placement_copy(user=user, placement=placement, rules=rules, model=model)
 
@@ -266,26 +284,37 @@ def clashes_solve(
     """
     placement = lock_placement(placement)
     if placement.is_published:
-        raise HousingError(f"{placement.name} is published. Propose late changes instead.")
+        raise HousingError(
+            _("%(placement)s is published. Propose late changes instead.")
+            % {"placement": placement.name}
+        )
     clashes = placement.clashes or left_out_of(placement)
     chosen = clashes if clash is None else clashes[clash : clash + 1]
     out = [found for entry in chosen for found in entry.get(leave, ())]
     if not out or leave not in ("requests", "locks", "nevers"):
         raise HousingError(
-            "Nothing of this kind takes part any more. Change the rules, or add beds."
+            _("Nothing of this kind takes part any more. Change the rules, or add beds.")
         )
     if leave == "requests":
         requests_cut(user=user, cohort=placement.cohort, pairs=[(a, b) for a, b in out])
-        words = f"{counted(len(out), 'request')} left out."
+        words = ngettext(
+            "%(count)s request left out.", "%(count)s requests left out.", len(out)
+        ) % {"count": f"{len(out):,}"}
     elif leave == "locks":
         placement.places.filter(number__in=out).update(is_locked=False)
         audit(user, "released", placement, students=[f"S-{number}" for number in out][:50])
-        words = f"{counted(len(out), 'student')} released."
+        words = ngettext(
+            "%(count)s student released.", "%(count)s students released.", len(out)
+        ) % {"count": f"{len(out):,}"}
     else:
         nevers_remove(user=user, cohort=placement.cohort, pairs=[(a, b) for a, b in out])
-        words = f"{counted(len(out), 'pair')} may share a room again."
+        words = ngettext(
+            "%(count)s pair may share a room again.",
+            "%(count)s pairs may share a room again.",
+            len(out),
+        ) % {"count": f"{len(out):,}"}
     _compute(user, placement, rules_tried(placement))
-    return f"{words} The rooms are computed again."
+    return _("%(done)s The rooms are computed again.") % {"done": words}
 
 
 def nevers_remove(*, user: User, cohort: Cohort, pairs: Sequence[tuple[int, int]]) -> None:
@@ -302,7 +331,7 @@ def placement_rename(*, user: User, placement: Placement, name: str) -> None:
     """Rename a placement."""
     name = " ".join(name.split())[:120]
     if not name:
-        raise HousingError("The placement needs a name.")
+        raise HousingError(_("The placement needs a name."))
     audit(user, "renamed", placement, to=name)
     Placement.objects.filter(pk=placement.pk).update(name=name)
 
@@ -314,11 +343,12 @@ def placement_delete(*, user: User, placement: Placement, typed_name: str) -> No
     Raises HousingError while it is published.
     """
     if typed_name.strip() != placement.name:
-        raise HousingError("The name does not match. Nothing was removed.")
+        raise HousingError(_("The name does not match. Nothing was removed."))
     placement = lock_placement(placement)
     if placement.is_published:
         raise HousingError(
-            f"{placement.name} is published. Withdraw the publication first. Nothing was removed."
+            _("%(placement)s is published. Withdraw the publication first. Nothing was removed.")
+            % {"placement": placement.name}
         )
     audit(user, "removed", placement, people=placement.places.count(), pairs=placement.n_pairs)
     placement.delete()

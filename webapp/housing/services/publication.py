@@ -2,6 +2,8 @@
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -30,9 +32,9 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
     Cohort.objects.select_for_update().get(pk=placement.cohort_id)
     placement = lock_placement(placement)
     if not placement.is_computed:
-        raise HousingError(f"{placement.name} has no rooms yet.")
+        raise HousingError(_("%(placement)s has no rooms yet.") % {"placement": placement.name})
     if placement.is_published:
-        raise HousingError(f"{placement.name} is published already.")
+        raise HousingError(_("%(placement)s is published already.") % {"placement": placement.name})
     check_nobody_moved(placement, version)
     if placement.is_pairs:
         _check_pairs(placement)
@@ -62,15 +64,20 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
 def _check_pairs(placement: Placement) -> None:
     """Raise HousingError while pairs are computed, or if a pair may not be a pair any more."""
     if placement.is_running:
-        raise HousingError("Pairs are being computed right now. Publish when that is done.")
+        raise HousingError(_("Pairs are being computed right now. Publish when that is done."))
     forbidden = forbidden_numbers(placement)
     together = placement.pairs.exclude(state__in=APART).values_list("first_number", "second_number")
     wrong = [pair for pair in together if frozenset(pair) in forbidden]
     if wrong:
-        count = counted(len(wrong), "pair is", "pairs are")
         raise HousingError(
-            f"{count} never to be paired by now, such as S-{wrong[0][0]} + S-{wrong[0][1]}. "
-            "Compute the pairs again first."
+            ngettext(
+                "%(count)s pair is never to be paired by now, such as S-%(first)s + S-%(second)s. "
+                "Compute the pairs again first.",
+                "%(count)s pairs are never to be paired by now, such as S-%(first)s + "
+                "S-%(second)s. Compute the pairs again first.",
+                len(wrong),
+            )
+            % {"count": f"{len(wrong):,}", "first": wrong[0][0], "second": wrong[0][1]}
         )
 
 
@@ -89,12 +96,18 @@ def placement_unpublish(*, user: User, placement: Placement, people: int) -> Non
     """
     placement = lock_placement(placement)
     if not placement.is_published:
-        raise HousingError(f"{placement.name} is not published.")
+        raise HousingError(_("%(placement)s is not published.") % {"placement": placement.name})
     placed = published_people(placement)
     if people != placed:
         raise PlacesChangedError(
-            f"{counted(placed, 'student has', 'students have')} a published bed in "
-            f"{placement.name}. Nothing was withdrawn; confirm that number."
+            ngettext(
+                "%(count)s student has a published bed in %(placement)s. Nothing was "
+                "withdrawn; confirm that number.",
+                "%(count)s students have a published bed in %(placement)s. Nothing was "
+                "withdrawn; confirm that number.",
+                placed,
+            )
+            % {"count": f"{placed:,}", "placement": placement.name}
         )
     _withdraw(user, placement, "")
 

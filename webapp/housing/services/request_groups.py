@@ -8,18 +8,21 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import HousingError
 from webapp.housing.request_graph import Pair
 from webapp.housing.selectors.requests import graph_of, impossible_of, splits_of
 from webapp.housing.services.requests import requests_close_circle, requests_cut
 
-CHANGED = (
-    "These requests were settled or changed meanwhile. Nothing was changed; look at them as they "
-    "are now."
+CHANGED = gettext_lazy(
+    "These requests were settled or changed meanwhile. Nothing was changed; look at them "
+    "as they are now."
 )
 
 
@@ -46,10 +49,13 @@ def groups_split(
     else:
         chosen = _of_members(splits, sets, members)
     if not chosen:
-        raise HousingError("No such group is too large for every room.")
+        raise HousingError(_("No such group is too large for every room."))
     pairs = [pair for split in chosen for pair in split.cut]
     requests_cut(user=user, cohort=cohort, pairs=pairs)
-    return f"{counted(len(chosen), 'group')} split; {counted(len(pairs), 'request')} left out."
+    return _("%(groups)s split; %(requests)s left out.") % {
+        "groups": counted(len(chosen), "group"),
+        "requests": counted(len(pairs), "request"),
+    }
 
 
 @transaction.atomic
@@ -62,7 +68,11 @@ def circles_close(*, user: User, cohort: Cohort, members: Collection[int] | None
     circles = graph_of(cohort).circles
     closed = _of_members(circles, [members_of(circle) for circle in circles], members)
     made = sum(requests_close_circle(user=user, cohort=cohort, circle=circle) for circle in closed)
-    return f"{counted(made, 'request')} counted as asked back."
+    return ngettext(
+        "%(count)s request counted as asked back.",
+        "%(count)s requests counted as asked back.",
+        made,
+    ) % {"count": f"{made:,}"}
 
 
 @transaction.atomic
@@ -79,9 +89,11 @@ def impossible_leave_out(
     chosen = _of_members(wishes, [frozenset(wish.members) for wish in wishes], members)
     pairs = [pair for wish in chosen for pair in wish.cut]
     if not pairs:
-        raise HousingError("Some room takes everybody who asked for each other.")
+        raise HousingError(_("Some room takes everybody who asked for each other."))
     requests_cut(user=user, cohort=cohort, pairs=pairs)
-    return f"{counted(len(pairs), 'mutual request')} left out."
+    return ngettext(
+        "%(count)s mutual request left out.", "%(count)s mutual requests left out.", len(pairs)
+    ) % {"count": f"{len(pairs):,}"}
 
 
 def members_of(circle: Sequence[Pair]) -> frozenset[int]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -18,6 +20,7 @@ from webapp.cohorts.student_files import (
 )
 from webapp.cohorts.student_finder import Found, StudentFinder
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Preference, RoommateRequest
@@ -90,8 +93,11 @@ def requests_import(
     asked: AskedFor = found.content
     if not asked.new and not asked.twice:
         raise HousingError(
-            f"No row of {source} names a student of {cohort.name} and whom they want. "
-            "People are named by id, e-mail, name or code."
+            _(
+                "No row of %(source)s names a student of %(cohort)s and whom they want. "
+                "People are named by id, e-mail, name or code."
+            )
+            % {"source": source, "cohort": cohort.name}
         )
     return _requests_save(user, cohort, asked, source)
 
@@ -139,7 +145,7 @@ def request_settle(*, user: User, cohort: Cohort, request_id: int, answer: str) 
         .first()
     )
     if request is None:
-        raise HousingError("This request was removed meanwhile.")
+        raise HousingError(_("This request was removed meanwhile."))
     if not answer.strip():
         request.is_ignored = True
         request.save(update_fields=["is_ignored"])
@@ -151,9 +157,12 @@ def request_settle(*, user: User, cohort: Cohort, request_id: int, answer: str) 
     if target is None:
         target = _named(user, cohort, finder, answer)
     if target is None:
-        raise HousingError(f"“{answer.strip()[:30]}” is no student of {cohort.name}.")
+        raise HousingError(
+            _("“%(answer)s” is no student of %(cohort)s.")
+            % {"answer": answer.strip()[:30], "cohort": cohort.name}
+        )
     if target.pk == request.student_id:
-        raise HousingError(f"{target.label} cannot ask for themselves.")
+        raise HousingError(_("%(target)s cannot ask for themselves.") % {"target": target.label})
     _match(request, target.pk)
     audit(user, "matched a request", cohort, student=request.student.label, means=target.label)
     return request
@@ -194,7 +203,7 @@ def requests_match_close(*, user: User, cohort: Cohort) -> int:
             _match(request, near.students[0].pk)
             matched += 1
     if not matched:
-        raise HousingError("No unknown name matches exactly one student.")
+        raise HousingError(_("No unknown name matches exactly one student."))
     audit(user, "matched requests", cohort, requests=matched)
     return matched
 
@@ -212,7 +221,7 @@ def requests_leave_out(*, user: User, cohort: Cohort) -> int:
         if not finder.close(request.written).but(request.student_id).students
     ]
     if not keys:
-        raise HousingError("Every unknown request is close to somebody of this cohort.")
+        raise HousingError(_("Every unknown request is close to somebody of this cohort."))
     RoommateRequest.objects.filter(pk__in=keys).update(is_ignored=True)
     audit(user, "left out requests", cohort, requests=len(keys))
     return len(keys)
@@ -241,7 +250,7 @@ def requests_keep(*, user: User, cohort: Cohort, keys: Collection[int] | None = 
         left = left.filter(pk__in=keys)
     students = [f"S-{number}" for number in left.values_list("student__number", flat=True)]
     if not left.update(is_ignored=False):
-        raise HousingError("None of these requests is left out. Nothing was changed.")
+        raise HousingError(_("None of these requests is left out. Nothing was changed."))
     audit(user, "counted requests again", cohort, students=students[:50], requests=len(students))
     return len(students)
 
@@ -249,7 +258,7 @@ def requests_keep(*, user: User, cohort: Cohort, keys: Collection[int] | None = 
 @transaction.atomic
 def requests_clear(*, user: User, cohort: Cohort) -> int:
     """Remove all requests of a cohort; return how many."""
-    count, _ = RoommateRequest.objects.filter(cohort=cohort).delete()
+    count, _rest = RoommateRequest.objects.filter(cohort=cohort).delete()
     audit(user, "removed requests", cohort, requests=count)
     return count
 
@@ -268,8 +277,11 @@ def preferences_import(
     found = read_student_file(CHOICES, cohort, size, read)
     if not found.n_kept:
         raise HousingError(
-            f"No row names a student of {cohort.name} and a choice. "
-            "Students are named by id, e-mail, name or code."
+            _(
+                "No row names a student of %(cohort)s and a choice. Students are named by "
+                "id, e-mail, name or code."
+            )
+            % {"cohort": cohort.name}
         )
     _choices_save(user, cohort, found.content)
     return found.n_kept, found.n_unknown_rows
@@ -300,8 +312,11 @@ def needs_import(
     found = read_student_file(NEEDS, cohort, size, read)
     if not found.n_kept:
         raise HousingError(
-            f"No row names a student of {cohort.name} and a need. "
-            "Students are named by id, e-mail, name or code."
+            _(
+                "No row names a student of %(cohort)s and a need. Students are named by id, "
+                "e-mail, name or code."
+            )
+            % {"cohort": cohort.name}
         )
     _needs_save(user, cohort, found.content, filename)
     return found.n_kept, found.n_unknown_rows
@@ -326,7 +341,7 @@ def requests_close_circle(*, user: User, cohort: Cohort, circle: Sequence[Pair])
     keys = dict(cohort.students.values_list("number", "pk"))
     made = 0
     for asker, target in circle:
-        _, is_new = RoommateRequest.objects.get_or_create(
+        _rest, is_new = RoommateRequest.objects.get_or_create(
             cohort=cohort,
             student_id=keys[target],
             target_id=keys[asker],
@@ -345,7 +360,7 @@ def requests_drop_selves(*, user: User, cohort: Cohort) -> int:
     )
     count = found.update(is_ignored=True)
     if not count:
-        raise HousingError("Nobody asked for themselves.")
+        raise HousingError(_("Nobody asked for themselves."))
     audit(user, "left out requests", cohort, requests=count, why="asked for themselves")
     return count
 
@@ -356,19 +371,25 @@ def _save_requests(user: User, cohort: Cohort, found: StudentFile, filename: str
 
 def _save_choices(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
     _choices_save(user, cohort, found.content)
-    return f"{counted(found.n_kept, 'choice')} imported{left_out_words(found.n_unknown_rows)}."
+    return ngettext(
+        "%(count)s choice imported%(left_out)s.",
+        "%(count)s choices imported%(left_out)s.",
+        found.n_kept,
+    ) % {"count": f"{found.n_kept:,}", "left_out": left_out_words(found.n_unknown_rows)}
 
 
 def _save_needs(user: User, cohort: Cohort, found: StudentFile, filename: str) -> str:
     _needs_save(user, cohort, found.content, filename)
-    words = counted(found.n_kept, "student has a need", "students have needs")
-    rest = left_out_words(found.n_unknown_rows)
-    return f"{words} now{rest}. Earlier placements do not count them yet."
+    return ngettext(
+        "%(count)s student has a need now%(left_out)s. Earlier placements do not count them yet.",
+        "%(count)s students have needs now%(left_out)s. Earlier placements do not count them yet.",
+        found.n_kept,
+    ) % {"count": f"{found.n_kept:,}", "left_out": left_out_words(found.n_unknown_rows)}
 
 
 REQUESTS = StudentFileKind(
     key="requests",
-    title="Check the requests",
+    title=gettext_lazy("Check the requests"),
     uses=lambda cohort: REQUEST_USES,
     guess=guess_requests,
     read=read_requests,
@@ -376,7 +397,7 @@ REQUESTS = StudentFileKind(
 )
 CHOICES = StudentFileKind(
     key="preferences",
-    title="Check the choices",
+    title=gettext_lazy("Check the choices"),
     uses=lambda cohort: CHOICE_USES,
     guess=guess_choices,
     read=read_choices,
@@ -384,7 +405,7 @@ CHOICES = StudentFileKind(
 )
 NEEDS = StudentFileKind(
     key="needs",
-    title="Check the needs",
+    title=gettext_lazy("Check the needs"),
     uses=lambda cohort: NEED_USES,
     guess=guess_needs,
     read=read_needs,

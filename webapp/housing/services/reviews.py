@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
@@ -44,7 +45,7 @@ def rooms_accept(
     members = _members(placement, list(found))
     lived_in = [key for key in found if members.get(key)]
     if not lived_in:
-        raise HousingError("Nobody lives there, so there is nothing to accept.")
+        raise HousingError(_("Nobody lives there, so there is nothing to accept."))
     before = sides(placement, lived_in)
     after = {key: (state, members[key] if accepted else None) for key, (state, _) in before.items()}
     put_sides(placement, after)
@@ -82,10 +83,12 @@ def rooms_keep(
     chosen = [room for room in found.values() if room.state != wanted]
     check_unchanged(placement, version, rooms=[room.pk for room in chosen])
     if not chosen:
-        raise HousingError(f"This is {wanted.label.lower()} already.")
+        raise HousingError(_("This is %(wanted)s already.") % {"wanted": wanted.label.lower()})
     for room in chosen:
         if room.state == RoomState.OFFLINE:
-            raise HousingError(f"{room} is offline. Open it in its building list first.")
+            raise HousingError(
+                _("%(room)s is offline. Open it in its building list first.") % {"room": room}
+            )
     keys = [room.pk for room in chosen]
     before = sides(placement, keys)
     after: dict[int, Side] = {key: (wanted.value, side[1]) for key, side in before.items()}

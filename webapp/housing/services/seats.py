@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from django.utils.translation import gettext as _
+
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room
 from webapp.housing.scores import Scores
@@ -16,7 +19,7 @@ from webapp.housing.services.checks import check_musts, check_rooms
 from webapp.housing.stays import ALWAYS, Stay, first_free_bed, stays_in
 
 Row = list[Any]  # number, room, bed, is_locked, has_left: as the history keeps it in JSON
-GONE = "This room is not in the building list any more."
+GONE = gettext_lazy("This room is not in the building list any more.")
 BATCH = 400  # rows for each statement
 
 
@@ -72,7 +75,7 @@ class Seating:
         self._stays = stays_in(placement)
         for number in seats:
             if number not in self._places:
-                raise HousingError(f"S-{number} is not in this placement.")
+                raise HousingError(_("S-%(number)s is not in this placement.") % {"number": number})
         self._old_room = {number: place.room_id for number, place in self._places.items()}
         touched = {*self._old_room.values(), *(seat.room for seat in seats.values())} - {None}
         self._rooms = self._lock_rooms(touched)
@@ -115,7 +118,10 @@ class Seating:
                 continue
             stay = self._stay(number)
             if any(other == bed and stay.overlaps(days) for other, days in taken[seat.room]):
-                raise HousingError(f"Bed {bed} of {self._rooms[seat.room]} is taken by now.")
+                raise HousingError(
+                    _("Bed %(bed)s of %(rooms)s is taken by now.")
+                    % {"bed": bed, "rooms": self._rooms[seat.room]}
+                )
             taken[seat.room].append((bed, stay))
             beds[number] = bed
         for number, seat in self.seats.items():
@@ -170,12 +176,15 @@ class Seating:
         """Raise HousingError if a room has free beds on each day of a stay, but not one for all."""
         if not self._stays:
             return
-        for number, key, bed, *_ in self.after:
+        for number, key, bed, *_rest in self.after:
             if key is not None and key in entered and bed > self._rooms[key].max_capacity:
-                when = self._stay(number).words or "all of the term"
+                when = self._stay(number).words or _("all of the term")
                 raise HousingError(
-                    f"No bed of {self._rooms[key]} is free for S-{number} ({when}): each bed is "
-                    "taken on a part of these days."
+                    _(
+                        "No bed of %(rooms)s is free for S-%(number)s (%(when)s): each bed "
+                        "is taken on a part of these days."
+                    )
+                    % {"rooms": self._rooms[key], "number": number, "when": when}
                 )
 
     def write(self) -> None:

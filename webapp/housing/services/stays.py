@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
@@ -44,19 +45,25 @@ def place_dates_set(
     check_unchanged(placement, version, students=[number])
     place = placement.places.select_related("room", "student").filter(number=number).first()
     if placement.is_pairs or place is None or place.has_left:
-        raise HousingError(f"S-{number} has no place among the rooms of this placement.")
+        raise HousingError(
+            _("S-%(number)s has no place among the rooms of this placement.") % {"number": number}
+        )
     usual = stay_of_term(placement.term)
     arrives_on = None if arrives_on == usual.first else arrives_on
     leaves_on = None if leaves_on == usual.last else leaves_on
     for day, name in ((arrives_on, "arrives_on"), (leaves_on, "leaves_on")):
         if day is not None and not usual.first <= day <= usual.last:
-            raise HousingError(f"The term goes from {usual.words}. Choose a day of the term.", name)
+            raise HousingError(
+                _("The term goes from %(words)s. Choose a day of the term.")
+                % {"words": usual.words},
+                name,
+            )
     if (arrives_on or usual.first) > (leaves_on or usual.last):
-        raise HousingError("The last day is before the first day. Check the days.", "leaves_on")
+        raise HousingError(_("The last day is before the first day. Check the days."), "leaves_on")
     before = days_of(place)
     place.arrives_on, place.leaves_on = arrives_on, leaves_on
     if days_of(place) == before:
-        raise HousingError(f"These are the dates of {place.label} already.")
+        raise HousingError(_("These are the dates of %(place)s already.") % {"place": place.label})
     days_put(placement, {number: days_of(place)})
     words = place_stay(place, placement.term).words or "none"
     return event_record(
@@ -127,8 +134,17 @@ def _check_beds(
             days = place_stay(other, placement.term)
             if place_stay(one, placement.term).overlaps(days):
                 who, taken = (one, other) if one.number in changed else (other, one)
-                words = place_stay(taken, placement.term).words or "on every day"
+                words = place_stay(taken, placement.term).words or _("on every day")
                 raise HousingError(
-                    f"Bed {one.bed} of {room} is the bed of {taken.label} ({words}). Choose other "
-                    f"days for {who.label}, or move one of them first."
+                    _(
+                        "Bed %(bed)s of %(room)s is the bed of %(taken)s (%(words)s). Choose "
+                        "other days for %(who)s, or move one of them first."
+                    )
+                    % {
+                        "bed": one.bed,
+                        "room": room,
+                        "taken": taken.label,
+                        "words": words,
+                        "who": who.label,
+                    }
                 )

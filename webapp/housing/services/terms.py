@@ -5,11 +5,12 @@ from datetime import date, timedelta
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement, Term
 from webapp.housing.models.term import MAX_TERM_CODE, MAX_TERM_NAME
@@ -30,20 +31,23 @@ def term_save(
     """
     name, code = " ".join(name.split()), " ".join(code.split())
     if not name:
-        raise HousingError("The term needs a name.", "name")
+        raise HousingError(_("The term needs a name."), "name")
     if len(name) > MAX_TERM_NAME or len(code) > MAX_TERM_CODE:
-        raise HousingError("The name or the code is too long. Shorten it.", "name")
+        raise HousingError(_("The name or the code is too long. Shorten it."), "name")
     if ends_on <= starts_on:
-        raise HousingError("The last day has to be after the first day.", "ends_on")
+        raise HousingError(_("The last day has to be after the first day."), "ends_on")
     if ends_on - starts_on > MAX_TERM_LENGTH:
-        raise HousingError("A term lasts at most two years. Check the days.", "ends_on")
+        raise HousingError(_("A term lasts at most two years. Check the days."), "ends_on")
     own = Term.objects.filter(organisation=user.own_organisation)
     if term is None:
         if own.count() >= MAX_TERMS:
-            raise HousingError(f"An organisation keeps at most {MAX_TERMS} terms. Remove one.")
+            raise HousingError(
+                _("An organisation keeps at most %(max_terms)s terms. Remove one.")
+                % {"max_terms": MAX_TERMS}
+            )
         term = Term(organisation=user.own_organisation, created_by=user)
     if own.filter(name=name).exclude(pk=term.pk).exists():
-        raise HousingError(f"There is a term called {name} already.", "name")
+        raise HousingError(_("There is a term called %(name)s already.") % {"name": name}, "name")
     term.name, term.code, term.starts_on, term.ends_on = name, code, starts_on, ends_on
     is_new = term.pk is None
     try:
@@ -59,7 +63,9 @@ def term_save(
                 ends_on=ends_on.isoformat(),
             )
     except IntegrityError as error:
-        raise HousingError(f"There is a term called {name} already.", "name") from error
+        raise HousingError(
+            _("There is a term called %(name)s already.") % {"name": name}, "name"
+        ) from error
     return term
 
 
@@ -69,8 +75,14 @@ def term_remove(*, user: User, term: Term) -> None:
     count = term.placements.count()
     if count:
         raise HousingError(
-            f"{counted(count, 'placement is', 'placements are')} for {term.name}. Choose another "
-            "term there first. Nothing was removed."
+            ngettext(
+                "%(count)s placement is for %(term)s. Choose another term there first. "
+                "Nothing was removed.",
+                "%(count)s placements are for %(term)s. Choose another term there first. "
+                "Nothing was removed.",
+                count,
+            )
+            % {"count": f"{count:,}", "term": term.name}
         )
     audit(user, "removed a term", term)
     term.delete()
@@ -91,12 +103,15 @@ def placement_term_set(*, user: User, placement: Placement, term: Term | None) -
     Cohort.objects.select_for_update().get(pk=placement.cohort_id)
     placement = lock_placement(placement)
     if term is not None and term.organisation_id != placement.organisation_id:
-        raise HousingError("There is no such term.", "term")
+        raise HousingError(_("There is no such term."), "term")
     placement.term, placement.updated_at = term, timezone.now()
     if placement.is_published and (other := placement.replaced) is not None:
         raise HousingError(
-            f"{other} is published for {term.name if term else 'no term'} already. Withdraw that "
-            "publication first, or choose another term.",
+            _(
+                "%(other)s is published for %(term)s already. Withdraw that publication "
+                "first, or choose another term."
+            )
+            % {"other": other, "term": term.name if term else _("no term")},
             "term",
         )
     placement.save(update_fields=["term", "updated_at"])

@@ -8,11 +8,13 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Greatest
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.late_arrivals import undo_refusals
 from webapp.cohorts.models import LateArrivals
 from webapp.cohorts.services.latecomers import latecomers_undo
+from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import (
     ActKind,
@@ -34,8 +36,10 @@ from webapp.housing.services.stays import days_of, days_put
 from webapp.housing.services.waiting import turns_put
 from webapp.housing.stays import ALWAYS, Stay, stays_in
 
-ARRIVED_BEFORE = "These students came before such an addition could be undone."
-ROOM_GONE = "A room that they had is not in the building list any more. Nothing was changed."
+ARRIVED_BEFORE = gettext_lazy("These students came before such an addition could be undone.")
+ROOM_GONE = gettext_lazy(
+    "A room that they had is not in the building list any more. Nothing was changed."
+)
 
 
 @transaction.atomic
@@ -61,8 +65,11 @@ def decision_undo(
     concerned = beds_changed(event)
     if placement.is_published and len(concerned) != confirmed:
         raise PlacesChangedError(
-            f"{placement.name} is published, and this changes the beds of {len(concerned)} of its "
-            "students. Nothing was changed; confirm it first."
+            _(
+                "%(placement)s is published, and this changes the beds of %(concerned)s of "
+                "its students. Nothing was changed; confirm it first."
+            )
+            % {"placement": placement.name, "concerned": len(concerned)}
         )
     before_state = state_of(placement)
     if event.rooms:
@@ -234,7 +241,7 @@ def check_undo(placement: Placement, event: PlacementEvent) -> None:
     """Raise HousingError if a later act contradicts an act that is to be undone."""
     problem = contradiction(placement, event, situation_of(placement, [event]))
     if problem:
-        raise PlacesChangedError(f"{problem} Nothing was changed.")
+        raise PlacesChangedError(_("%(problem)s Nothing was changed.") % {"problem": problem})
 
 
 def contradiction(placement: Placement, event: PlacementEvent, now: Situation) -> str:
@@ -243,46 +250,53 @@ def contradiction(placement: Placement, event: PlacementEvent, now: Situation) -
     Rules are checked only when the act is undone.
     """
     if event.undone_at is not None:
-        return "This was undone already."
+        return _("This was undone already.")
     if not event.can_be_undone:
-        return "There is nothing to put back."
+        return _("There is nothing to put back.")
     if not (event.before or event.after or event.rooms or event.details):
-        return "There is nothing to put back."
+        return _("There is nothing to put back.")
     if event.kind == ActKind.ARRIVED:
         return now.late.get(event.details.get("arrival", 0), ARRIVED_BEFORE)
     if "arrival" in event.details:
-        return "Import the students again instead."
+        return _("Import the students again instead.")
     changed = contradiction_of_pairs(event.details.get("pairs") or no_change(), now.pairs)
     if changed:
         return changed
     moved = {row[0] for row in event.after}
     for row in event.after:
         if now.rows.get(row[0]) != row:
-            return f"S-{row[0]} was changed since."
+            return _("S-%(row)s was changed since.") % {"row": row[0]}
     for row in event.before:
         if row[1] is None:
             continue
         if row[1] not in now.rooms:
-            return f"The room of S-{row[0]} is not in the building list any more."
+            return _("The room of S-%(row)s is not in the building list any more.") % {
+                "row": row[0]
+            }
         holder = now.holder(row, moved)
         if holder is not None:
-            return f"S-{holder} has the bed of S-{row[0]} by now."
-    for number, _, turn in event.details.get("turns", []):
+            return _("S-%(holder)s has the bed of S-%(row)s by now.") % {
+                "holder": holder,
+                "row": row[0],
+            }
+    for number, _rest, turn in event.details.get("turns", []):
         if now.turns.get(number) != turn:
-            return f"S-{number} was put elsewhere on the waiting list since."
-    for number, _, days in event.details.get("dates", []):
+            return _("S-%(number)s was put elsewhere on the waiting list since.") % {
+                "number": number
+            }
+    for number, _rest, days in event.details.get("dates", []):
         if now.days.get(number) != days:
-            return f"The dates of S-{number} were changed since."
+            return _("The dates of S-%(number)s were changed since.") % {"number": number}
     states = event.details.get("state")
     if states and now.version != states[1]["version"]:
-        return "Another version was taken into force since."
+        return _("Another version was taken into force since.")
     return _contradiction_of_rooms(event, now)
 
 
 def _contradiction_of_rooms(event: PlacementEvent, now: Situation) -> str:
     for key, old, new in event.rooms:
         if key not in now.sides or list(now.sides[key]) != new:
-            return "A room was changed since."
+            return _("A room was changed since.")
         if old[0] != new[0] and old[0] != RoomState.OPEN and key in now.lived_in:
-            return "Somebody lives in one of these rooms by now."
+            return _("Somebody lives in one of these rooms by now.")
     return ""

@@ -17,6 +17,7 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from webapp.accounts.models import User
@@ -99,7 +100,7 @@ def version_store(
     """
     found = Placement.objects.filter(pk=placement_id).first()
     if found is None:
-        raise HousingError("The placement was removed meanwhile.")
+        raise HousingError(_("The placement was removed meanwhile."))
     placement = lock_placement(found)
     version = PlacementVersion.objects.create(
         placement=placement,
@@ -257,11 +258,11 @@ class _Fitting:
             return row[1]
         room = self._rooms.get(row[1])
         if room is None:
-            self._refused[place.number] = "The room is not in the building list any more."
+            self._refused[place.number] = _("The room is not in the building list any more.")
         elif room.pk in self._taken:
-            self._refused[place.number] = (
-                f"{room} is taken in {self._taken[room.pk].placement}, which is published."
-            )
+            self._refused[place.number] = _(
+                "%(room)s is taken in %(placement)s, which is published."
+            ) % {"room": room, "placement": self._taken[room.pk].placement}
         else:
             return room.pk
         return None
@@ -324,7 +325,9 @@ class _Fitting:
             if self._places[last].is_locked:
                 continue
             rooms[last] = None
-            self._refused[last] = f"S-{a} and S-{b} asked to live together, which is a must."
+            self._refused[last] = _(
+                "S-%(a)s and S-%(b)s asked to live together, which is a must."
+            ) % {"a": a, "b": b}
 
     def _beds(self, rooms: dict[int, int | None]) -> dict[int, int]:
         """Return each student's bed: the current one if they stay, the version's if it is free.
@@ -351,7 +354,9 @@ class _Fitting:
             if bed is None or bed in used or bed > self._rooms[key].max_capacity:
                 bed = first_free_bed(stay, others)
             if bed > self._rooms[key].max_capacity:
-                self._refused[number] = f"No bed of {self._rooms[key]} is free on all days."
+                self._refused[number] = _("No bed of %(rooms)s is free on all days.") % {
+                    "rooms": self._rooms[key]
+                }
                 rooms[number] = None
                 continue
             beds[number] = bed
@@ -383,8 +388,11 @@ def version_use(*, user: User, placement: Placement, number: int, digest: str) -
     fitted = fit_version(placement, version)
     if fitted.digest != digest:
         raise PlacesChangedError(
-            f"What {version} would change is not what the page showed any more. Nothing was "
-            "changed; look at it again."
+            _(
+                "The changes of %(version)s are not what the page showed any more. Nothing was "
+                "changed; look at it again."
+            )
+            % {"version": version}
         )
     verb = "taken into force" if version.is_waiting else "restored"
     return _take_into_force(user, placement, version, fitted, verb)
@@ -394,7 +402,10 @@ def find_version(placement: Placement, number: int) -> PlacementVersion:
     """Return a version by its number, or raise HousingError."""
     version = placement.versions.filter(number=number).first()
     if version is None:
-        raise HousingError(f"{placement.name} has no version {number}.")
+        raise HousingError(
+            _("%(placement)s has no version %(number)s.")
+            % {"placement": placement.name, "number": number}
+        )
     return version
 
 
@@ -509,7 +520,7 @@ def version_discard(*, user: User, placement: Placement, number: int) -> Placeme
     placement = lock_placement(placement)
     version = find_version(placement, number)
     if not version.is_waiting:
-        raise HousingError(f"{version} was decided about already.")
+        raise HousingError(_("%(version)s was decided about already.") % {"version": version})
     version.discarded_at = timezone.now()
     version.save(update_fields=["discarded_at"])
     return event_record(

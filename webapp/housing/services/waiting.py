@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from django.db import transaction
 from django.db.models import Max, Min
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, LateArrivals
@@ -50,7 +51,7 @@ def turn_change(
     waiting = placement.places.without_bed()
     place = waiting.filter(number=number).first()
     if place is None:
-        raise HousingError(f"S-{number} does not wait for a bed.")
+        raise HousingError(_("S-%(number)s does not wait for a bed.") % {"number": number})
     ends = waiting.aggregate(first=Min("turn"), last=Max("turn"))
     turn = ends["first"] - 1 if is_first else ends["last"] + 1
     turns_put(placement, {number: turn})

@@ -10,6 +10,8 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.common import formats
 from webapp.housing.models import Placement
@@ -26,7 +28,7 @@ _THIRDS = ("low", "middle", "high")
 @register.filter
 def by_kind(placement: Placement, words: str) -> str:
     """Return the first of two words for a placement in rooms, the second for one in pairs."""
-    rooms, _, pairs = words.partition("|")
+    rooms, _rest, pairs = words.partition("|")
     return pairs if placement.is_pairs else rooms
 
 
@@ -42,12 +44,16 @@ def badge_words(placement: Placement) -> str:
     gap = placement.figures.get("relative_gap")
     if placement.changes and placement.best_at is not None:
         when = formats.when(placement.best_at, timezone.localtime())
-        return f"Best {when}, {formats.counted(placement.changes, 'change')} since"
+        return ngettext(
+            "Best %(when)s, %(count)s change since",
+            "Best %(when)s, %(count)s changes since",
+            placement.changes,
+        ) % {"when": when, "count": f"{placement.changes:,}"}
     if gap is None:
-        return "Not certified yet"
+        return _("Not certified yet")
     if not formats.is_telling(gap):
-        return "Too early to tell how near the best"
-    return f"Within {formats.rough_gap(gap)} of the best"
+        return _("Too early to tell how near the best")
+    return _("Within %(gap)s of the best") % {"gap": formats.rough_gap(gap)}
 
 
 @register.simple_tag
@@ -55,13 +61,17 @@ def room_words(card: RoomCard) -> str:
     """Return the kind of a room and the number of its beds taken, in words."""
     if not card.room.is_open:
         return f"{card.room.kind_in_words}, {card.room.get_state_display().lower()}"
-    offered = f"{len(card.offers)} offered" if card.offers else ""
+    offered = _("%(offers)s offered") % {"offers": len(card.offers)} if card.offers else ""
     if not card.people:
         words = "empty"
     elif card.extra_taken:
-        words = f"{formats.counted(card.extra_taken, 'extra bed')} taken"
+        words = ngettext(
+            "%(count)s extra bed taken", "%(count)s extra beds taken", card.extra_taken
+        ) % {"count": f"{card.extra_taken:,}"}
     else:
-        words = f"{card.free} free" if card.free else ("" if offered else "full")
+        words = (
+            _("%(free)s free") % {"free": card.free} if card.free else ("" if offered else "full")
+        )
     return ", ".join(filter(None, (card.room.kind_in_words, words, offered)))
 
 
@@ -159,7 +169,7 @@ def room_state(card: RoomCard) -> str:
     if not card.room.is_open:
         return card.room.get_state_display()
     if card.is_locked:
-        return "Locked"
+        return _("Locked")
     if card.is_accepted:
-        return "Accepted"
-    return "Undecided" if card.people else "Empty"
+        return _("Accepted")
+    return _("Undecided") if card.people else _("Empty")

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from webapp.cohorts.naming import names_on_page
 from webapp.cohorts.templatetags.student_names import shown_student
+from webapp.common.lazy import gettext_lazy as _
 from webapp.common.templatetags.interface import badge
 from webapp.housing.models import PairState
 from webapp.matching.templatetags.matching import multiple, multiple_bar, probability
@@ -18,12 +19,12 @@ from webapp.matching.templatetags.matching import multiple, multiple_bar, probab
 register = template.Library()
 
 _STATES = {
-    PairState.OPEN: ("To decide", "", "circle-dashed"),
-    PairState.ACCEPTED: ("Accepted", "accent", "check"),
-    PairState.LOCKED: ("Locked", "accent", "lock"),
-    PairState.SWAPPED: ("Swapped", "info", "arrow-left-right"),
-    PairState.REJECTED: ("Rejected", "", "x"),
-    PairState.NEVER: ("Never pair", "danger", "ban"),
+    PairState.OPEN: (_("To decide"), "", "circle-dashed"),
+    PairState.ACCEPTED: (_("Accepted"), "accent", "check"),
+    PairState.LOCKED: (_("Locked"), "accent", "lock"),
+    PairState.SWAPPED: (_("Swapped"), "info", "arrow-left-right"),
+    PairState.REJECTED: (_("Rejected"), "", "x"),
+    PairState.NEVER: (_("Never pair"), "danger", "ban"),
 }
 
 

@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engine.tabular.file_kinds import FileKind
@@ -23,6 +25,7 @@ from webapp.common.errors import Refusal
 from webapp.common.form_pages import Trail, remove_page, rename_page
 from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
+from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import page_at
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
@@ -89,7 +92,7 @@ def upload(request: SignedInRequest) -> HttpResponse:
                 made = building_list_create(user=request.user, name=request.POST["name"])
                 return redirect("housing:buildings", made.pk)
             if file is None:
-                raise HousingError("Choose a CSV or XLSX file first.")
+                raise HousingError(_("Choose a CSV or XLSX file first."))
             draft = building_draft_create(
                 user=request.user, filename=file.name or "", size=file.size or 0, read=file.read
             )
@@ -170,7 +173,13 @@ def draft_confirm(request: SignedInRequest, uuid: str) -> HttpResponse:
     except HousingError as problem:
         toast(request, str(problem), error=True)
         return redirect("housing:building-draft", uuid)
-    toast(request, f"{counted(made.rooms.count(), 'room')} imported.")
+    toast(
+        request,
+        ngettext(
+            "%(count)s room imported.", "%(count)s rooms imported.", count := made.rooms.count()
+        )
+        % {"count": f"{count:,}"},
+    )
     return redirect("housing:buildings", made.pk)
 
 
@@ -180,7 +189,10 @@ def draft_discard(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Delete an upload."""
     found = get_owned_or_404(BuildingDraft, request.user, uuid)
     building_draft_discard(user=request.user, draft=found)
-    toast(request, f"{found.filename} was discarded. Nothing was imported.")
+    toast(
+        request,
+        _("%(filename)s was discarded. Nothing was imported.") % {"filename": found.filename},
+    )
     return redirect("housing:building-lists")
 
 
@@ -216,9 +228,12 @@ def buildings(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 
 _STATES = {
-    RoomState.OPEN: ("Open {rooms}?", "Open {rooms}"),
-    RoomState.KEPT: ("Hold {rooms} back?", "Hold {rooms} back"),
-    RoomState.OFFLINE: ("Take {rooms} offline?", "Take {rooms} offline"),
+    RoomState.OPEN: (gettext_lazy("Open {rooms}?"), gettext_lazy("Open {rooms}")),
+    RoomState.KEPT: (gettext_lazy("Hold {rooms} back?"), gettext_lazy("Hold {rooms} back")),
+    RoomState.OFFLINE: (
+        gettext_lazy("Take {rooms} offline?"),
+        gettext_lazy("Take {rooms} offline"),
+    ),
 }
 
 
@@ -232,7 +247,7 @@ def state(request: SignedInRequest, uuid: str) -> HttpResponse:
     address = f"{reverse('housing:buildings', args=[found.pk])}?{urlencode(sent)}"
     try:
         if sent["state"] not in _STATES or not rooms:
-            raise HousingError("No room matches.")
+            raise HousingError(_("No room matches."))
         question = _state_question(found, rooms, sent, address)
         if request.POST.get("confirmed") != question.fields["confirmed"]:
             return ask(request, question)
@@ -250,13 +265,15 @@ def _state_question(
     title, button = _STATES[RoomState(sent["state"])]
     people = 0 if sent["state"] == RoomState.OPEN else people_of_drafts(rooms)
     count = counted(len(rooms), "room")
-    needing = counted(people, "student of drafts needs", "students of drafts need")
-    sentences = [
-        f"{needing} another room then." if people else "No student of a draft lives there."
-    ]
+    needing = ngettext(
+        "%(count)s student of drafts needs another room then.",
+        "%(count)s students of drafts need another room then.",
+        people,
+    ) % {"count": f"{people:,}"}
+    sentences = [needing if people else _("No student of a draft lives there.")]
     return Question(
         title=title.format(rooms=count),
-        sentences=[*sentences, "A room in which somebody has a published bed stops this."],
+        sentences=[*sentences, _("A room in which somebody has a published bed stops this.")],
         button=button.format(rooms=count),
         address=reverse("housing:buildings-state", args=[found.pk]),
         fields={**sent, "confirmed": f"{len(rooms)} {people}"},
@@ -278,7 +295,12 @@ def room(request: SignedInRequest, uuid: str, room_id: int) -> HttpResponse:
 
     def save(**values: Any) -> None:
         saved = room_save(user=request.user, buildings=found, room=one, values=values)
-        toast(request, f"{saved.room.label} was saved. {saved.note}".strip())
+        toast(
+            request,
+            (
+                _("%(room)s was saved. %(note)s") % {"room": saved.room.label, "note": saved.note}
+            ).strip(),
+        )
 
     if form.submit(request, save):
         return redirect("housing:buildings", found.pk)
@@ -295,7 +317,9 @@ def remove_room(request: SignedInRequest, uuid: str, room_id: int) -> HttpRespon
     label = one.label
     try:
         note = room_remove(user=request.user, room=one)
-        toast(request, f"{label} was removed. {note}".strip())
+        toast(
+            request, (_("%(label)s was removed. %(note)s") % {"label": label, "note": note}).strip()
+        )
     except Refusal as problem:
         toast(request, str(problem), error=True)
     return redirect("housing:buildings", found.pk)
@@ -313,7 +337,7 @@ def rename(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 def _trail(found: BuildingList) -> Trail:
     own = reverse("housing:buildings", args=[found.pk])
-    return [("Buildings", reverse("housing:building-lists")), (found.name, own)]
+    return [(_("Buildings"), reverse("housing:building-lists")), (found.name, own)]
 
 
 @require_http_methods(["GET", "POST"])
@@ -322,5 +346,5 @@ def remove(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove a list, if its name was typed."""
     found = get_owned_or_404(BuildingList, request.user, uuid)
     act = partial(building_list_remove, user=request.user, buildings=found)
-    words = "This removes the list with all its rooms."
-    return remove_page(request, "Remove the building list", act, _trail(found), words=words)
+    words = _("This removes the list with all its rooms.")
+    return remove_page(request, _("Remove the building list"), act, _trail(found), words=words)

@@ -6,6 +6,7 @@ from functools import partial
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -137,15 +138,18 @@ def _whom_question(
     """Return the question whom a name means; the answer withdraws all students named."""
     address = reverse("housing:changes", args=[placement.pk])
     return Question(
-        title="Who is meant?",
-        sentences=[f"Several students match “{several.text[:40]}”. Nobody is withdrawn yet."],
+        title=_("Who is meant?"),
+        sentences=[
+            _("Several students match “%(several)s”. Nobody is withdrawn yet.")
+            % {"several": several.text[:40]}
+        ],
         button="",
         address=reverse("housing:changes-withdraw", args=[placement.pk]),
         fields={"version": form.cleaned_data["version"]},
         choices=several.choices,
         choice_field="students",
         back=address,
-        trail=[*trail_of(placement), ("Late changes", address)],
+        trail=[*trail_of(placement), (_("Late changes"), address)],
     )
 
 
@@ -189,7 +193,7 @@ def give(request: SignedInRequest, uuid: str) -> HttpResponse:
     ) -> None:
         chosen = found.buildings.rooms.filter(pk=room or 0).first()
         if chosen is None:
-            raise HousingError("This room is not in the building list any more.")
+            raise HousingError(_("This room is not in the building list any more."))
         sentence = f"S-{students} got a bed in {chosen}."
         _decide(request, found, moving([Move(students, chosen.pk)], sentence), version)
 
@@ -239,7 +243,7 @@ def choose(request: SignedInRequest, uuid: str) -> HttpResponse:
     ) -> None:
         now = computed_change(found)
         if now is None:
-            raise HousingError("These changes were discarded meanwhile.")
+            raise HousingError(_("These changes were discarded meanwhile."))
         chosen = _chosen(now)
         chosen.pop(students, None)
         if room is not None:
@@ -258,7 +262,7 @@ def discard(request: SignedInRequest, uuid: str) -> HttpResponse:
 
     def act(request: SignedInRequest, found: Placement) -> None:
         change_discard(user=request.user, placement=found)
-        toast(request, "Discarded. Nothing was changed.")
+        toast(request, _("Discarded. Nothing was changed."))
 
     return _press(request, uuid, TypedForm.typed(request), act)
 
@@ -271,7 +275,7 @@ def act(request: SignedInRequest, uuid: str) -> HttpResponse:
     moved = passed_on(request, _MOVED, found.pk)
     if moved is not None:
         return moved
-    toast(request, "There is no such action.", error=True)
+    toast(request, _("There is no such action."), error=True)
     return redirect("housing:changes", found.pk)
 
 
@@ -318,9 +322,9 @@ def _act_on_draft(request: SignedInRequest, found: ProposedChange) -> None:
             toast(request, DRAFT_GONE)
     elif wanted == "discard":
         draft_discard(user=user, draft=found)
-        toast(request, "The draft was discarded. Nothing was changed.")
+        toast(request, _("The draft was discarded. Nothing was changed."))
     else:
-        raise HousingError("There is no such action.")
+        raise HousingError(_("There is no such action."))
 
 
 @require_safe
@@ -330,7 +334,7 @@ def moves_file(request: SignedInRequest, uuid: str, file_format: str) -> HttpRes
     found = find_placement(request, uuid)
     change = computed_change(found)
     if change is None or not change.is_ready or file_format not in ("csv", "xlsx"):
-        raise Http404("No changes are computed.")
+        raise Http404(_("No changes are computed."))
     data, kind = moves_export(
         user=request.user,
         placement=found,

@@ -8,12 +8,15 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.acts import filters_of, page_of
 from webapp.common.decorators import staff_required
 from webapp.common.formats import counted
+from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError, PlacesChangedError
@@ -68,38 +71,60 @@ class Act(StrEnum):
 
 
 CHOICES = ("move", "swap", "give", "change")  # acts that a choice of another room can be for
-DRAFTED = "Added to your draft of late changes. Nothing is changed before you confirm it."
-DRAFT_GONE = "Your draft of late changes is empty again."
+DRAFTED = gettext_lazy(
+    "Added to your draft of late changes. Nothing is changed before you confirm it."
+)
+DRAFT_GONE = gettext_lazy("Your draft of late changes is empty again.")
 # Title of a bulk act, its button, and its effect on the people who live there.
 _BULK = {
-    "accept": ("Accept {rooms}?", "Accept {rooms}", "{people} there."),
-    "reopen": ("Undecide {rooms}?", "Undecide {rooms}", "{people} there."),
+    "accept": (
+        gettext_lazy("Accept {rooms}?"),
+        gettext_lazy("Accept {rooms}"),
+        gettext_lazy("{people} there."),
+    ),
+    "reopen": (
+        gettext_lazy("Undecide {rooms}?"),
+        gettext_lazy("Undecide {rooms}"),
+        gettext_lazy("{people} there."),
+    ),
     "lock": (
-        "Lock {rooms}?",
-        "Lock {rooms}",
-        "{people} there and keep the rooms when rooms are computed again.",
+        gettext_lazy("Lock {rooms}?"),
+        gettext_lazy("Lock {rooms}"),
+        gettext_lazy("{people} there and keep the rooms when rooms are computed again."),
     ),
-    "release": ("Release {rooms}?", "Release {rooms}", "{people} there."),
-    "empty": ("Empty {rooms}?", "Empty {rooms}", "{people} there and would have no bed."),
+    "release": (
+        gettext_lazy("Release {rooms}?"),
+        gettext_lazy("Release {rooms}"),
+        gettext_lazy("{people} there."),
+    ),
+    "empty": (
+        gettext_lazy("Empty {rooms}?"),
+        gettext_lazy("Empty {rooms}"),
+        gettext_lazy("{people} there and would have no bed."),
+    ),
     "keep": (
-        "Hold {rooms} back?",
-        "Hold {rooms} back",
-        "{people} there and would need another room.",
+        gettext_lazy("Hold {rooms} back?"),
+        gettext_lazy("Hold {rooms} back"),
+        gettext_lazy("{people} there and would need another room."),
     ),
-    "open": ("Open {rooms}?", "Open {rooms}", "{people} there."),
+    "open": (
+        gettext_lazy("Open {rooms}?"),
+        gettext_lazy("Open {rooms}"),
+        gettext_lazy("{people} there."),
+    ),
 }
 # Fields of an act on students that a choice among namesakes repeats.
 _REPEATED = ("act", "to", "version", "back", "then")
 _TAKES_BEDS = ("empty", "keep")
 # Refusals of bulk acts that change none of the rooms that match.
 _NO_ROOM = {
-    "accept": "Every room that matches is empty or accepted already.",
-    "reopen": "None of the rooms that match is accepted.",
-    "lock": "Every room that matches is empty or locked already.",
-    "release": "Nobody in the rooms that match is locked.",
-    "empty": "Nobody lives in the rooms that match.",
-    "keep": "None of the rooms that match is open.",
-    "open": "None of the rooms that match is held back.",
+    "accept": gettext_lazy("Every room that matches is empty or accepted already."),
+    "reopen": gettext_lazy("None of the rooms that match is accepted."),
+    "lock": gettext_lazy("Every room that matches is empty or locked already."),
+    "release": gettext_lazy("Nobody in the rooms that match is locked."),
+    "empty": gettext_lazy("Nobody lives in the rooms that match."),
+    "keep": gettext_lazy("None of the rooms that match is open."),
+    "open": gettext_lazy("None of the rooms that match is held back."),
 }
 
 
@@ -188,8 +213,11 @@ def _whom_question(
     sent = {name: values for name, values in request.POST.lists() if name in _REPEATED}
     back = urlencode(_parameters(request))
     return Question(
-        title="Who is meant?",
-        sentences=[f"Several students match “{several.text[:40]}”. Nothing is changed yet."],
+        title=_("Who is meant?"),
+        sentences=[
+            _("Several students match “%(several)s”. Nothing is changed yet.")
+            % {"several": several.text[:40]}
+        ],
         button="",
         address=reverse("housing:placement-decide", args=[placement.pk]),
         fields=sent,
@@ -207,7 +235,7 @@ def _concerned(matching: Sequence[RoomCard], act: str) -> list[RoomCard]:
     """Return the rooms that a bulk act changes; raise HousingError if there are none."""
     found = concerned_rooms(matching, act)
     if not found:
-        raise HousingError(f"{_NO_ROOM[act]} Nothing was changed.")
+        raise HousingError(_("%(reason)s Nothing was changed.") % {"reason": _NO_ROOM[act]})
     return found
 
 
@@ -231,17 +259,28 @@ def _bulk_question(
     people = [person for card in found for person in card.people]
     rooms = counted(len(found), "room")
     who = counted(len(people), "person lives", "people live")
-    sentences = [does.format(people=who) if people else "Nobody lives there."]
+    sentences = [does.format(people=who) if people else _("Nobody lives there.")]
     locked = sum(person.is_locked for person in people)
     if act == "empty" and locked:
         sentences.append(
-            f"{counted(locked, 'of them is locked and stays', 'of them are locked and stay')}."
+            ngettext(
+                "%(count)s of them is locked and stays.",
+                "%(count)s of them are locked and stay.",
+                locked,
+            )
+            % {"count": f"{locked:,}"}
         )
     elif act == "empty" and people:
-        sentences.append("You can undo it in the history until somebody gets one of these beds.")
+        sentences.append(_("You can undo it in the history until somebody gets one of these beds."))
     if n_others:
-        others = counted(n_others, "other room that matches stays", "other rooms that match stay")
-        sentences.append(f"{others} as {'it is' if n_others == 1 else 'they are'}.")
+        sentences.append(
+            ngettext(
+                "%(count)s other room that matches stays as it is.",
+                "%(count)s other rooms that match stay as they are.",
+                n_others,
+            )
+            % {"count": f"{n_others:,}"}
+        )
     lines = [
         ChangeLine(person.number, card.room, None, "lose")
         for card in found
@@ -288,14 +327,20 @@ def _chosen_rooms(request: SignedInRequest, placement: Placement) -> list[int]:
         shown = concerned if request.POST.get("confirmed") else matching
         if str(len(shown)) != request.POST.get("count"):
             raise PlacesChangedError(
-                f"{counted(len(shown), 'room matches', 'rooms match')} now, not what the page "
-                "said. Nothing was changed; look at them as they are."
+                ngettext(
+                    "%(count)s room matches now, not what the page said. Nothing was "
+                    "changed; look at them as they are.",
+                    "%(count)s rooms match now, not what the page said. Nothing was changed; "
+                    "look at them as they are.",
+                    len(shown),
+                )
+                % {"count": f"{len(shown):,}"}
             )
         return [card.room.pk for card in concerned]
     keys = [whole_number(text) for text in request.POST.getlist("room")]
     found = [key for key in keys if key is not None]
     if not found:
-        raise HousingError("Choose a room first.")
+        raise HousingError(_("Choose a room first."))
     return found
 
 
@@ -306,7 +351,7 @@ def _act(request: SignedInRequest, placement: Placement, version: int) -> Placem
     if act in _ROOM_HANDLERS and not students:
         return _ROOM_HANDLERS[act](request, _chosen_rooms(request, placement), options)
     if act not in _STUDENT_HANDLERS:
-        raise HousingError("There is no such decision.")
+        raise HousingError(_("There is no such decision."))
     numbers = students_typed(request.user, placement.cohort, students)
     return _STUDENT_HANDLERS[act](request, numbers, options)
 
@@ -326,12 +371,12 @@ def _move(request: SignedInRequest, numbers: list[int], options: Options) -> Pla
 
 def _swap(request: SignedInRequest, numbers: list[int], options: Options) -> PlacementEvent | None:
     if len(numbers) != 2:
-        raise HousingError("There is no such decision.")
+        raise HousingError(_("There is no such decision."))
     one, other = (find_place(options["placement"], number) for number in numbers)
     if one is None or other is None:
-        raise HousingError("Both students must be in this placement.")
+        raise HousingError(_("Both students must be in this placement."))
     if one.room_id == other.room_id:
-        raise HousingError("They share a room already. Name somebody of another room.")
+        raise HousingError(_("They share a room already. Name somebody of another room."))
     moves = [Move(numbers[0], other.room_id), Move(numbers[1], one.room_id)]
     sentence = f"S-{numbers[0]} and S-{numbers[1]} swapped rooms."
     return decide_or_draft(request, moving(moves, sentence), options)
@@ -343,7 +388,7 @@ def _empty_rooms(
     places = options["placement"].places.filter(room__in=rooms)
     numbers = list(places.filter(is_locked=False).values_list("number", flat=True))
     if not numbers and places.exists():
-        raise HousingError("Everybody there is locked. Release them first.")
+        raise HousingError(_("Everybody there is locked. Release them first."))
     return decide_or_draft(request, emptying(numbers, rooms), options)
 
 
@@ -351,7 +396,7 @@ def _lock_rooms(rooms: list[int], options: Options, *, locked: bool) -> Placemen
     places = options["placement"].places.filter(room__in=rooms)
     numbers = list(places.filter(is_locked=not locked).values_list("number", flat=True))
     if not numbers and places.exists():
-        raise HousingError("They are locked already." if locked else "Nobody is locked.")
+        raise HousingError(_("They are locked already.") if locked else _("Nobody is locked."))
     return places_lock(numbers=numbers, locked=locked, rooms=rooms, **options)
 
 
@@ -385,7 +430,10 @@ def _room(placement: Placement, text: str) -> Room:
     words = " ".join(text.split()).casefold()
     found = [room for room in placement.buildings.rooms.all() if room.label.casefold() == words]
     if len(found) != 1:
-        raise HousingError(f"“{text.strip()[:40]}” is no room of {placement.buildings.name}.")
+        raise HousingError(
+            _("“%(text)s” is no room of %(buildings)s.")
+            % {"text": text.strip()[:40], "buildings": placement.buildings.name}
+        )
     return found[0]
 
 
@@ -429,7 +477,7 @@ def undo(request: SignedInRequest, uuid: str, event_id: int) -> HttpResponse:
     confirmed = whole_number(request.POST.get("confirmed", ""))
     try:
         if event is None:
-            raise HousingError("There is nothing to undo.")
+            raise HousingError(_("There is nothing to undo."))
         if event.kind == ActKind.ARRIVED and confirmed != len(event.after):
             check_undo(placement, event)
             return ask(request, _removal_question(placement, event), placement)
@@ -453,13 +501,17 @@ def _removal_question(placement: Placement, event: PlacementEvent) -> Question:
     count = counted(len(numbers), "student")
     labels = " to ".join(f"S-{number}" for number in dict.fromkeys((numbers[0], numbers[-1])))
     return Question(
-        title="Remove these late arrivals?",
+        title=_("Remove these late arrivals?"),
         sentences=[
-            f"This removes {count} ({labels}) with their answers from {placement.cohort} and from "
-            "the waiting lists of its placements. Requests that came with them go too.",
-            "To add them again, import them again. They get new numbers then.",
+            _(
+                "This removes %(count)s (%(labels)s) with their answers from %(cohort)s and "
+                "from the waiting lists of its placements. Requests that came with them go "
+                "too."
+            )
+            % {"count": count, "labels": labels, "cohort": placement.cohort},
+            _("To add them again, import them again. They get new numbers then."),
         ],
-        button=f"Remove {count}",
+        button=_("Remove %(count)s") % {"count": count},
         address=reverse("housing:placement-undo", args=[placement.pk, event.pk]),
         fields={"confirmed": len(numbers)},
         is_danger=True,
@@ -472,12 +524,13 @@ def _undo_question(placement: Placement, event: PlacementEvent) -> Question:
     lines = lines_of_undo(event)
     count = counted(len(lines), "student", "students")
     return Question(
-        title="Undo this late change?",
+        title=_("Undo this late change?"),
         sentences=[
             f"“{event.sentence}”",
-            f"{placement.name} is published. This changes the published beds of {count}:",
+            _("%(placement)s is published. This changes the published beds of %(count)s:")
+            % {"placement": placement.name, "count": count},
         ],
-        button=f"Change the beds of {count}",
+        button=_("Change the beds of %(count)s") % {"count": count},
         address=reverse("housing:placement-undo", args=[placement.pk, event.pk]),
         fields={"confirmed": len(lines)},
         lines=lines,

@@ -3,6 +3,7 @@
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -45,7 +46,7 @@ def version(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
 def _find_version(placement: Placement, number: int) -> PlacementVersion:
     one = placement.versions.select_related("created_by").filter(number=number).first()
     if one is None:
-        raise Http404("There is no such version.")
+        raise Http404(_("There is no such version."))
     return one
 
 
@@ -79,6 +80,6 @@ def discard_version(request: SignedInRequest, uuid: str, number: int) -> HttpRes
     attempt(
         request,
         lambda: version_discard(user=request.user, placement=found, number=number),
-        f"Version {number} was discarded. The rooms stay as they are.",
+        _("Version %(number)s was discarded. The rooms stay as they are.") % {"number": number},
     )
     return redirect("housing:placement", found.pk)

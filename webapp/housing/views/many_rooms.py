@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.requests import SignedInRequest
@@ -86,7 +88,7 @@ def _chosen(rooms: Sequence[Room], ticked: Sequence[str]) -> list[Room]:
     keys = {whole_number(text) for text in ticked}
     chosen = [room for room in rooms if not keys or room.pk in keys]
     if not chosen:
-        raise HousingError("No room matches. Choose other rooms.")
+        raise HousingError(_("No room matches. Choose other rooms."))
     return chosen
 
 
@@ -101,36 +103,48 @@ def _question(
     fresh = list(Room.objects.filter(pk__in=[room.pk for room in rooms]))
     changed = rooms_as_changed(fresh, values)
     if not changed:
-        raise HousingError("These rooms have these values already. Nothing was changed.")
+        raise HousingError(_("These rooms have these values already. Nothing was changed."))
     leaving = students_to_move_out(changed)
     people = sum(len(who) for placement, who in leaving.items() if not placement.is_published)
     count = counted(len(changed), "room")
-    needing = counted(people, "student of drafts needs", "students of drafts need")
+    needing = ngettext(
+        "%(count)s student of drafts needs another room then.",
+        "%(count)s students of drafts need another room then.",
+        people,
+    ) % {"count": f"{people:,}"}
     living = counted(people_of_drafts(changed), "student", "students")
     new = "; ".join(
         f"{WORDS[name]}: {_in_words(name, values[name])}" for name in WORDS if name in values
     )
     sentences = [
-        f"New values: {new}.",
-        f"{needing} another room then."
+        _("New values: %(new)s.") % {"new": new},
+        needing
         if people
-        else f"Drafts have {living} in these rooms, and all of them may stay.",
-        "A student with a published bed who could not live there any more stops this.",
+        else _("Drafts have %(living)s in these rooms, and all of them may stay.")
+        % {"living": living},
+        _("A student with a published bed who could not live there any more stops this."),
     ]
     if len(changed) < len(rooms):
-        others = counted(len(rooms) - len(changed), "room has", "rooms have")
-        sentences.append(f"{others} these values already.")
+        others = len(rooms) - len(changed)
+        sentences.append(
+            ngettext(
+                "%(count)s room has these values already.",
+                "%(count)s rooms have these values already.",
+                others,
+            )
+            % {"count": f"{others:,}"}
+        )
     sent = {name: list(v) for name, v in request.POST.lists() if name != "csrfmiddlewaretoken"}
     return Question(
-        title=f"Change {count}?",
+        title=_("Change %(rooms)s?") % {"rooms": count},
         sentences=sentences,
-        button=f"Change {count}",
+        button=_("Change %(rooms)s") % {"rooms": count},
         address=address,
         fields={**sent, "confirmed": f"{len(changed)} {people}"},
         is_danger=people > 0,
         back=address,
         trail=[
-            ("Buildings", reverse("housing:building-lists")),
+            (_("Buildings"), reverse("housing:building-lists")),
             (found.name, reverse("housing:buildings", args=[found.pk])),
         ],
     )

@@ -2,12 +2,13 @@
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import staff_required
-from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
@@ -26,10 +27,17 @@ def needs(request: SignedInRequest, uuid: str) -> HttpResponse:
     offers = offers_of(request.user.organisation_id)
     sent = NeedMeaningForm.typed(request, offers=offers)
 
-    def save(*, need: str, offers: list[str], **_: object) -> None:
+    def save(*, need: str, offers: list[str], **others: object) -> None:
         rooms = need_meaning_set(user=request.user, need=need, offers=offers)
-        words = counted(rooms, "room meets", "rooms meet")
-        toast(request, f"{words} “{need}” now, in placing, checks and messages.")
+        toast(
+            request,
+            ngettext(
+                "%(count)s room meets “%(need)s” now, in placing, checks and messages.",
+                "%(count)s rooms meet “%(need)s” now, in placing, checks and messages.",
+                rooms,
+            )
+            % {"count": f"{rooms:,}", "need": need},
+        )
 
     if sent.submit(request, save):
         return redirect("housing:needs", cohort.pk)
@@ -60,6 +68,6 @@ def ask_again(request: SignedInRequest, uuid: str, meaning_id: int) -> HttpRespo
     attempt(
         request,
         lambda: need_meaning_remove(user=request.user, meaning=meaning),
-        f"“{meaning.need}” is asked again.",
+        _("“%(need)s” is asked again.") % {"need": meaning.need},
     )
     return redirect("housing:needs", cohort.pk)

@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.models import User
@@ -91,9 +92,9 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
     wanted, versions = request.POST.get("decision", ""), _versions(request)
     try:
         if wanted not in list(Decision):
-            raise HousingError("There is no such decision.")
+            raise HousingError(_("There is no such decision."))
         if not versions:
-            raise HousingError("Mark at least one pair first.")
+            raise HousingError(_("Mark at least one pair first."))
         event = pairs_decide(
             user=request.user, placement=placement, decision=Decision(wanted), versions=versions
         )
@@ -140,8 +141,11 @@ def _whom_question(
     sent.pop(several.field)
     back = urlencode(_back(request))
     return Question(
-        title="Who is meant?",
-        sentences=[f"Several students match “{several.text[:40]}”. Nothing is changed yet."],
+        title=_("Who is meant?"),
+        sentences=[
+            _("Several students match “%(several)s”. Nothing is changed yet.")
+            % {"several": several.text[:40]}
+        ],
         button="",
         address=reverse("housing:pairs-rule", args=[placement.pk]),
         fields=sent,
@@ -181,7 +185,7 @@ def _number(user: User, placement: Placement, data: QueryDict, name: str) -> int
     except SeveralStudentsError as several:
         raise _SeveralInFieldError(name, several) from several
     if len(found) > 1:
-        raise HousingError("Name one student in each field. Nothing was changed.")
+        raise HousingError(_("Name one student in each field. Nothing was changed."))
     return found[0]
 
 
@@ -195,7 +199,7 @@ def _find_pair(request: SignedInRequest, uuid: str, pair_id: int) -> tuple[Place
 @viewer_required
 def pair(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse:
     """Show the card of one pair: the drawer alone, or the page with it open."""
-    placement, _ = _find_pair(request, uuid, pair_id)
+    placement, _rest = _find_pair(request, uuid, pair_id)
     parameters = {**request.GET.dict(), "pair": str(pair_id)}
     if not request.htmx:
         address = reverse("housing:placement", args=[placement.pk])
@@ -213,7 +217,7 @@ def originals(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse
     """Show the original ids of a pair; an audit line names the reader."""
     placement, found = _find_pair(request, uuid, pair_id)
     if not may_see_names(request.user) or are_hidden(request):
-        raise PermissionDenied("Original ids are not shown to you now.")
+        raise PermissionDenied(_("Original ids are not shown to you now."))
     audit(request.user, "looked up ids", placement, pairs=[found.label])
     return render(request, "housing/pairs/_originals.html", {"pair": found})
 

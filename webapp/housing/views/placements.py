@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -118,7 +120,7 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
         "chosen_model": (sent or request.GET).get("model", ""),
     }
     if cohort is None:
-        error = "" if sent is None else "Choose a cohort first."
+        error = "" if sent is None else _("Choose a cohort first.")
         context |= {"error": error} | strengths_context(PlacementRules(), None)
         status = 422 if error else 200
         return render(request, "housing/placement_new.html", context, status=status)
@@ -314,14 +316,15 @@ def publish(request: SignedInRequest, uuid: str) -> HttpResponse:
         attempt(
             request,
             lambda: placement_unpublish(user=request.user, placement=found, people=people),
-            f"{found.name} is not published any more. The rooms stay as a draft.",
+            _("%(name)s is not published any more. The rooms stay as a draft.")
+            % {"name": found.name},
         )
     else:
         version = seen_version(request.POST)
         attempt(
             request,
             lambda: placement_publish(user=request.user, placement=found, version=version),
-            f"{found.name} is published.",
+            _("%(name)s is published.") % {"name": found.name},
             icon="circle-check",
         )
     if request.POST.get("back") == "scenarios":
@@ -333,13 +336,19 @@ def _withdrawal_question(found: Placement) -> Question:
     placed = published_people(found)
     beds = counted(placed, "published bed")
     return Question(
-        title="Withdraw the publication?",
+        title=_("Withdraw the publication?"),
         sentences=[
-            f"{counted(placed, 'student has', 'students have')} a published bed in {found.name}. "
-            "Without a publication nobody has one; the rooms stay as a draft.",
+            ngettext(
+                "%(count)s student has a published bed in %(name)s. Without a publication "
+                "nobody has one; the rooms stay as a draft.",
+                "%(count)s students have a published bed in %(name)s. Without a publication "
+                "nobody has one; the rooms stay as a draft.",
+                placed,
+            )
+            % {"count": f"{placed:,}", "name": found.name},
             *withdrawal_notes(found),
         ],
-        button=f"Withdraw {beds}",
+        button=_("Withdraw %(beds)s") % {"beds": beds},
         address=reverse("housing:placement-publish", args=[found.pk]),
         fields={"action": "withdraw", "people": placed},
         is_danger=True,
@@ -362,7 +371,7 @@ def scenarios_file(request: SignedInRequest, uuid: str, file_format: str) -> Htt
     """Download the comparison of scenarios; an audit line records who did."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     if file_format not in ("csv", "xlsx"):
-        raise Http404("There is no such format.")
+        raise Http404(_("There is no such format."))
     data, kind = scenarios_export(
         user=request.user, cohort=cohort, rows=scenarios_table(cohort), file_format=file_format
     )
@@ -412,7 +421,11 @@ def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove a placement, if its name was typed."""
     found = find_placement(request, uuid)
     act = partial(placement_delete, user=request.user, placement=found)
-    words = "This removes everybody's rooms and the history of every bed."
+    words = _("This removes everybody's rooms and the history of every bed.")
     if found.is_pairs:
-        words = f"This removes {counted(found.n_pairs, 'pair')} with every decision about them."
-    return remove_page(request, "Remove the placement", act, trail_of(found), words=words)
+        words = ngettext(
+            "This removes %(count)s pair with every decision about them.",
+            "This removes %(count)s pairs with every decision about them.",
+            found.n_pairs,
+        ) % {"count": f"{found.n_pairs:,}"}
+    return remove_page(request, _("Remove the placement"), act, trail_of(found), words=words)

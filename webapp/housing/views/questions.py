@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.housing.models import Placement
@@ -70,7 +71,7 @@ class Question:
 def trail_of(placement: Placement) -> list[tuple[str, str]]:
     """Return the breadcrumbs of questions about a placement."""
     return [
-        ("Placements", reverse("housing:placements")),
+        (_("Placements"), reverse("housing:placements")),
         (placement.name, reverse("housing:placement", args=[placement.pk])),
     ]
 

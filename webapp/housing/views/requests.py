@@ -12,6 +12,8 @@ from urllib.parse import parse_qsl, urlsplit
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engine import InvalidProblemError
@@ -98,9 +100,9 @@ def wish_effects(request: SignedInRequest, uuid: str) -> HttpResponse:
     rules = replace(rules, wish=form.rules.wish) if placement_key else form.rules
     try:
         if "wish" in form.errors:
-            raise HousingError("This strength is no number.")
+            raise HousingError(_("This strength is no number."))
         if model is None:
-            raise HousingError("Choose a model first.")
+            raise HousingError(_("Choose a model first."))
         strengths, sentence = estimated_strengths(cohort, model, rules)
     except (Refusal, InvalidProblemError):
         strengths, sentence = wish_strengths(rules.wish), NO_ESTIMATE
@@ -114,7 +116,7 @@ def import_file(request: SignedInRequest, uuid: str, kind: str) -> HttpResponse:
     """Check a file of requests, choices of hall or needs before it is imported."""
     cohort = _cohort(request, uuid)
     if kind not in IMPORTS:
-        raise Http404("There is no such kind of file.")
+        raise Http404(_("There is no such kind of file."))
     try:
         return redirect(checked_upload(request, cohort, kind, _page_of(cohort)))
     except Refusal as problem:
@@ -129,7 +131,7 @@ def leave_one_out(request: SignedInRequest, uuid: str, request_id: int) -> HttpR
 
     def act(**options: Any) -> str:
         services.request_settle(request_id=request_id, answer="", **options)
-        return "Left out."
+        return _("Left out.")
 
     return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
 
@@ -141,7 +143,7 @@ def settle(request: SignedInRequest, uuid: str, request_id: int) -> HttpResponse
     """Set whom one request means."""
     cohort = _cohort(request, uuid)
     if not RoommateRequest.objects.filter(cohort=cohort, pk=request_id).exists():
-        toast(request, "This request was removed meanwhile.", error=True)
+        toast(request, _("This request was removed meanwhile."), error=True)
         return redirect(_page_of(cohort))
     form = SettleForm.typed(request)
     if request.method == "POST" and form.is_valid():
@@ -151,7 +153,12 @@ def settle(request: SignedInRequest, uuid: str, request_id: int) -> HttpResponse
             settled = services.request_settle(
                 user=request.user, cohort=cohort, request_id=request_id, answer=answer
             )
-            toast(request, f"Means {settled.target.label}." if settled.target else "Left out.")
+            toast(
+                request,
+                _("Means %(target)s.") % {"target": settled.target.label}
+                if settled.target
+                else _("Left out."),
+            )
 
         if form.attempt(act):
             return redirect(form.page_of(_page_of(cohort)))
@@ -184,16 +191,33 @@ def _press(
     return redirect(form.page_of(_page_of(cohort)))
 
 
-def _of_counted(service: Callable[..., int], done: str) -> Callable[..., str]:
+def _left_out(count: int) -> str:
+    return ngettext("%(count)s request left out.", "%(count)s requests left out.", count)
+
+
+def _matched(count: int) -> str:
+    return ngettext("%(count)s request matched.", "%(count)s requests matched.", count)
+
+
+def _removed(count: int) -> str:
+    return ngettext("%(count)s request removed.", "%(count)s requests removed.", count)
+
+
+def _of_counted(service: Callable[..., int], sentence: Callable[[int], str]) -> Callable[..., str]:
     """Return an act that says how many requests a service changed."""
-    return lambda **options: f"{counted(service(**options), 'request')} {done}."
+
+    def act(**options: Any) -> str:
+        count = service(**options)
+        return sentence(count) % {"count": f"{count:,}"}
+
+    return act
 
 
 @require_POST
 @staff_required
 def match(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Match every unknown request that can mean only one student."""
-    act = _of_counted(services.requests_match_close, "matched")
+    act = _of_counted(services.requests_match_close, _matched)
     return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
 
 
@@ -201,7 +225,7 @@ def match(request: SignedInRequest, uuid: str) -> HttpResponse:
 @staff_required
 def leave_out(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Leave out the unknown requests that resemble no student."""
-    act = _of_counted(services.requests_leave_out, "left out")
+    act = _of_counted(services.requests_leave_out, _left_out)
     return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
 
 
@@ -237,8 +261,10 @@ def cut(request: SignedInRequest, uuid: str) -> HttpResponse:
     def act(*, pair: list[tuple[int, int]], **options: Any) -> str:
         count = services.requests_cut(pairs=pair, **options)
         if not count:
-            raise HousingError("These requests were left out meanwhile.")
-        return f"{counted(count, 'request')} left out."
+            raise HousingError(_("These requests were left out meanwhile."))
+        return ngettext("%(count)s request left out.", "%(count)s requests left out.", count) % {
+            "count": f"{count:,}"
+        }
 
     return _press(request, _cohort(request, uuid), PairsForm.typed(request), act)
 
@@ -250,7 +276,10 @@ def keep(request: SignedInRequest, uuid: str) -> HttpResponse:
 
     def act(**options: Any) -> str:
         again = counted(services.requests_keep(**options), "request")
-        return f"{again} counted again.{musts_apart_sentence(options['cohort'])}"
+        return _("%(again)s counted again.%(musts_apart_sentence)s") % {
+            "again": again,
+            "musts_apart_sentence": musts_apart_sentence(options["cohort"]),
+        }
 
     return _press(request, _cohort(request, uuid), KeepForm.typed(request), act)
 
@@ -259,7 +288,7 @@ def keep(request: SignedInRequest, uuid: str) -> HttpResponse:
 @staff_required
 def themselves(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Leave out every request of a student for themselves."""
-    act = _of_counted(services.requests_drop_selves, "left out")
+    act = _of_counted(services.requests_drop_selves, _left_out)
     return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
 
 
@@ -267,7 +296,7 @@ def themselves(request: SignedInRequest, uuid: str) -> HttpResponse:
 @staff_required
 def clear(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove all requests of the cohort."""
-    act = _of_counted(services.requests_clear, "removed")
+    act = _of_counted(services.requests_clear, _removed)
     return _press(request, _cohort(request, uuid), BackForm.typed(request), act)
 
 
@@ -278,7 +307,9 @@ def count(request: SignedInRequest, uuid: str) -> HttpResponse:
 
     def act(placement: Placement, rules: PlacementRules) -> str:
         rules_change(user=request.user, placement=placement, rules=rules)
-        return f"{placement.name} is placed again with requests counted so."
+        return _("%(placement)s is placed again with requests counted so.") % {
+            "placement": placement.name
+        }
 
     return _count(request, _cohort(request, uuid), act)
 
@@ -293,7 +324,9 @@ def try_count(request: SignedInRequest, uuid: str) -> HttpResponse:
 
     def act(placement: Placement, rules: PlacementRules) -> str:
         made = placement_copy(user=request.user, placement=placement, rules=rules)
-        return f"{made.name} is being computed. Its cost shows here when it is done."
+        return _("%(made)s is being computed. Its cost shows here when it is done.") % {
+            "made": made.name
+        }
 
     return _count(request, cohort, act)
 
@@ -303,13 +336,13 @@ def _count(
 ) -> HttpResponse:
     form = CountForm.typed(request, cohort=cohort)
 
-    def perform(*, placement: Placement, **_: Any) -> str:
+    def perform(*, placement: Placement, **others: Any) -> str:
         now = PlacementRules.from_json(placement.rules)
         form.now = now
         asked = form.rules
         rules = replace(now, mutual=asked.mutual, one_sided=asked.one_sided, wish=asked.wish)
         if rules == now:
-            raise HousingError("Requests count so already. Nothing was changed.")
+            raise HousingError(_("Requests count so already. Nothing was changed."))
         return act(placement, rules)
 
     return _press(request, cohort, form, perform)
@@ -335,5 +368,5 @@ def change(request: SignedInRequest, uuid: str) -> HttpResponse:
     moved = passed_on(request, _MOVED, cohort.pk)
     if moved is not None:
         return moved
-    toast(request, "There is no such action.", error=True)
+    toast(request, _("There is no such action."), error=True)
     return redirect(_page_of(cohort))

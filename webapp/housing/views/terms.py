@@ -6,6 +6,7 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.requests import SignedInRequest
@@ -30,7 +31,7 @@ def terms(request: SignedInRequest) -> HttpResponse:
     """List the terms of the organisation, and add one."""
     form = TermForm.typed(request)
     if form.submit(request, partial(term_save, user=request.user, term=None)):
-        toast(request, "The term was added.")
+        toast(request, _("The term was added."))
         return redirect("housing:terms")
     rows = owned_by(Term, request.user).annotate(n_placements=Count("placements"))
     return render(request, "housing/terms.html", {"terms": rows, "form": form}, status=form.status)
@@ -45,10 +46,15 @@ def term(request: SignedInRequest, term_id: int) -> HttpResponse:
     initial = {name: getattr(found, name) for name in ("name", "code", "starts_on", "ends_on")}
     form = TermForm.typed(request, initial=initial)
     if form.submit(request, partial(term_save, user=request.user, term=found)):
-        toast(request, "The term was changed.")
+        toast(request, _("The term was changed."))
         return redirect("housing:terms")
-    trail = [("Placements", reverse("housing:placements")), ("Terms", reverse("housing:terms"))]
-    return FormPage(f"Change {found.name}", "Save", trail).show(request, form)
+    trail = [
+        (_("Placements"), reverse("housing:placements")),
+        (_("Terms"), reverse("housing:terms")),
+    ]
+    return FormPage(_("Change %(name)s") % {"name": found.name}, _("Save"), trail).show(
+        request, form
+    )
 
 
 @require_POST
@@ -57,7 +63,11 @@ def remove(request: SignedInRequest, term_id: int) -> HttpResponse:
     """Remove a term that no placement is for."""
     found = get_owned_or_404(Term, request.user, term_id)
     name = found.name
-    attempt(request, partial(term_remove, user=request.user, term=found), f"{name} was removed.")
+    attempt(
+        request,
+        partial(term_remove, user=request.user, term=found),
+        _("%(name)s was removed.") % {"name": name},
+    )
     return redirect("housing:terms")
 
 
@@ -69,13 +79,13 @@ def choose(request: SignedInRequest, uuid: str) -> HttpResponse:
     found = find_placement(request, uuid)
     form = PlacementTermForm.typed(request, user=request.user, initial={"term": found.term_id})
     if form.submit(request, partial(placement_term_set, user=request.user, placement=found)):
-        toast(request, "The term was saved.")
+        toast(request, _("The term was saved."))
         return redirect("housing:placement", found.pk)
     if not owned_by(Term, request.user).exists():
-        toast(request, "There is no term yet. Add the first one here.")
+        toast(request, _("There is no term yet. Add the first one here."))
         return redirect("housing:terms")
-    words = "Rosters and the pages of students show the first and the last day of the term."
-    page = FormPage("Choose the term", "Save the term", trail_of(found), words=words)
+    words = _("Rosters and the pages of students show the first and the last day of the term.")
+    page = FormPage(_("Choose the term"), _("Save the term"), trail_of(found), words=words)
     return page.show(request, form)
 
 
@@ -94,17 +104,29 @@ def dates(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
     form = DatesForm.typed(request, initial=initial)
     act = partial(place_dates_set, user=request.user, placement=found, number=number)
     if form.submit(request, act):
-        toast(request, f"The dates of {place.label} were changed.")
+        toast(request, _("The dates of %(place)s were changed.") % {"place": place.label})
         room = f"?room={place.room_id}" if place.room_id else ""
         return redirect(reverse("housing:placement", args=[found.pk]) + room)
     usual = stay_of_term(found.term).words
-    term = f"The term goes from {usual}. " if usual else "This placement has no term. "
-    published = f" {found.name} is published: the page of {place.label} shows these days at once."
-    words = (
-        f"{term}Leave a day blank if {place.label} arrives or leaves with the term. On the other "
-        "days the bed is free for somebody else. The bed is taken on the first and the last day, "
-        f"too.{published if found.is_published else ''}"
+    facts = {"days": usual, "student": place.label, "placement": found.name, "room": place.room}
+    sentences = [
+        _("The term goes from %(days)s.") if usual else _("This placement has no term."),
+        _(
+            "Leave a day blank if %(student)s arrives or leaves with the term. On the other days "
+            "the bed is free for somebody else. The bed is taken on the first and the last day, "
+            "too."
+        ),
+    ]
+    if found.is_published:
+        sentences.append(
+            _("%(placement)s is published: the page of %(student)s shows these days at once.")
+        )
+    words = " ".join(sentence % facts for sentence in sentences)
+    title = _("Dates of %(student)s in %(room)s") if place.room else _("Dates of %(student)s")
+    page = FormPage(
+        title % facts,
+        _("Save the dates"),
+        trail_of(found),
+        words,
     )
-    where = f" in {place.room}" if place.room else ""
-    page = FormPage(f"Dates of {place.label}{where}", "Save the dates", trail_of(found), words)
     return page.show(request, form)
