@@ -9,8 +9,9 @@ import secrets
 from datetime import timedelta
 
 import structlog
+from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
@@ -177,7 +178,8 @@ def offer_accept(*, offer: WaitingOffer, user: User | None = None) -> PlacementE
     if not placement.is_published or found.room_id is None:
         raise BedLostError("The room is not published or not in the building list any more.")
     try:
-        seating = seats_put(placement, {number: Seat(found.room_id)})
+        with translation.override(settings.LANGUAGE_CODE):  # the offer stores a refusal
+            seating = seats_put(placement, {number: Seat(found.room_id)})
     except HousingError as error:
         raise BedLostError(str(error)) from error
     event = event_record(
