@@ -151,7 +151,7 @@ def read_requests(
         sample=sample,
     )
     if twice and not new:
-        found.why_nothing = "The cohort has every request of this file already."
+        found.why_nothing = _("The cohort has every request of this file already.")
     return rows.finish(found)
 
 
