@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -29,9 +30,10 @@ PAIRS = "pairs"  # where a cohort is placed without a building list
 def chosen_errors(noun: str) -> dict[str, str]:
     """Return the messages of a field that chooses an object."""
     return {
-        "required": _("Choose a %(noun)s first.") % {"noun": noun},
-        "invalid_choice": _("This %(noun)s was removed meanwhile. Choose another.")
-        % {"noun": noun},
+        "required": format_lazy(gettext_lazy("Choose a {noun} first."), noun=noun),
+        "invalid_choice": format_lazy(
+            gettext_lazy("This {noun} was removed meanwhile. Choose another."), noun=noun
+        ),
     }
 
 
@@ -79,13 +81,19 @@ class SeedField(forms.CharField):
     """The seed of a placement; None if the product is to choose it."""
 
     def __init__(self, **kwargs: Any) -> None:
-        attrs = {"inputmode": "numeric", "placeholder": _("chosen for you"), "class": "id-input"}
+        attrs = {
+            "inputmode": "numeric",
+            "placeholder": gettext_lazy("chosen for you"),
+            "class": "id-input",
+        }
         super().__init__(
-            label=_("Random seed"),
+            label=gettext_lazy("Random seed"),
             required=False,
             max_length=100,
             widget=forms.TextInput(attrs=attrs),
-            help_text=_("The same students, rooms, rules and seed give the same placement."),
+            help_text=gettext_lazy(
+                "The same students, rooms, rules and seed give the same placement."
+            ),
             **kwargs,
         )
 
@@ -157,9 +165,11 @@ class NewPlacementForm(RulesForm):
         label=gettext_lazy("Name of the placement"), required=False, max_length=120
     )
     buildings = WhereField(
-        BuildingList.objects.none(), error_messages=chosen_errors("building list")
+        BuildingList.objects.none(), error_messages=chosen_errors(gettext_lazy("building list"))
     )
-    model = ObjectField(LearnedModel.objects.none(), error_messages=chosen_errors("model"))
+    model = ObjectField(
+        LearnedModel.objects.none(), error_messages=chosen_errors(gettext_lazy("model"))
+    )
     seed = SeedField()
 
     def __init__(
