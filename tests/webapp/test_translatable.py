@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GETTEXT = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy"}
 # Applications whose pages for staff are not translatable yet; their pages for students are, and
 # tests/webapp/surveys/test_words.py compares each of their words with the catalogue.
-STUDENT_PARTS = ("surveys", "room_choice", "waiting", "residents")
+STUDENT_PARTS = ("surveys", "waiting", "residents")
 # Parts of which nothing is shown on a page in the reader's language, each with the reason.
 ENGLISH = {
     "webapp/api": "the API answers programs, in one language",
@@ -156,6 +156,16 @@ STORED = {
     # reason that an ended job stores
     "webapp/matching/services/learning.py": {
         "The model “X” was removed.",
+    },
+    # the history of a placement, and the rows of mails, store it
+    "webapp/room_choice/services/choosing.py": {
+        "X chose X.",
+        "X chose X, also for X.",
+    },
+    "webapp/room_choice/services/mails.py": {
+        "Its sending was cut off, and it may have arrived. Mail the slots again if it did not.",
+        "The round is closed.",
+        "This installation has no public address for links.",
     },
     # the row of a model or a job stores it
     "webapp/segmentation/services/model_files.py": {

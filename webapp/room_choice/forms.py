@@ -7,6 +7,8 @@ from typing import Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import rule_groups
@@ -35,7 +37,10 @@ def _moment(label: str) -> forms.DateTimeField:
         label=label,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
-        error_messages={"invalid": "Choose a day and a time.", "required": "Choose a time."},
+        error_messages={
+            "invalid": gettext_lazy("Choose a day and a time."),
+            "required": gettext_lazy("Choose a time."),
+        },
     )
 
 
@@ -44,7 +49,7 @@ def _time_of_day(label: str) -> forms.TimeField:
         label=label,
         required=False,
         widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
-        error_messages={"invalid": "Choose a time of the day."},
+        error_messages={"invalid": gettext_lazy("Choose a time of the day.")},
     )
 
 
@@ -56,46 +61,54 @@ class RoundForm(VersionForm):
         max_length=MAX_NAME, widget=forms.TextInput(attrs={"placeholder": "Seniors"})
     )
     who = forms.ChoiceField(
-        label="Who chooses",
+        label=gettext_lazy("Who chooses"),
         required=False,
-        help_text="Students who asked for each other choose together, if one of them is among "
-        "these students.",
-        error_messages={"invalid_choice": "Choose who takes part."},
+        help_text=gettext_lazy(
+            "Students who asked for each other choose together, if one of them is among "
+            "these students."
+        ),
+        error_messages={"invalid_choice": gettext_lazy("Choose who takes part.")},
     )
-    opens_at = _moment("Opens")
-    closes_at = _moment("Closes")
+    opens_at = _moment(gettext_lazy("Opens"))
+    closes_at = _moment(gettext_lazy("Closes"))
     minutes = forms.IntegerField(
-        label="Minutes of a slot",
+        label=gettext_lazy("Minutes of a slot"),
         min_value=MIN_MINUTES,
         max_value=MAX_MINUTES,
         initial=30,
-        help_text="Groups are spread evenly over all slots between opening and closing.",
+        help_text=gettext_lazy(
+            "Groups are spread evenly over all slots between opening and closing."
+        ),
     )
-    day_from = _time_of_day("Slots of a day begin at")
-    day_to = _time_of_day("and end at")
+    day_from = _time_of_day(gettext_lazy("Slots of a day begin at"))
+    day_to = _time_of_day(gettext_lazy("and end at"))
     stays_open = forms.BooleanField(
-        label="A slot stays open until the round closes",
+        label=gettext_lazy("A slot stays open until the round closes"),
         required=False,
-        help_text="Students who miss the beginning can then still choose.",
+        help_text=gettext_lazy("Students who miss the beginning can then still choose."),
     )
     rule = forms.ChoiceField(
-        label="Order",
+        label=gettext_lazy("Order"),
         required=False,
-        help_text="A group counts by its best member. Within one answer a lottery decides.",
-        error_messages={"invalid_choice": "Choose the order."},
+        help_text=gettext_lazy(
+            "A group counts by its best member. Within one answer a lottery decides."
+        ),
+        error_messages={"invalid_choice": gettext_lazy("Choose the order.")},
     )
     rule_values = forms.CharField(
-        label="Answers, first to last, one a line",
+        label=gettext_lazy("Answers, first to last, one a line"),
         required=False,
         max_length=4_000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="Answers that are not named come last.",
+        help_text=gettext_lazy("Answers that are not named come last."),
     )
     seed = forms.IntegerField(
-        label="Seed of the lottery",
+        label=gettext_lazy("Seed of the lottery"),
         min_value=0,
         max_value=MAX_SEED,
-        help_text="The same seed gives the same order. Publish it, and everybody can check.",
+        help_text=gettext_lazy(
+            "The same seed gives the same order. Publish it, and everybody can check."
+        ),
     )
 
     def __init__(self, *args: Any, cohort: Cohort, **kwargs: Any) -> None:
@@ -106,15 +119,18 @@ class RoundForm(VersionForm):
             for column in cohort.constraints
         }
         field_of(self, "who", forms.ChoiceField).choices = [
-            ("", "All students without a room"),
+            ("", _("All students without a room")),
             *(
                 (json.dumps([one.column, one.value]), f"{one.column}: {one.value or 'blank'}")
                 for one in groups[:MAX_GROUPS]
             ),
         ]
         field_of(self, "rule", forms.ChoiceField).choices = [
-            ("", "Lottery"),
-            *((column, f"{column}, then lottery") for column in cohort.constraints),
+            ("", _("Lottery")),
+            *(
+                (column, _("%(column)s, then lottery") % {"column": column})
+                for column in cohort.constraints
+            ),
         ]
 
     def clean(self) -> dict[str, Any]:
@@ -128,11 +144,16 @@ class RoundForm(VersionForm):
         unknown = [line for line in wanted if line not in known]
         if data.get("rule") and not wanted:
             answers = ", ".join(sorted(known - {""})[:20])
-            words = f"Write the answers in their order, one a line. There are: {answers}."
+            words = _("Write the answers in their order, one a line. There are: %(answers)s.") % {
+                "answers": answers
+            }
             self.add_error("rule_values", words)
         elif data.get("rule") and unknown:
             answers = ", ".join(sorted(known - {""})[:20])
-            words = f"No student answered “{unknown[0][:60]}”. There are: {answers}."
+            words = _("No student answered “%(unknown)s”. There are: %(answers)s.") % {
+                "unknown": unknown[0][:60],
+                "answers": answers,
+            }
             self.add_error("rule_values", words)
         data["rule_values"] = wanted
         return data
@@ -160,7 +181,7 @@ class PublishForm(VersionForm):
 
     refused_field = "send_mail"
     send_mail = forms.BooleanField(
-        label="Mail each student the slot and the personal link", required=False
+        label=gettext_lazy("Mail each student the slot and the personal link"), required=False
     )
 
 
@@ -168,7 +189,7 @@ class ExtendForm(VersionForm):
     """A later end of a round."""
 
     refused_field = "closes_at"
-    closes_at = _moment("Closes")
+    closes_at = _moment(gettext_lazy("Closes"))
 
 
 class EmptyForm(TypedForm):

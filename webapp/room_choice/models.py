@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from webapp.common.outgoing import OutgoingMail
 from webapp.encryption.fields import SealedTextField
@@ -14,10 +15,10 @@ MAX_SEED = 2**31 - 1
 class RoundState(models.TextChoices):
     """State of a round; students see a round from its publication on."""
 
-    DRAFT = "draft", "Draft"
-    OPEN = "open", "Published"
-    PAUSED = "paused", "Paused"
-    CLOSED = "closed", "Closed"
+    DRAFT = "draft", _("Draft")
+    OPEN = "open", _("Published")
+    PAUSED = "paused", _("Paused")
+    CLOSED = "closed", _("Closed")
 
 
 class ChoiceRound(models.Model):

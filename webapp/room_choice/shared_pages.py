@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from webapp.cohorts.late_arrivals import register_contradictions
 from webapp.cohorts.models import Cohort, LateArrivals
@@ -48,4 +49,7 @@ def contradictions(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[int
     """Return the late arrivals who have a time slot."""
     slots = ChoiceSlot.objects.filter(student__cohort=cohort, student__number__in=late)
     numbers = slots.values_list("student__number", flat=True).distinct()
-    return {number: f"S-{number} has a time slot of room choice since." for number in numbers}
+    return {
+        number: _("S-%(number)s has a time slot of room choice since.") % {"number": number}
+        for number in numbers
+    }

@@ -69,12 +69,14 @@ def slots_mail(*, user: User, round: ChoiceRound) -> int:
     """Mail the slots to students who were not mailed the present times; return how many."""
     lock_placement(round.placement)
     if not ChoiceRound.objects.get(pk=round.pk).is_live:
-        raise ChoiceError("Only slots of a published round are mailed.")
+        raise ChoiceError(_("Only slots of a published round are mailed."))
     if not settings.PUBLIC_URL:
-        raise ChoiceError("This installation has no public address, so mails could hold no link.")
+        raise ChoiceError(
+            _("This installation has no public address, so mails could hold no link.")
+        )
     count = slot_mails_queue(round)
     if not count:
-        raise ChoiceError("Everybody with an e-mail has a mail with the present times already.")
+        raise ChoiceError(_("Everybody with an e-mail has a mail with the present times already."))
     audit(user, "mailed slots of room choice", round.placement, round=round.name, mails=count)
     return count
 

@@ -9,11 +9,12 @@ from datetime import datetime, time, timedelta
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import counted
 from webapp.housing.models import Placement, PlacementEvent
 from webapp.housing.services.decisions import decision_make, emptying
 from webapp.housing.services.locking import lock_placement
@@ -68,12 +69,17 @@ def round_save(
     check_can_choose(placement)
     if round is None:
         if placement.choice_rounds.count() >= MAX_ROUNDS:
-            raise ChoiceError(f"A placement has at most {MAX_ROUNDS} rounds. Remove one first.")
+            raise ChoiceError(
+                _("A placement has at most %(max_rounds)s rounds. Remove one first.")
+                % {"max_rounds": MAX_ROUNDS}
+            )
         round = ChoiceRound(placement=placement, created_by=user)
     else:
         round = _locked(round, version)
         if not round.is_draft:
-            raise ChoiceConflictError("The slots of this round are published. Extend it instead.")
+            raise ChoiceConflictError(
+                _("The slots of this round are published. Extend it instead.")
+            )
         round.version += 1
     round.placement = placement
     round.name = " ".join(name.split())
@@ -88,7 +94,9 @@ def round_save(
         with transaction.atomic():
             round.save()
     except IntegrityError as error:
-        raise ChoiceError(f"There is a round called {round.name} already.", "name") from error
+        raise ChoiceError(
+            _("There is a round called %(round)s already.") % {"round": round.name}, "name"
+        ) from error
     audit(
         user,
         "created a round of room choice" if is_new else "changed a round of room choice",
@@ -102,40 +110,56 @@ def round_save(
 def check_can_choose(placement: Placement) -> None:
     """Raise ChoiceError if students cannot choose rooms of a placement."""
     if placement.is_pairs:
-        raise ChoiceError(f"{placement.name} holds pairs without rooms, so nobody can choose one.")
+        raise ChoiceError(
+            _("%(placement)s holds pairs without rooms, so nobody can choose one.")
+            % {"placement": placement.name}
+        )
     if not placement.is_computed:
-        raise ChoiceError(f"{placement.name} has no students yet. Place the cohort once first.")
+        raise ChoiceError(
+            _("%(placement)s has no students yet. Place the cohort once first.")
+            % {"placement": placement.name}
+        )
     if placement.is_published:
         raise ChoiceError(
-            f"{placement.name} is published, so its rooms are fixed. Withdraw the publication "
-            "first."
+            _("%(placement)s is published, so its rooms are fixed. Withdraw the publication first.")
+            % {"placement": placement.name}
         )
 
 
 def _check(round: ChoiceRound) -> None:
     if not round.name:
-        raise ChoiceError("The round needs a name.", "name")
+        raise ChoiceError(_("The round needs a name."), "name")
     if len(round.name) > MAX_NAME:
-        raise ChoiceError("The name is too long. Shorten it.", "name")
+        raise ChoiceError(_("The name is too long. Shorten it."), "name")
     if round.closes_at <= round.opens_at:
-        raise ChoiceError("The round has to close after it opens.", "closes_at")
+        raise ChoiceError(_("The round has to close after it opens."), "closes_at")
     if round.closes_at - round.opens_at > MAX_LENGTH:
-        raise ChoiceError(f"A round lasts at most {MAX_LENGTH.days} days.", "closes_at")
+        raise ChoiceError(
+            _("A round lasts at most %(days)s days.") % {"days": MAX_LENGTH.days}, "closes_at"
+        )
     if not MIN_MINUTES <= round.minutes <= MAX_MINUTES:
-        words = f"A slot has {MIN_MINUTES} to {MAX_MINUTES:,} minutes."
+        words = _("A slot has %(min_minutes)s to %(max_minutes)s minutes.") % {
+            "min_minutes": MIN_MINUTES,
+            "max_minutes": f"{MAX_MINUTES:,}",
+        }
         raise ChoiceError(words, "minutes")
     if (round.day_from is None) != (round.day_to is None):
-        raise ChoiceError("Give both times of the day, or neither.", "day_to")
+        raise ChoiceError(_("Give both times of the day, or neither."), "day_to")
     if round.day_from is not None and round.day_to is not None and round.day_from >= round.day_to:
-        raise ChoiceError("The slots of a day have to end after they begin.", "day_to")
+        raise ChoiceError(_("The slots of a day have to end after they begin."), "day_to")
     if next(slot_starts(round), None) is None:
-        raise ChoiceError("No slot of this length fits between these times.", "minutes")
+        raise ChoiceError(_("No slot of this length fits between these times."), "minutes")
     if not 0 <= round.seed <= MAX_SEED:
-        raise ChoiceError(f"The seed is a whole number from 0 to {MAX_SEED:,}.", "seed")
+        raise ChoiceError(
+            _("The seed is a whole number from 0 to %(max_seed)s.") % {"max_seed": f"{MAX_SEED:,}"},
+            "seed",
+        )
     known = round.placement.cohort.constraints
     for column, field in ((round.column, "who"), (round.rule, "rule")):
         if column and column not in known:
-            raise ChoiceError(f"{column} is no rule column of this cohort.", field)
+            raise ChoiceError(
+                _("%(column)s is no rule column of this cohort.") % {"column": column}, field
+            )
 
 
 def _locked(round: ChoiceRound, version: int) -> ChoiceRound:
@@ -144,11 +168,13 @@ def _locked(round: ChoiceRound, version: int) -> ChoiceRound:
     found = rows.select_related("placement__cohort", "placement__organisation")
     fresh = found.filter(pk=round.pk).first()
     if fresh is None:
-        raise ChoiceError("This round was removed meanwhile.")
+        raise ChoiceError(_("This round was removed meanwhile."))
     if fresh.version != version:
         raise ChoiceConflictError(
-            "Somebody else changed this round meanwhile. Nothing was changed by you; look at it "
-            "again."
+            _(
+                "Somebody else changed this round meanwhile. Nothing was changed by you; "
+                "look at it again."
+            )
         )
     return fresh
 
@@ -171,19 +197,21 @@ def round_publish(*, user: User, round: ChoiceRound, version: int, send_mail: bo
     check_can_choose(placement)
     round = _locked(round, version)
     if not round.is_draft:
-        raise ChoiceConflictError("The slots of this round are published already.")
+        raise ChoiceConflictError(_("The slots of this round are published already."))
     if round.closes_at <= timezone.now():
-        raise ChoiceError("The round would be over already. Change its times first.")
+        raise ChoiceError(_("The round would be over already. Change its times first."))
     if send_mail and not settings.PUBLIC_URL:
         raise ChoiceError(
-            "This installation has no public address, so mails could hold no link. Publish without "
-            "mails, or ask its operator to set PUBLIC_URL.",
+            _(
+                "This installation has no public address, so mails could hold no link. "
+                "Publish without mails, or ask its operator to set PUBLIC_URL."
+            ),
             "send_mail",
         )
     _check_only_placement(placement)
     turns = order_of(round)
     if not turns:
-        raise ChoiceError("No student of this round is without a room, so nobody can choose.")
+        raise ChoiceError(_("No student of this round is without a room, so nobody can choose."))
     students = dict(placement.cohort.students.values_list("number", "pk"))
     slots = ChoiceSlot.objects.bulk_create(
         (
@@ -216,8 +244,11 @@ def _check_only_placement(placement: Placement) -> None:
     other = others.exclude(placement=placement).select_related("placement").first()
     if other is not None:
         raise ChoiceError(
-            f"Students choose rooms of {other.placement.name} in the round {other.name}. Close "
-            "that round first."
+            _(
+                "Students choose rooms of %(placement)s in the round %(other)s. Close that "
+                "round first."
+            )
+            % {"placement": other.placement.name, "other": other.name}
         )
 
 
@@ -227,7 +258,7 @@ def round_pause(*, user: User, round: ChoiceRound, version: int) -> None:
     lock_placement(round.placement)
     round = _locked(round, version)
     if round.state != RoundState.OPEN:
-        raise ChoiceConflictError("Only a published round can be paused.")
+        raise ChoiceConflictError(_("Only a published round can be paused."))
     round.state, round.paused_at = RoundState.PAUSED, timezone.now()
     _save(round, "state", "paused_at")
     audit(user, "paused room choice", round.placement, round=round.name)
@@ -242,7 +273,7 @@ def round_resume(*, user: User, round: ChoiceRound, version: int) -> int:
     lock_placement(round.placement)
     round = _locked(round, version)
     if round.state != RoundState.PAUSED or round.paused_at is None:
-        raise ChoiceConflictError("This round is not paused.")
+        raise ChoiceConflictError(_("This round is not paused."))
     now = timezone.now()
     until = now + timedelta(minutes=round.minutes)
     cut = round.slots.filter(starts_at__lt=now, ends_at__gt=round.paused_at, ends_at__lt=until)
@@ -264,11 +295,13 @@ def round_extend(*, user: User, round: ChoiceRound, version: int, closes_at: dat
     check_can_choose(placement)
     round = _locked(round, version)
     if round.is_draft:
-        raise ChoiceConflictError("Change the times of a draft instead.")
+        raise ChoiceConflictError(_("Change the times of a draft instead."))
     if closes_at <= max(timezone.now(), round.closes_at if round.is_live else round.opens_at):
-        raise ChoiceError("Choose a later time than the present one.", "closes_at")
+        raise ChoiceError(_("Choose a later time than the present one."), "closes_at")
     if closes_at - round.opens_at > MAX_LENGTH:
-        raise ChoiceError(f"A round lasts at most {MAX_LENGTH.days} days.", "closes_at")
+        raise ChoiceError(
+            _("A round lasts at most %(days)s days.") % {"days": MAX_LENGTH.days}, "closes_at"
+        )
     if not round.is_live:
         _check_only_placement(placement)
         round.state = RoundState.OPEN
@@ -284,7 +317,7 @@ def round_close(*, user: User, round: ChoiceRound, version: int) -> None:
     lock_placement(round.placement)
     round = _locked(round, version)
     if not round.is_live:
-        raise ChoiceConflictError("This round is not open.")
+        raise ChoiceConflictError(_("This round is not open."))
     round.state, round.paused_at = RoundState.CLOSED, None
     _save(round, "state", "paused_at")
     audit(user, "closed room choice", round.placement, round=round.name)
@@ -296,7 +329,7 @@ def round_remove(*, user: User, round: ChoiceRound, version: int) -> None:
     lock_placement(round.placement)
     round = _locked(round, version)
     if not round.is_draft:
-        raise ChoiceConflictError("Students know the slots of this round. Close it instead.")
+        raise ChoiceConflictError(_("Students know the slots of this round. Close it instead."))
     audit(user, "removed a round of room choice", round.placement, round=round.name)
     round.delete()
 
@@ -312,8 +345,14 @@ def rooms_empty(*, user: User, placement: Placement, people: int, version: int) 
     numbers = movable_students(placement)
     if not numbers or len(numbers) != people:
         raise ChoiceConflictError(
-            f"{counted(len(numbers), 'student lives', 'students live')} there by now without being "
-            "locked. Nothing was changed; confirm that number."
+            ngettext(
+                "%(count)s student lives there by now without being locked. Nothing was "
+                "changed; confirm that number.",
+                "%(count)s students live there by now without being locked. Nothing was "
+                "changed; confirm that number.",
+                len(numbers),
+            )
+            % {"count": f"{len(numbers):,}"}
         )
     decision = emptying(numbers)
     return decision_make(user=user, placement=placement, decision=decision, version=version)
@@ -329,5 +368,5 @@ def choice_undo(*, user: User, round: ChoiceRound, event_id: int) -> str:
     """Undo one choice of a round through the history of the placement; return one sentence."""
     choice = round.choices.filter(event=event_id).select_related("event").first()
     if choice is None:
-        raise ChoiceError("There is nothing to undo.")
+        raise ChoiceError(_("There is nothing to undo."))
     return decision_undo(user=user, placement=round.placement, event=choice.event)

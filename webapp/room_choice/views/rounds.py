@@ -10,6 +10,8 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -44,7 +46,7 @@ from webapp.tabular.tables_out import table_file
 def _trail(placement: Placement, round: ChoiceRound | None = None) -> list[tuple[str, str]]:
     trail = [
         *trail_of(placement),
-        ("Room choice", reverse("room_choice:rounds", args=[placement.pk])),
+        (_("Room choice"), reverse("room_choice:rounds", args=[placement.pk])),
     ]
     if round is not None:
         address = reverse("room_choice:round", args=[placement.pk, round.pk])
@@ -113,12 +115,18 @@ def _edited(
         made.append(saved)
 
     if form.submit(request, act):
-        toast(request, f"{made[0].name} was saved as a draft. Students see nothing of it yet.")
+        toast(
+            request,
+            _("%(made)s was saved as a draft. Students see nothing of it yet.")
+            % {"made": made[0].name},
+        )
         return redirect("room_choice:round", placement.pk, made[0].pk)
-    words = f"Times are in {timezone.get_current_timezone()}. Students see nothing of a draft."
+    words = _("Times are in %(zone)s. Students see nothing of a draft.") % {
+        "zone": timezone.get_current_timezone()
+    }
     page = FormPage(
-        f"Change {round.name}" if round else "New round of room choice",
-        "Save the draft",
+        _("Change %(round)s") % {"round": round.name} if round else _("New round of room choice"),
+        _("Save the draft"),
         _trail(placement, round),
         words=words,
     )
@@ -154,7 +162,9 @@ def _act(
 def pause(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
     """Stop all choices until the round is resumed."""
     round = _find(request, uuid, round_id)
-    return _act(request, round, services.round_pause, f"{round.name} is paused.")
+    return _act(
+        request, round, services.round_pause, _("%(round)s is paused.") % {"round": round.name}
+    )
 
 
 @require_POST
@@ -162,7 +172,9 @@ def pause(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
 def resume(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
     """Let students choose again."""
     round = _find(request, uuid, round_id)
-    words = f"{round.name} goes on. Slots that lost time to the pause have their whole length now."
+    words = _(
+        "%(round)s goes on. Slots that lost time to the pause have their whole length now."
+    ) % {"round": round.name}
     return _act(request, round, services.round_resume, words)
 
 
@@ -171,7 +183,9 @@ def resume(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
 def close(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
     """End a round now."""
     round = _find(request, uuid, round_id)
-    return _act(request, round, services.round_close, f"{round.name} is closed.")
+    return _act(
+        request, round, services.round_close, _("%(round)s is closed.") % {"round": round.name}
+    )
 
 
 @require_POST
@@ -181,7 +195,7 @@ def remove(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
     round = _find(request, uuid, round_id)
     form = VersionForm(request.POST)
     if form.submit(request, partial(services.round_remove, user=request.user, round=round)):
-        toast(request, f"{round.name} was removed.")
+        toast(request, _("%(round)s was removed.") % {"round": round.name})
         return redirect("room_choice:rounds", round.placement.pk)
     toast(request, form.first_error, error=True)
     return redirect("room_choice:round", round.placement.pk, round.pk)
@@ -194,7 +208,11 @@ def mail(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
     round = _find(request, uuid, round_id)
     found: list[int] = []
     if attempt(request, lambda: found.append(slots_mail(user=request.user, round=round))):
-        toast(request, f"{counted(found[0], 'mail')} queued.")
+        toast(
+            request,
+            ngettext("%(count)s mail queued.", "%(count)s mails queued.", count := found[0])
+            % {"count": f"{count:,}"},
+        )
     return redirect("room_choice:round", round.placement.pk, round.pk)
 
 
@@ -230,17 +248,28 @@ def publish(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
         found.append(count)
 
     if form.submit(request, act):
-        toast(request, f"{counted(found[0], 'student has', 'students have')} a slot now.")
+        toast(
+            request,
+            ngettext(
+                "%(count)s student has a slot now.",
+                "%(count)s students have a slot now.",
+                count := found[0],
+            )
+            % {"count": f"{count:,}"},
+        )
         return redirect("room_choice:round", round.placement.pk, round.pk)
     form.show_value("version", str(round.version))
-    words = (
-        "The order is fixed then. Each student sees the slot on the personal page, and can choose "
-        "a room in it."
+    words = _(
+        "The order is fixed then. Each student sees the slot on the personal page, and "
+        "can choose a room in it."
     )
     trail = _trail(round.placement, round)
-    return FormPage(f"Publish the slots of {round.name}", "Publish", trail, words=words).show(
-        request, form
-    )
+    return FormPage(
+        _("Publish the slots of %(round)s") % {"round": round.name},
+        _("Publish"),
+        trail,
+        words=words,
+    ).show(request, form)
 
 
 @keeps_typed
@@ -252,15 +281,21 @@ def extend(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
     initial = {"version": round.version, "closes_at": timezone.localtime(round.closes_at)}
     form = ExtendForm.typed(request, initial=initial)
     if form.submit(request, partial(services.round_extend, user=request.user, round=round)):
-        toast(request, f"{round.name} closes later. Mail the slots to tell the students.")
+        toast(
+            request,
+            _("%(round)s closes later. Mail the slots to tell the students.")
+            % {"round": round.name},
+        )
         return redirect("room_choice:round", round.placement.pk, round.pk)
     form.show_value("version", str(round.version))
-    words = (
-        "From the start of the slot on, every student of the round can choose until then. Times "
-        f"are in {timezone.get_current_timezone()}."
-    )
+    words = _(
+        "From the start of the slot on, every student of the round can choose until "
+        "then. Times are in %(zone)s."
+    ) % {"zone": timezone.get_current_timezone()}
     trail = _trail(round.placement, round)
-    return FormPage(f"Extend {round.name}", "Extend", trail, words=words).show(request, form)
+    return FormPage(
+        _("Extend %(round)s") % {"round": round.name}, _("Extend"), trail, words=words
+    ).show(request, form)
 
 
 @require_POST
@@ -276,19 +311,29 @@ def empty(request: SignedInRequest, uuid: str) -> HttpResponse:
         attempt(
             request,
             lambda: act(**form.cleaned_data),
-            f"{counted(len(numbers), 'student has', 'students have')} no room now. The history "
-            "undoes it.",
+            ngettext(
+                "%(count)s student has no room now. The history undoes it.",
+                "%(count)s students have no room now. The history undoes it.",
+                len(numbers),
+            )
+            % {"count": f"{len(numbers):,}"},
         )
         return redirect(back)
     count = counted(len(numbers), "student")
     question = Question(
-        title="Take students out of their rooms?",
+        title=_("Take students out of their rooms?"),
         sentences=[
-            f"{count} of {placement.name} move out, so that students can choose these rooms. "
-            "Students who are locked into their rooms stay.",
-            "It is one act of the history, which can be undone until one of them has a new room.",
+            _(
+                "%(count)s of %(placement)s move out, so that students can choose these "
+                "rooms. Students who are locked into their rooms stay."
+            )
+            % {"count": count, "placement": placement.name},
+            _(
+                "It is one act of the history, which can be undone until one of them has a "
+                "new room."
+            ),
         ],
-        button=f"Take {count} out",
+        button=_("Take %(count)s out") % {"count": count},
         address=reverse("room_choice:rounds-empty", args=[placement.pk]),
         fields={"people": len(numbers), "version": placement.version},
         people=numbers,
