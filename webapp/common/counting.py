@@ -72,6 +72,7 @@ NOUNS: dict[str, Any] = {
         "%(count)s smaller question", "%(count)s smaller questions", "number"
     ),
     "step": ngettext_lazy("%(count)s step", "%(count)s steps", "number"),
+    "stroke": ngettext_lazy("%(count)s stroke", "%(count)s strokes", "number"),
     "student": ngettext_lazy("%(count)s student", "%(count)s students", "number"),
     "suite": ngettext_lazy("%(count)s suite", "%(count)s suites", "number"),
     "text": ngettext_lazy("%(count)s text", "%(count)s texts", "number"),

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
+from django.utils.translation import ngettext
+
 from webapp.cohorts.late_arrivals import register_contradictions
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.common import hooks
-from webapp.common.formats import counted
 from webapp.residents.models import ChangeAsk
 
 
@@ -19,7 +20,11 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
     """Return the changes that students asked for, which are removed with a cohort."""
     count = ChangeAsk.objects.filter(student__cohort=cohort).count()
     if count:
-        words = counted(count, "change that students asked for", "changes that students asked for")
+        words = ngettext(
+            "%(count)s change that students asked for",
+            "%(count)s changes that students asked for",
+            count,
+        ) % {"count": f"{count:,}"}
         yield hooks.CohortContent(words)
 
 

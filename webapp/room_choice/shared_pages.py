@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.cohorts.late_arrivals import register_contradictions
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.common import hooks
-from webapp.common.formats import counted
 from webapp.residents.models import ResidentPage
 from webapp.residents.page_parts import PagePart, register_page_part, register_page_reason
 from webapp.room_choice.models import LIVE, ChoiceRound, ChoiceSlot
@@ -41,7 +41,11 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
     """Return the rounds that are removed with a cohort."""
     count = ChoiceRound.objects.filter(placement__cohort=cohort).count()
     if count:
-        words = counted(count, "round of room choice", "rounds of room choice")
+        words = ngettext(
+            "%(count)s round of room choice",
+            "%(count)s rounds of room choice",
+            count,
+        ) % {"count": f"{count:,}"}
         yield hooks.CohortContent(words)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from django.urls import reverse
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -36,10 +37,19 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
     """Return the offers of beds that are removed with a cohort."""
     count = WaitingOffer.objects.filter(placement__cohort=cohort).count()
     if count:
-        yield hooks.CohortContent(counted(count, "offer of a bed", "offers of beds"))
+        words = ngettext(
+            "%(count)s offer of a bed",
+            "%(count)s offers of beds",
+            count,
+        ) % {"count": f"{count:,}"}
+        yield hooks.CohortContent(words)
     count = MoveWish.objects.filter(placement__cohort=cohort).count()
     if count:
-        words = counted(count, "wish for another bed", "wishes for other beds")
+        words = ngettext(
+            "%(count)s wish for another bed",
+            "%(count)s wishes for other beds",
+            count,
+        ) % {"count": f"{count:,}"}
         yield hooks.CohortContent(words)
 
 

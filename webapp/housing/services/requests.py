@@ -19,7 +19,6 @@ from webapp.cohorts.student_files import (
     read_student_file,
 )
 from webapp.cohorts.student_finder import Found, StudentFinder
-from webapp.common.formats import counted
 from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
@@ -54,22 +53,45 @@ class ImportedRequests:
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
+        kept, unknown, themselves = self.kept, self.unknown, self.themselves
+        twice, strangers = self.twice, self.strangers
         parts = [
-            counted(count, one, many)
-            for count, one, many in (
-                (self.kept, "request imported", "requests imported"),
-                (self.unknown, "name is unknown", "names are unknown"),
-                (self.themselves, "student asked for themselves", "students asked for themselves"),
-                (self.twice, "request repeated, counted once", "requests repeated, counted once"),
-                (
-                    self.strangers,
-                    "request by a student outside this cohort left out",
-                    "requests by students outside this cohort left out",
+            (kept, ngettext("%(count)s request imported", "%(count)s requests imported", kept)),
+            (
+                unknown,
+                ngettext("%(count)s name is unknown", "%(count)s names are unknown", unknown),
+            ),
+            (
+                themselves,
+                ngettext(
+                    "%(count)s student asked for themselves",
+                    "%(count)s students asked for themselves",
+                    themselves,
                 ),
-            )
-            if count or one.endswith("imported")
+            ),
+            (
+                twice,
+                ngettext(
+                    "%(count)s request repeated, counted once",
+                    "%(count)s requests repeated, counted once",
+                    twice,
+                ),
+            ),
+            (
+                strangers,
+                ngettext(
+                    "%(count)s request by a student outside this cohort left out",
+                    "%(count)s requests by students outside this cohort left out",
+                    strangers,
+                ),
+            ),
         ]
-        return "; ".join(parts) + "."
+        shown = [
+            words % {"count": f"{count:,}"}
+            for k, (count, words) in enumerate(parts)
+            if count or k == 0
+        ]
+        return "; ".join(shown) + "."
 
 
 @transaction.atomic

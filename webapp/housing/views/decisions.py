@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, ngettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -80,37 +80,49 @@ _BULK = {
     "accept": (
         gettext_lazy("Accept {rooms}?"),
         gettext_lazy("Accept {rooms}"),
-        gettext_lazy("{people} there."),
+        ngettext_lazy("%(count)s person lives there.", "%(count)s people live there.", "number"),
     ),
     "reopen": (
         gettext_lazy("Undecide {rooms}?"),
         gettext_lazy("Undecide {rooms}"),
-        gettext_lazy("{people} there."),
+        ngettext_lazy("%(count)s person lives there.", "%(count)s people live there.", "number"),
     ),
     "lock": (
         gettext_lazy("Lock {rooms}?"),
         gettext_lazy("Lock {rooms}"),
-        gettext_lazy("{people} there and keep the rooms when rooms are computed again."),
+        ngettext_lazy(
+            "%(count)s person lives there and keeps the room when rooms are computed again.",
+            "%(count)s people live there and keep the rooms when rooms are computed again.",
+            "number",
+        ),
     ),
     "release": (
         gettext_lazy("Release {rooms}?"),
         gettext_lazy("Release {rooms}"),
-        gettext_lazy("{people} there."),
+        ngettext_lazy("%(count)s person lives there.", "%(count)s people live there.", "number"),
     ),
     "empty": (
         gettext_lazy("Empty {rooms}?"),
         gettext_lazy("Empty {rooms}"),
-        gettext_lazy("{people} there and would have no bed."),
+        ngettext_lazy(
+            "%(count)s person lives there and would have no bed.",
+            "%(count)s people live there and would have no bed.",
+            "number",
+        ),
     ),
     "keep": (
         gettext_lazy("Hold {rooms} back?"),
         gettext_lazy("Hold {rooms} back"),
-        gettext_lazy("{people} there and would need another room."),
+        ngettext_lazy(
+            "%(count)s person lives there and would need another room.",
+            "%(count)s people live there and would need another room.",
+            "number",
+        ),
     ),
     "open": (
         gettext_lazy("Open {rooms}?"),
         gettext_lazy("Open {rooms}"),
-        gettext_lazy("{people} there."),
+        ngettext_lazy("%(count)s person lives there.", "%(count)s people live there.", "number"),
     ),
 }
 # Fields of an act on students that a choice among namesakes repeats.
@@ -258,8 +270,8 @@ def _bulk_question(
     title, button, does = _BULK[act]
     people = [person for card in found for person in card.people]
     rooms = counted(len(found), "room")
-    who = counted(len(people), "person lives", "people live")
-    sentences = [does.format(people=who) if people else _("Nobody lives there.")]
+    facts = {"number": len(people), "count": f"{len(people):,}"}
+    sentences = [str(does % facts) if people else _("Nobody lives there.")]
     locked = sum(person.is_locked for person in people)
     if act == "empty" and locked:
         sentences.append(

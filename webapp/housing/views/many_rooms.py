@@ -70,7 +70,8 @@ def edit(request: SignedInRequest, uuid: str) -> HttpResponse:
         "buildings": found,
         "form": form,
         "rooms": rooms,
-        "matching": counted(len(rooms), "room matches", "rooms match"),
+        "matching": ngettext("%(count)s room matches", "%(count)s rooms match", len(rooms))
+        % {"count": f"{len(rooms):,}"},
         "ticked": set(form["rooms"].value() or []),
         "wanted": wanted,
         "halls": halls_of(found),

@@ -15,7 +15,6 @@ from webapp.cohorts.views.student_files import checked_upload
 from webapp.common.acts import passed_on
 from webapp.common.decorators import administrator_required, staff_required
 from webapp.common.errors import Refusal
-from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_owned_or_404
@@ -145,8 +144,12 @@ def returned(request: SignedInRequest, uuid: str) -> HttpResponse:
                 user=request.user, placement=placement, template=letter, addresses=addresses
             )
         ):
-            words = counted(count, "letter is", "letters are")
-            toast(request, _("%(words)s marked as come back.") % {"words": words})
+            words = ngettext(
+                "%(count)s letter is marked as come back.",
+                "%(count)s letters are marked as come back.",
+                count,
+            )
+            toast(request, words % {"count": f"{count:,}"})
             return _back(placement, form)
     return _show(request, placement, returned=form if form.is_bound else None)
 
