@@ -289,7 +289,8 @@ if TRUSTED_PROXIES or TRUST_PROXY:
 LANGUAGE_CODE = "en-gb"
 USE_I18N = True  # students choose the language of their pages; staff pages are in English
 LANGUAGES = [("en", "English"), ("es", "Español")]
-LOCALE_PATHS = [BASE_DIR / "webapp" / "surveys" / "locale"]
+# Everything that people read, in English; and the Spanish of the students' pages.
+LOCALE_PATHS = [BASE_DIR / "webapp" / "locale", BASE_DIR / "webapp" / "surveys" / "locale"]
 USE_TZ = True
 TIME_ZONE = text("TIME_ZONE", "UTC")
 USE_THOUSAND_SEPARATOR = False

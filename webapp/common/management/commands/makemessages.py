@@ -1,0 +1,36 @@
+"""Write the catalogues of sentences: python manage.py makemessages --locale en."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.commands import makemessages
+
+
+class Command(makemessages.Command):  # type: ignore[misc]
+    """Collect the sentences of all templates and modules in one catalogue of `webapp/locale`.
+
+    Django would give an app with a folder of its own for translations a catalogue of its own.
+    """
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.set_defaults(
+            extensions=["html,txt,py,jinja"],
+            add_location="file",
+            no_wrap=True,
+            no_obsolete=True,
+        )
+
+    def find_files(self, root: str) -> list[Any]:
+        found = [file for file in super().find_files(root) if _is_product(file.path)]
+        for file in found:
+            file.locale_dir = str(settings.LOCALE_PATHS[0])
+        return found
+
+
+def _is_product(path: str) -> bool:
+    """Return True for the folders whose sentences reach a page, a mail or a file."""
+    parts = Path(path).parts
+    return parts[0] in ("templates", "webapp") and "migrations" not in parts
