@@ -1,8 +1,5 @@
 """The real product for tests: supervisor, broker, worker and web server on a free port."""
 
-import atexit
-import contextlib
-import fcntl
 import os
 import shutil
 import signal
@@ -20,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.made_once import MIGRATED, being_made
 from tests.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -174,29 +172,15 @@ class Product:
 
 @cache
 def _prepared() -> Path:
-    """A folder with database, static files and people, made once in a run: the rest are copies.
-
-    The processes of a run share it; the last that leaves takes it away.
-    """
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    folder = Path(tempfile.gettempdir(), f"bethe-hall-prepared-{run}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    instance = folder / "instance"
-    users = (folder / "users").open("w")  # each has a share of it till it ends
-    fcntl.flock(users, fcntl.LOCK_SH)
-    with (folder / "maker").open("w") as maker:
-        fcntl.flock(maker, fcntl.LOCK_EX)
+    """A folder with database, static files and people, made once in a run: the rest are copies."""
+    with being_made("instance") as instance:
         if not instance.exists():
-            unfinished = Path(tempfile.mkdtemp(dir=folder))
+            unfinished = Path(tempfile.mkdtemp(dir=instance.parent))
+            with being_made(MIGRATED) as migrated:
+                if migrated.exists():
+                    shutil.copy(migrated, unfinished / "bethe_hall.sqlite3")
             Product(unfinished, port=0, environment=_environment(unfinished)).prepare()
             unfinished.rename(instance)
-
-    def leave() -> None:
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(leave)
     return instance
 
 
