@@ -11,6 +11,9 @@ TAG = re.compile(r"{% translate (['\"])(.*?)\1 %}")
 BLOCK = re.compile(r"{% blocktranslate[^%]*%}(.*?)({% plural %}.*?)?{% endblocktranslate %}", re.S)
 
 
+FOR_STAFF = "_preview.html"  # a line above the students' pages, in the language of staff
+
+
 def words() -> set[str]:
     found = set()
     apps = (ROOT / "webapp" / name for name in ("surveys", "residents", "waiting"))
@@ -20,6 +23,8 @@ def words() -> set[str]:
             found.add("".join(parts).replace('\\"', '"').replace("\\n", "\n"))
     for folder in ("surveys/student", "surveys/mails", "residents/student"):
         for path in (ROOT / "templates" / folder).glob("*"):
+            if path.name == FOR_STAFF:
+                continue
             text = path.read_text(encoding="utf-8")
             found |= {said for _, said in TAG.findall(text)}
             found |= {re.sub(r"{{ (\w+) }}", r"%(\1)s", said) for said, _ in BLOCK.findall(text)}
