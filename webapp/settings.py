@@ -41,6 +41,7 @@ CSRF_TRUSTED_ORIGINS = listed("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "webapp.common",
+    "webapp.translation",
     "webapp.accounts",
     "webapp.identity",
     "webapp.audit",

@@ -23,8 +23,8 @@ from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by th
 )
 from tests.webapp.test_addresses import ADDRESSES, urls  # noqa: F401 - a fixture
 from webapp.accounts.models import Organisation, Role, User
-from webapp.common.counting import NOUNS
 from webapp.common.formats import counted
+from webapp.translation.counting import NOUNS
 
 ROOT = Path(__file__).resolve().parents[2]
 # The words by which pages count; their singulars are searched for on all pages.

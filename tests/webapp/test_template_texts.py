@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from webapp.accounts.models import User
-from webapp.common.counting import NOUNS
+from webapp.translation.counting import NOUNS
 
 ROOT = Path(settings.BASE_DIR)
 TEMPLATES = ROOT / "templates"

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from zxcvbn import zxcvbn
 
-from webapp.common.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy
 
 MIN_GUESSES = 10**9
 _READ = 72  # characters: more make a password no easier to guess

@@ -15,8 +15,8 @@ from webapp.accounts.models import NamesFor, Organisation, Role, User
 from webapp.accounts.names import sign_in_key
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
-from webapp.common.lazy import gettext_lazy
 from webapp.identity.models import ProviderAccount
+from webapp.translation.lazy import gettext_lazy
 
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # no characters that look alike
 _LAST_ADMINISTRATOR = gettext_lazy(

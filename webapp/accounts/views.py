@@ -40,7 +40,6 @@ from webapp.common.decorators import administrator_required
 from webapp.common.form_pages import FormPage
 from webapp.common.forms import TypedForm
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.lazy import gettext_lazy
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.identity.second_factor import has_second_factor
@@ -51,6 +50,7 @@ from webapp.identity.selectors import (
     providers_to_offer,
 )
 from webapp.identity.waiting import wait_for_code
+from webapp.translation.lazy import gettext_lazy
 
 SHOWN_ACTS = 6
 # Rights of people, each with the lowest role: 0 viewers, 1 staff, 2 administrators.

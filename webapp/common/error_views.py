@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from webapp.common.hooks import absent_part, error_page_of
 from webapp.common.kept_forms import is_marked, keep
-from webapp.common.lazy import gettext_lazy
 from webapp.database.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
+from webapp.translation.lazy import gettext_lazy
 
 RETRY_SECONDS = 10  # after which a page or a program may try again
 AWAY_ADVICE = gettext_lazy("Nothing was changed. Wait a few seconds and try again.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.dispatch import Signal
 
-from webapp.common.lazy import gettext_lazy as _
+from webapp.translation.lazy import gettext_lazy as _
 
 EVENTS = {
     "placement.finished": _("A placement's rooms are worked out."),

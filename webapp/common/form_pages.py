@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from webapp.common.forms import TypedForm
 from webapp.common.free_names import LONGEST_NAME
-from webapp.common.lazy import gettext_lazy
 from webapp.common.toasts import toast
+from webapp.translation.lazy import gettext_lazy
 
 _RENAME = {
     "cohort": gettext_lazy("Rename the cohort"),

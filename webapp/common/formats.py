@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from webapp.common.counting import counted as counted
+from webapp.translation.counting import counted as counted
 
 MINUS = "\u2212"
 _SMALLEST_ROUGH_GAP = 1e-5

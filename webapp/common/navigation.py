@@ -1,7 +1,7 @@
 """Lines of the rail that belong to no single application."""
 
 from webapp.common.hooks import NavigationItem, register_navigation
-from webapp.common.lazy import gettext_lazy as _
+from webapp.translation.lazy import gettext_lazy as _
 
 
 def register() -> None:

@@ -8,7 +8,6 @@ from zlib import crc32
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
-from webapp.common.lazy import gettext_lazy
 from webapp.common.selectors import owned_by
 from webapp.demonstration.catalogue import STEP_OF
 from webapp.demonstration.models import (
@@ -18,6 +17,7 @@ from webapp.demonstration.models import (
     ResultState,
 )
 from webapp.demonstration.steps.step import Step
+from webapp.translation.lazy import gettext_lazy
 
 GONE = gettext_lazy("Somebody removed it.")
 

@@ -6,9 +6,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from webapp.accounts.models import User
-from webapp.common.lazy import gettext_lazy as _
 from webapp.common.parameters import whole_number
 from webapp.demonstration.selectors import ShownResult, demonstration_results, has_demonstration
+from webapp.translation.lazy import gettext_lazy as _
 
 PARAMETER = "tour"
 

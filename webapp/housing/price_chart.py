@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from webapp.charts.picture import Chart, Picture
 from webapp.common.formats import number
-from webapp.common.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy
 
 WIDTH, HEIGHT = 280.0, 216.0
 LEFT, RIGHT = 46.0, 272.0

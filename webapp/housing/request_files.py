@@ -29,8 +29,8 @@ from webapp.cohorts.student_files import (
 )
 from webapp.cohorts.student_finder import StudentFinder
 from webapp.common.formats import counted
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import RoommateRequest
+from webapp.translation.lazy import gettext_lazy
 
 WANTED, CHOICE, NEED = "wanted", "choice", "need"
 _SHOWN = 8

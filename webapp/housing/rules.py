@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from engine.tabular.needs import parse_needs
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Room
 from webapp.housing.stays import ALWAYS, NO_DATES, Stay, most_at_once
+from webapp.translation.lazy import gettext_lazy
 
 MUST, WISH, NO = "must", "wish", "no"
 COUNTS = (MUST, WISH, NO)

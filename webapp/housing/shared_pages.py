@@ -13,13 +13,13 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.common import hooks
 from webapp.common.formats import counted
-from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import light
 from webapp.common.selectors import owned_by
 from webapp.housing import demonstration
 from webapp.housing.models import AcceptedRoom, BuildingList, Place, PlacedPair, Placement, Room
 from webapp.housing.pairs.table import being_decided, pairs_of
 from webapp.housing.selectors.needs import students_with_needs
+from webapp.translation.lazy import gettext_lazy
 
 MAX_HITS = 10
 # Whole words only: the housing system's A-1376 is probably another student than S-1376.

@@ -20,13 +20,13 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
-from webapp.common.lazy import gettext_lazy
 from webapp.encryption.fields import seal, unseal
 from webapp.identity import services, students
 from webapp.identity.claims import EMAIL_CLAIMS, Claims, read_claims, student_number
 from webapp.identity.models import IdentityProvider, Protocol
 from webapp.identity.openid_connect import VerifyingProvider, is_answer_to
 from webapp.identity.outbound import GuardedSession
+from webapp.translation.lazy import gettext_lazy
 
 log = structlog.get_logger(__name__)
 

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 
 from webapp import version
-from webapp.common.lazy import gettext_lazy as _
+from webapp.translation.lazy import gettext_lazy as _
 
 
 class JobsConfig(AppConfig):

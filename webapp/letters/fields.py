@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from django.utils.translation import gettext as _
 from rapidfuzz import process
 
-from webapp.common.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy
 
 FIELDS = {
     "name": gettext_lazy("the student's name"),

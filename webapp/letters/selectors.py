@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.cohorts.naming import numbers_meant
-from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import list_page
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
@@ -19,6 +18,7 @@ from webapp.housing.models import Placement
 from webapp.letters.models import Letter, LetterTemplate
 from webapp.letters.recipients import problems_of, recipients_of, subject_for, text_for
 from webapp.letters.services.letters import letter_counts, letters_due
+from webapp.translation.lazy import gettext_lazy
 
 STATES = (
     ("sent", gettext_lazy("Sent"), (Letter.SENT,)),

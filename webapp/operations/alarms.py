@@ -14,13 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from webapp.common import formats
-from webapp.common.lazy import gettext_lazy
 from webapp.common.models import Installation
 from webapp.jobs.models import ACTIVE_STATES, Job, JobState, Worker
 from webapp.jobs.registry import Queue, kinds_of
 from webapp.jobs.workers import SILENT_SECONDS, workers
 from webapp.monitoring import readiness
 from webapp.monitoring.readiness import Readiness
+from webapp.translation.lazy import gettext_lazy
 
 LONG_WAIT = timedelta(minutes=10)
 OLD_BACKUP = timedelta(days=2)

@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from webapp.common.lazy import gettext_lazy as _
+from webapp.translation.lazy import gettext_lazy as _
 
 
 class OperationsConfig(AppConfig):

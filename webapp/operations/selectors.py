@@ -18,7 +18,6 @@ from django.utils.translation import ngettext
 
 from webapp.accounts.models import Organisation, User
 from webapp.common import formats
-from webapp.common.lazy import gettext_lazy
 from webapp.jobs.models import ACTIVE_STATES, JobState
 from webapp.jobs.registry import Queue
 from webapp.jobs.selectors import jobs_of
@@ -36,6 +35,7 @@ from webapp.operations.alarms import (
 )
 from webapp.operations.jobs import backup_running
 from webapp.operations.models import AlertReader
+from webapp.translation.lazy import gettext_lazy
 from webapp.version import code_version
 
 DAY = timedelta(days=1)

@@ -14,13 +14,13 @@ import numpy as np
 
 from engine.rooms.veto import wilson_interval
 from webapp.accounts.models import User
-from webapp.common.lazy import gettext_lazy as _
 from webapp.common.selectors import owned_by
 from webapp.housing.models import Placement
 from webapp.surveys.housing_forms import GETTING_ALONG, ROOM_CHANGE, TOGETHER_AGAIN
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.people import name_in_cohort
 from webapp.surveys.questions import Question, questions_of
+from webapp.translation.lazy import gettext_lazy as _
 
 BANDS = (_("Lowest quarter"), _("Second quarter"), _("Third quarter"), _("Highest quarter"))
 FEWEST_ROOMS = 5  # of a band that is shown

@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 
 from engine import InvalidProblemError
 from webapp.common.formats import number, per_cent
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Placement, Room
 from webapp.housing.selectors.placements import CardGroup, PlacementRooms, RoomCard
 from webapp.reports.figures import RARE, read_curve
 from webapp.reports.models import PlacementCheck
+from webapp.translation.lazy import gettext_lazy
 
 RATES = (0.01, 0.02, 0.05, 0.10)  # shares of past roommates that a veto may have forbidden
 SHOWN = 40

@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.common import hooks
-from webapp.common.lazy import gettext_lazy
 from webapp.common.selectors import owned_by
 from webapp.segmentation.demonstration import load_demonstration
 from webapp.segmentation.models import (
@@ -25,6 +24,7 @@ from webapp.segmentation.selectors.image_sets import (
     image_set_listing,
     sets_with_masks,
 )
+from webapp.translation.lazy import gettext_lazy
 
 SETS_ON_HOME = 4
 HITS = 8

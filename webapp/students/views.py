@@ -15,7 +15,6 @@ from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.naming import are_hidden, shown_names
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.sessions import NAMES_HIDDEN
@@ -26,6 +25,7 @@ from webapp.students.forms import NoteForm
 from webapp.students.models import MAX_NOTE, StudentNote
 from webapp.students.selectors import other_years, student_context
 from webapp.students.services import NoteError, note_add
+from webapp.translation.lazy import gettext_lazy
 
 GONE = gettext_lazy("This note was deleted meanwhile.")
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from webapp.common.lazy import gettext_lazy
 from webapp.common.public_addresses import Address, is_public, read_address
+from webapp.translation.lazy import gettext_lazy
 from webapp.webhooks.errors import WebhookError
 
 MAX_URL = 500

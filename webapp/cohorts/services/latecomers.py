@@ -35,7 +35,7 @@ from webapp.cohorts.student_files import (
     read_student_file,
 )
 from webapp.common.formats import counted
-from webapp.common.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy
 
 MAX_LATECOMERS = 2_000  # in one file; more students need their own cohort
 MAX_VALUE = 200  # characters of a rule column's value

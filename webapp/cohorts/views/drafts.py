@@ -46,11 +46,11 @@ from webapp.cohorts.wrong_slots import draft_move, wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.tabular.reading import refusals
+from webapp.translation.lazy import gettext_lazy
 
 ROWS_SHOWN = 50
 REQUESTS = "requests"  # the kind of a file of requested roommates

@@ -31,10 +31,10 @@ from webapp.cohorts.wrong_slots import wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
-from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
+from webapp.translation.lazy import gettext_lazy
 
 UNKNOWN_SHOWN = 50
 # The fields of columns: two people and further residents, or a resident, a hall and a room.

@@ -5,7 +5,6 @@ from typing import Any
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.common.lazy import gettext_lazy as _
 from webapp.demonstration.steps.past_years import PLACE_SECONDS, SEED, forget_placement
 from webapp.demonstration.steps.questionnaire import ANSWERED
 from webapp.demonstration.steps.step import Started, Step, StepError, administrator_of, named
@@ -20,6 +19,7 @@ from webapp.matching.models import LearnedModel
 from webapp.matching.services.set_models import model_set
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.services.cohorts import cohort_from_answers
+from webapp.translation.lazy import gettext_lazy as _
 
 COHORT_NAME = "Early arrivals 2026 (generated)"
 MODEL_NAME = "Early arrivals, weights set by hand"

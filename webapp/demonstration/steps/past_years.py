@@ -6,7 +6,6 @@ from typing import Any
 from webapp.accounts.models import User
 from webapp.cohorts.demonstration import FIRST_YEARS, PAST_YEARS
 from webapp.cohorts.models import Cohort
-from webapp.common.lazy import gettext_lazy as _
 from webapp.demonstration.steps.step import Started, Step, required
 from webapp.housing.demonstration import NAME as CAMPUS
 from webapp.housing.models import BuildingList, Placement
@@ -15,6 +14,7 @@ from webapp.housing.rules import PlacementRules
 from webapp.housing.services.placements import placement_create, placement_delete
 from webapp.matching.models import LearnedModel
 from webapp.matching.services.learning import model_delete, model_learn
+from webapp.translation.lazy import gettext_lazy as _
 
 MODEL_NAME = "Roommates 2024 (generated)"
 PAIRS_NAME = "Pairs of first-years 2026 (generated)"

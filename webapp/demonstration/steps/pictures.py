@@ -8,7 +8,6 @@ import numpy as np
 from PIL import Image
 
 from webapp.accounts.models import User
-from webapp.common.lazy import gettext_lazy as _
 from webapp.demonstration.steps.drawn_cells import DrawnCells, draw_cells
 from webapp.demonstration.steps.step import Started, Step, StepError, named
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
@@ -18,6 +17,7 @@ from webapp.segmentation.services.painting import stroke_add
 from webapp.segmentation.services.predictions import prediction_delete, prediction_start
 from webapp.segmentation.services.segmenters import segmenter_delete
 from webapp.segmentation.services.uploads import image_file_add
+from webapp.translation.lazy import gettext_lazy as _
 
 SET_NAME = "Cells to count (generated)"
 SHAPE = (240, 320)  # height, width in pixels

@@ -8,7 +8,6 @@ import numpy as np
 from django.utils import timezone
 
 from webapp.accounts.models import User
-from webapp.common.lazy import gettext_lazy as _
 from webapp.demonstration.steps.step import Started, Step
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.questions import Question, questions_of
@@ -19,6 +18,7 @@ from webapp.surveys.services.questionnaires import (
     questionnaire_delete,
     questionnaire_open,
 )
+from webapp.translation.lazy import gettext_lazy as _
 
 TITLE = "Early arrivals 2026 (generated)"
 INVITED = 40

@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import APART, HELD_STATES, PairState, Place, PlacedPair, Placement
 from webapp.housing.pairs.numbers import PairNumbers
+from webapp.translation.lazy import gettext_lazy
 
 PairChange = dict[str, Any]
 BATCH = 400

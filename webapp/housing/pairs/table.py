@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.naming import numbers_meant
-from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import light, page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
@@ -20,6 +19,7 @@ from webapp.housing.models import APART, PairState, PlacedPair, Placement
 from webapp.housing.pairs.conflicts import Conflict
 from webapp.housing.pairs.rules import forbids_of
 from webapp.matching.models import ForbiddenPair, LearnedModel
+from webapp.translation.lazy import gettext_lazy
 
 PAGE_SIZE = 50
 MAX_PEOPLE = 10_000  # of a search; SQLite takes at most 32,766 values in one query

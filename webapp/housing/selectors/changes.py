@@ -13,7 +13,6 @@ from webapp.accounts.models import User
 from webapp.cohorts.naming import numbers_meant
 from webapp.common import formats
 from webapp.common.formats import signed
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Placement, ProposedChange, Room
 from webapp.housing.price_chart import price_chart
 from webapp.housing.request_graph import RequestPairs
@@ -22,6 +21,7 @@ from webapp.housing.scores import Scores
 from webapp.housing.selectors.offers import beds_for
 from webapp.housing.selectors.placements import PlacementRooms, unplaced_reasons
 from webapp.housing.services.changes import computed_change, is_stale
+from webapp.translation.lazy import gettext_lazy
 
 SHOWN_WAITING = 20
 SMALLEST = 0.005  # score: a smaller change of the mean is shown as none

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from webapp.accounts.models import User
-from webapp.common.lazy import gettext_lazy as _
 from webapp.housing.models import Place, Placement, PlacementEvent, ProposedChange, Room
 from webapp.housing.services.drafts import change_of, kinds_in_words
 from webapp.housing.services.seats import row_of
 from webapp.housing.services.undo import beds_changed
+from webapp.translation.lazy import gettext_lazy as _
 
 WORDS = {
     "change": "",

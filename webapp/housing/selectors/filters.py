@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields, replace
 from django.utils.text import format_lazy
 
 from webapp.common.formats import per_cent
-from webapp.common.lazy import gettext_lazy as _
 from webapp.housing.selectors.placements import Person, PlacementRooms, RoomCard
+from webapp.translation.lazy import gettext_lazy as _
 
 DOUBTFUL = 0.6  # share of likely roommates from which a room counts as doubtful
 # Filters of the address, and their words on the page.

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import page_at
 from webapp.housing.models import ActKind, Placement, PlacementEvent
 from webapp.housing.models.history import NOT_UNDOABLE
 from webapp.housing.services.conflicts import students_of
 from webapp.housing.services.undo import beds_changed, contradiction, situation_of
+from webapp.translation.lazy import gettext_lazy
 
 A_PAGE = 30
 NAMED = 8  # students whom a line names

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.naming import numbers_meant
-from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
@@ -38,6 +37,7 @@ from webapp.housing.selectors.versions import waiting_context
 from webapp.housing.services.placements import left_out_of
 from webapp.housing.stays import ALWAYS
 from webapp.matching.selectors.models import learned_since
+from webapp.translation.lazy import gettext_lazy
 
 VIEWS = ("rooms", "table", "students")
 FILTERS = ("hall", "floor", "q", "kind", "look", "designation")

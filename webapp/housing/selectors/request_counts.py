@@ -9,13 +9,13 @@ from django.utils.translation import gettext as _
 
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import number, signed
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Placement
 from webapp.housing.request_graph import RequestPairs
 from webapp.housing.rules import MUST, NO, WISH_STRENGTHS, PlacementRules, strength_in_words
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.selectors.publication import published_placements
 from webapp.housing.selectors.wish_effects import strengths_context
+from webapp.translation.lazy import gettext_lazy
 
 COMPARED = ("mutual", "one_sided", "wish")  # the rules that the panel sets
 MOST_COMPARED = 3

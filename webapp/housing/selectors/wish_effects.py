@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from engine.rooms.wish_effects import WishEffect, estimate_wish_effects
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import per_cent
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.models import Placement
 from webapp.housing.rules import (
     CHOICE_STRENGTHS,
@@ -23,6 +22,7 @@ from webapp.housing.rules import (
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.wishes import CohortWishes
 from webapp.matching.models import LearnedModel
+from webapp.translation.lazy import gettext_lazy
 
 MOST_STUDENTS = 2_500  # of an estimate; a larger cohort is estimated from a random part
 BEFORE = gettext_lazy("The effect of each strength is estimated in a moment.")

@@ -10,9 +10,9 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import ActKind, Placement, PlacementEvent, Room
+from webapp.translation.lazy import gettext_lazy
 
 OUT_OF_DATE = gettext_lazy("This page is out of date. Nothing was changed; load it again.")
 

@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.formats import counted
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import ActKind, Placement, PlacementEvent, ProposedChange
 from webapp.housing.services.conflicts import check_unchanged
@@ -20,6 +19,7 @@ from webapp.housing.services.decisions import Decision, check_decision
 from webapp.housing.services.history import event_record
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.seats import Row, Seat, Seating, places_of
+from webapp.translation.lazy import gettext_lazy
 
 _SUMS = (
     ("change", "person changes rooms", "people change rooms"),

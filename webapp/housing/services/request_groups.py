@@ -14,11 +14,11 @@ from django.utils.translation import ngettext
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import counted
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import HousingError
 from webapp.housing.request_graph import Pair
 from webapp.housing.selectors.requests import graph_of, impossible_of, splits_of
 from webapp.housing.services.requests import requests_close_circle, requests_cut
+from webapp.translation.lazy import gettext_lazy
 
 CHANGED = gettext_lazy(
     "These requests were settled or changed meanwhile. Nothing was changed; look at them "

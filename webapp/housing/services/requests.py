@@ -19,7 +19,6 @@ from webapp.cohorts.student_files import (
     read_student_file,
 )
 from webapp.cohorts.student_finder import Found, StudentFinder
-from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Preference, RoommateRequest
@@ -38,6 +37,7 @@ from webapp.housing.request_files import (
 from webapp.housing.request_graph import Pair
 from webapp.housing.services.needs import NEEDS_COLUMN, needs_column_ensure
 from webapp.housing.typed_students import SeveralStudentsError, students_typed
+from webapp.translation.lazy import gettext_lazy
 
 
 @dataclass(frozen=True, slots=True)

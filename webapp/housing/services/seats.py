@@ -11,12 +11,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room
 from webapp.housing.scores import Scores
 from webapp.housing.services.checks import check_musts, check_rooms
 from webapp.housing.stays import ALWAYS, Stay, first_free_bed, stays_in
+from webapp.translation.lazy import gettext_lazy
 
 Row = list[Any]  # number, room, bed, is_locked, has_left: as the history keeps it in JSON
 GONE = gettext_lazy("This room is not in the building list any more.")

@@ -14,7 +14,6 @@ from webapp.accounts.models import User
 from webapp.cohorts.late_arrivals import undo_refusals
 from webapp.cohorts.models import LateArrivals
 from webapp.cohorts.services.latecomers import latecomers_undo
-from webapp.common.lazy import gettext_lazy
 from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import (
     ActKind,
@@ -35,6 +34,7 @@ from webapp.housing.services.seats import Row, Seat, row_of, seats_put
 from webapp.housing.services.stays import days_of, days_put
 from webapp.housing.services.waiting import turns_put
 from webapp.housing.stays import ALWAYS, Stay, stays_in
+from webapp.translation.lazy import gettext_lazy
 
 ARRIVED_BEFORE = gettext_lazy("These students came before such an addition could be undone.")
 ROOM_GONE = gettext_lazy(

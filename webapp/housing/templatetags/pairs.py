@@ -11,10 +11,10 @@ from django.utils.safestring import SafeString
 
 from webapp.cohorts.naming import names_on_page
 from webapp.cohorts.templatetags.student_names import shown_student
-from webapp.common.lazy import gettext_lazy as _
 from webapp.common.templatetags.interface import badge
 from webapp.housing.models import PairState
 from webapp.matching.templatetags.matching import multiple, multiple_bar, probability
+from webapp.translation.lazy import gettext_lazy as _
 
 register = template.Library()
 

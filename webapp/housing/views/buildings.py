@@ -25,7 +25,6 @@ from webapp.common.errors import Refusal
 from webapp.common.form_pages import Trail, remove_page, rename_page
 from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import page_at
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
@@ -58,6 +57,7 @@ from webapp.housing.services.buildings import (
 )
 from webapp.housing.views.questions import Question, ask
 from webapp.tabular.reading import refusals
+from webapp.translation.lazy import gettext_lazy
 
 PAGE_SIZE = 60
 SHOWN = 12  # rows and problems of a draft on a page

@@ -16,7 +16,6 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.common.acts import filters_of, page_of
 from webapp.common.decorators import staff_required
 from webapp.common.formats import counted
-from webapp.common.lazy import gettext_lazy
 from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError, PlacesChangedError
@@ -50,6 +49,7 @@ from webapp.housing.typed_students import SeveralStudentsError, students_typed
 from webapp.housing.views.pair_decisions import answer_with_pairs
 from webapp.housing.views.placements import find_placement
 from webapp.housing.views.questions import Question, ask, trail_of
+from webapp.translation.lazy import gettext_lazy
 
 Options = dict[str, Any]  # user, placement and version of an act
 Handler = Callable[[SignedInRequest, list[int], Options], PlacementEvent | None]

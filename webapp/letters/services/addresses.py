@@ -33,8 +33,8 @@ from webapp.cohorts.student_files import (
     read_student_file,
 )
 from webapp.cohorts.student_finder import StudentFinder
-from webapp.common.lazy import gettext_lazy
 from webapp.letters.errors import LetterError
+from webapp.translation.lazy import gettext_lazy
 
 EMAIL, NAME, PREFERRED, PRONOUNS = "email", "name", "preferred", "pronouns"
 _FIELDS = (EMAIL, NAME, PREFERRED, PRONOUNS)

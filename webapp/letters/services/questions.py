@@ -20,12 +20,12 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Cohort
-from webapp.common.lazy import gettext_lazy
 from webapp.common.outgoing import RefusedError, mails_send_due
 from webapp.housing.models import RoommateRequest
 from webapp.letters.errors import LetterError
 from webapp.letters.fields import fill, unknown_fields
 from webapp.letters.models import RequestQuestion
+from webapp.translation.lazy import gettext_lazy
 
 FIELDS = {
     "written": gettext_lazy("what the student typed as the roommate"),

@@ -13,7 +13,6 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
 from webapp.common.form_pages import remove_page
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.lazy import gettext_lazy
 from webapp.common.listing import Tally, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
@@ -27,6 +26,7 @@ from webapp.letters.services.templates import (
     template_remove,
     template_save,
 )
+from webapp.translation.lazy import gettext_lazy
 
 REMOVAL = gettext_lazy("Only a letter that nobody got can go.")
 

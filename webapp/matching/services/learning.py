@@ -15,12 +15,12 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import share_students
 from webapp.cohorts.selectors.surveys import cohort_survey, common_questionnaire, questionnaire_of
 from webapp.common.formats import counted
-from webapp.common.lazy import gettext_lazy
 from webapp.files.quota import with_fresh_count
 from webapp.jobs.models import JobState
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
+from webapp.translation.lazy import gettext_lazy
 
 METHODS = {  # the engine's solvers, by their names in words
     "auto": gettext_lazy("Chosen automatically"),

@@ -12,13 +12,13 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
-from webapp.common.lazy import gettext_lazy
 from webapp.files import store
 from webapp.files.quota import check_quota, with_fresh_count
 from webapp.files.storage import keep_file
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 from webapp.matching.results import weight_rows
+from webapp.translation.lazy import gettext_lazy
 
 # Importance in words, with its effect between the farthest answers, in nats.
 CHOICES = (

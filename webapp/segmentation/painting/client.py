@@ -12,7 +12,6 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
-from webapp.common.lazy import gettext_lazy
 from webapp.instance import BASE_DIR, instance_folder
 from webapp.segmentation.errors import PaintingBusyError, SegmentationError
 from webapp.segmentation.painting.process import (
@@ -22,6 +21,7 @@ from webapp.segmentation.painting.process import (
     send_block,
     socket_address,
 )
+from webapp.translation.lazy import gettext_lazy
 
 START_SECONDS = 40.0
 ANSWER_SECONDS = 60.0

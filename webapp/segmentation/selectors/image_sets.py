@@ -7,11 +7,11 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from webapp.accounts.models import User
-from webapp.common.lazy import gettext_lazy as _
 from webapp.common.listing import PAGE_SIZE, Listing, Tally, list_page
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
 from webapp.jobs.models import ACTIVE_STATES, Job
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter, Stroke
+from webapp.translation.lazy import gettext_lazy as _
 
 _IMAGE, _MASK = Q(role=ImageFile.Role.IMAGE), Q(role=ImageFile.Role.MASK)
 _HAS_MASK = _IMAGE & Q(mask__isnull=False)

@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404
 
 from engine.metrics import Confusion, class_figures
 from webapp.accounts.models import User
-from webapp.common.lazy import gettext_lazy as _
 from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.segmentation.models import PredictedImage, PredictionBatch
@@ -24,6 +23,7 @@ from webapp.segmentation.uncertainty import (
     mean_interval,
     means_and_reliability,
 )
+from webapp.translation.lazy import gettext_lazy as _
 
 KEPT_NUMBERS = 256  # cached batches per process: some kilobytes each
 _IMAGES = Tally(

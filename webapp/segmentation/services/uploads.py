@@ -48,7 +48,6 @@ from engine.datasets.image_names import (
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
-from webapp.common.lazy import gettext_lazy
 from webapp.files.contents import FileStore, StorageFullError, StoredContent
 from webapp.files.quota import QuotaError, with_fresh_count
 from webapp.files.store import StoreAwayError
@@ -62,6 +61,7 @@ from webapp.segmentation.services.image_sets import (
 )
 from webapp.segmentation.services.probability_maps import is_map_of_image
 from webapp.segmentation.services.views import view_for, view_mark
+from webapp.translation.lazy import gettext_lazy
 
 logger = logging.getLogger(__name__)
 

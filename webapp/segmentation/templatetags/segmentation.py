@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from engine.datasets.calibration import PixelSize
 from engine.datasets.image_names import mask_stem, picture_stem, picture_stems
 from webapp.common import formats
-from webapp.common.lazy import gettext_lazy
 from webapp.segmentation.models import ImageFile
 from webapp.segmentation.selectors.objects import size_in_words
 from webapp.segmentation.selectors.predictions import Comparison
 from webapp.segmentation.uncertainty import Interval
+from webapp.translation.lazy import gettext_lazy
 
 register = template.Library()
 

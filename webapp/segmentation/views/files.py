@@ -15,7 +15,6 @@ from engine.datasets.annotations.archive import ENCODINGS
 from webapp.accounts.models import User
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
-from webapp.common.lazy import gettext_lazy
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.database.full_disk import is_full_disk
@@ -26,6 +25,7 @@ from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import image_file_of
 from webapp.segmentation.services.thumbnails import thumbnail_path
 from webapp.segmentation.services.uploads import FileResult, UploadChoices, upload_take_all
+from webapp.translation.lazy import gettext_lazy
 
 CUT_OFF = gettext_lazy("The upload stopped before its end. Nothing of this file was saved.")
 

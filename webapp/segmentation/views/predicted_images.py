@@ -13,7 +13,6 @@ from django.views.decorators.http import require_POST, require_safe
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
-from webapp.common.lazy import gettext_lazy
 from webapp.common.toasts import toast
 from webapp.database.full_disk import is_full_disk
 from webapp.files import store
@@ -50,6 +49,7 @@ from webapp.segmentation.selectors.predictions import (
 from webapp.segmentation.services.corrections import mask_correct
 from webapp.segmentation.services.thumbnails import thumbnail_path, view_picture_path
 from webapp.tabular.tables_out import CSV, XLSX
+from webapp.translation.lazy import gettext_lazy
 
 MAX_PAINTED_BYTES = 32 * 1024**2
 STRIP_IMAGES = 60

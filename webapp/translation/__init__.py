@@ -1,0 +1,1 @@
+"""The language of pages: counts, texts of constants, and the catalogue of sentences."""
