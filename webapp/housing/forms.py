@@ -10,7 +10,6 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -22,6 +21,7 @@ from webapp.housing.models import BuildingList
 from webapp.housing.rules import LAST_IN_ORDER, PlacementRules
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_models
+from webapp.translation.lazy import gettext_lazy
 
 SEEDS = 2**31
 PAIRS = "pairs"  # where a cohort is placed without a building list

@@ -5,13 +5,13 @@ from typing import Any
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import User
 from webapp.common.forms import ObjectField, TypedForm, field_of
 from webapp.common.selectors import owned_by
 from webapp.housing.models import Term
 from webapp.housing.models.term import MAX_TERM_CODE, MAX_TERM_NAME
+from webapp.translation.lazy import gettext_lazy as _
 
 _DAYS = [
     MinValueValidator(date(1990, 1, 1), _("The year is before 1990. Check the day.")),

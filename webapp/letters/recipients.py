@@ -265,8 +265,8 @@ def problems_of(
     homeless = placement.places.without_bed()
     without = tuple(homeless.order_by("number").values_list("number", flat=True))
     if without:
-        sentence = _no_roommate if placement.is_pairs else _no_room
-        found.append(Problem(sentence(len(without)), _("They get no letter."), without))
+        words_of = _no_roommate if placement.is_pairs else _no_room
+        found.append(Problem(words_of(len(without)), _("They get no letter."), without))
     return found
 
 

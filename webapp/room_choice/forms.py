@@ -8,13 +8,13 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import rule_groups
 from webapp.common.forms import TypedForm, field_of
 from webapp.room_choice.models import MAX_NAME, MAX_SEED, ChoiceRound
 from webapp.room_choice.services.rounds import MAX_MINUTES, MIN_MINUTES
+from webapp.translation.lazy import gettext_lazy
 
 MAX_SEEN = 32
 MAX_GROUPS = 200  # answers that a round can be limited to

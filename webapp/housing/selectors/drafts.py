@@ -14,7 +14,7 @@ WORDS = {
     "change": "",
     "get": _("gets a bed"),
     "lose": _("has no bed then"),
-    "withdraw": "withdraws",
+    "withdraw": _("withdraws"),
     "return": _("comes back and waits for a bed"),
 }
 

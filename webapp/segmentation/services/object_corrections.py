@@ -346,7 +346,7 @@ def _changed(row: PredictedImage, build: Build, write: Callable[[], T]) -> T:
             _keep(row, Content(table, shares, {}), lambda: None)
             return make()
         editor, changed, problems = build(stored)
-        _rest, probabilities, values = stored_inputs(row)
+        _image, probabilities, values = stored_inputs(row)
         inputs = (values, probabilities)
         columns = columns_after(stored.columns, editor, changed, inputs, classes, aspect)
         shares = {key: dict(found) for key, found in row.shares.items()}
@@ -359,7 +359,7 @@ def _changed(row: PredictedImage, build: Build, write: Callable[[], T]) -> T:
 
 def _kept(row: PredictedImage, make: Callable[[], Content], write: Callable[[], T]) -> T:
     """Store new objects, again from the beginning where somebody was faster."""
-    for _rest in range(MOST_TRIES):
+    for _attempt in range(MOST_TRIES):
         row.refresh_from_db(fields=["objects_key", "shares"])
         done = _keep(row, make(), write)
         if done is not None:

@@ -62,7 +62,9 @@ def check_maps_beside(*, segmenter: Segmenter, image_set: ImageSet) -> None:
         return
     kinds = " or ".join(f"{count}" for count in there.planes)
     found = (
-        ngettext("has maps of %(kinds)s plane", "has maps of %(kinds)s planes", kinds)
+        ngettext(
+            "has maps of %(kinds)s plane", "has maps of %(kinds)s planes", 1 if kinds == "1" else 2
+        )
         % {"kinds": kinds}
         if there.n_with
         else _("has none")
