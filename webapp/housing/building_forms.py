@@ -4,14 +4,13 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.common.forms import ManyField, TypedForm
 from webapp.housing.models import Room, RoomState
 from webapp.housing.services.buildings import MAX_BEDS
 from webapp.housing.services.many_rooms import WORDS
+from webapp.translation.lazy import format_lazy, gettext_lazy
 
 MAX_NEEDS, MAX_NEED = 20, 80
 _BEDS = format_lazy(gettext_lazy("A room has 1 to {most} beds."), most=MAX_BEDS)

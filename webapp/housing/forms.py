@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
-from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
@@ -21,7 +20,7 @@ from webapp.housing.models import BuildingList
 from webapp.housing.rules import LAST_IN_ORDER, PlacementRules
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_models
-from webapp.translation.lazy import gettext_lazy
+from webapp.translation.lazy import format_lazy, gettext_lazy
 
 SEEDS = 2**31
 PAIRS = "pairs"  # where a cohort is placed without a building list

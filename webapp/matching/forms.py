@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 
 from webapp.cohorts.models import Cohort
@@ -12,7 +11,7 @@ from webapp.common.forms import TypedForm, field_of
 from webapp.common.parameters import MAX_DIGITS
 from webapp.matching.services.learning import GAPS, METHODS, RIDGES
 from webapp.matching.services.set_models import CHOICES
-from webapp.translation.lazy import gettext_lazy
+from webapp.translation.lazy import format_lazy, gettext_lazy
 
 USUAL = 0.5  # initial value of a question: small, so that the important ones stand out
 NO_SETTING = gettext_lazy("Choose one of the offered settings.")

@@ -127,7 +127,7 @@ def _states(user: User) -> list[tuple[str, int, str]]:
     for found in (active, ended):
         counts |= dict(found.values_list("state").annotate(Count("pk")))
     return [
-        (state.label, counts[state.value], f"{reverse('jobs:list')}?state={state.value}")
+        (str(state.label), counts[state.value], f"{reverse('jobs:list')}?state={state.value}")
         for state in JobState
     ]
 

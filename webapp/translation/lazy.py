@@ -3,8 +3,9 @@
 In classes of forms and models, Django's own function is used.
 """
 
-from typing import cast
+from typing import Any, cast
 
+from django.utils import text as texts
 from django.utils import translation
 
 
@@ -14,3 +15,8 @@ def gettext_lazy(text: str) -> str:
     It has the methods of a string, as which it is typed. Call ``str`` on it before it is stored.
     """
     return cast(str, translation.gettext_lazy(text))
+
+
+def format_lazy(text: str, **values: Any) -> str:
+    """Return a text whose {names} are replaced by values, translated whenever it is used."""
+    return cast(str, texts.format_lazy(text, **values))

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
-from django.utils.text import format_lazy
-
 from webapp.common.formats import per_cent
 from webapp.housing.selectors.placements import Person, PlacementRooms, RoomCard
+from webapp.translation.lazy import format_lazy
 from webapp.translation.lazy import gettext_lazy as _
 
 DOUBTFUL = 0.6  # share of likely roommates from which a room counts as doubtful

@@ -1,10 +1,10 @@
 """Write the catalogues of sentences: python manage.py makemessages --locale en."""
 
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management.base import CommandParser
 from django.core.management.commands import makemessages
 
 
@@ -14,7 +14,7 @@ class Command(makemessages.Command):  # type: ignore[misc]
     Django would give an app with a folder of its own for translations a catalogue of its own.
     """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.set_defaults(
             extensions=["html,txt,py,jinja"],
