@@ -1,22 +1,33 @@
-"""Proposals of earlier versions become placements in pairs: nothing is lost, and undo goes on."""
+"""Proposals of earlier versions become placements in pairs: nothing is lost, and undo goes on.
 
+The database goes back and is upgraded once for all tests, each of which is rolled back.
+"""
+
+import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
+from tests.webapp.conftest import make_user
+from tests.webapp.matching.conftest import (
+    Past,
     check_agrees,
-    learned,
-    past,
-    returning,
+    cohort_of,
+    learned_from,
+    past,  # noqa: F401 - a fixture
 )
-from webapp.accounts.models import User
+from webapp.accounts.models import Organisation, Role, User
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.housing.errors import HousingError
 from webapp.housing.models import (
@@ -44,16 +55,10 @@ BEFORE = [("housing", "0007_need_meanings"), ("matching", "0005_counts_of_pairs"
 N_PAIRS = 12
 
 
-@pytest.fixture
-def before_the_copy(transactional_db: None) -> Iterator[Callable[[], None]]:
-    """Take the database back to the last version with proposals; return the upgrade."""
-    newest = MigrationExecutor(connection).loader.graph.leaf_nodes()
-
-    def upgrade() -> None:
-        MigrationExecutor(connection).migrate(newest)
-
-    yield upgrade
-    upgrade()
+def upgrade() -> None:
+    """Migrate to the newest version."""
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
 
 
 def go_back() -> Any:
@@ -183,31 +188,94 @@ def stored(old: Any, cohort: Cohort, model: LearnedModel, user: User) -> Stored:
     return made
 
 
-@pytest.fixture
-def students(bob: User, past: Any) -> Cohort:  # noqa: F811
-    from tests.webapp.matching.conftest import cohort_of
+@dataclass
+class Upgraded:
+    """Proposals as an earlier version stored them, and what they were before the upgrade."""
 
-    return cohort_of(bob, past, 2, "First-years", with_pairs=False)
+    user: User
+    late: Stored  # students arrived late in its cohort, which also has a proposal not computed
+    waiting: UUID
+    arrived: Any  # the student and the arrival
+    plain: Stored
+    model: LearnedModel  # that of the plain one alone
+    gapped: Stored  # its last pair and its last act were removed
+    last_keys: tuple[int, int]  # of that pair and that act
+    pairs: dict[int, Any]
+    event_keys: set[int]
+    after_the_failure: list[UUID]  # placements when the first upgrade had died
+    media: Path
 
 
-def test_a_proposal_becomes_a_placement_of_its_key(
-    before_the_copy: Callable[[], None],
-    bob: User,
-    students: Cohort,
-    learned: LearnedModel,  # noqa: F811
-) -> None:
+@pytest.fixture(scope="module")
+def upgraded(
+    django_db_setup: None,
+    django_db_blocker: Any,
+    past: Past,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Upgraded]:
+    """Go back to the last version with proposals, store some, and upgrade; the first try dies."""
+    with django_db_blocker.unblock():
+        try:
+            yield from _upgraded(past, tmp_path_factory.mktemp("media"))
+        finally:
+            upgrade()
+            call_command("flush", verbosity=0, interactive=False)
+
+
+def _upgraded(past: Past, media: Path) -> Iterator[Upgraded]:  # noqa: F811
+    with override_settings(MEDIA_ROOT=media):
+        user = make_user("bob", Organisation.objects.create(name="Northfield"), Role.STAFF)
+        returning = cohort_of(user, past, 0, "Returning 2024", with_pairs=True)
+        model, model_of_plain = (learned_from(user, past, returning) for _ in range(2))
+        cohorts = [cohort_of(user, past, 2, f"First-years {k}", with_pairs=False) for k in range(3)]
     old = go_back()
-    made = stored(old, students, learned, bob)
+    late = stored(old, cohorts[0], model, user)
     waiting = old.get_model("matching", "Proposal").objects.create(
-        organisation_id=bob.organisation_id, name="Not computed", cohort_id=students.pk,
-        model_id=learned.pk, same=[],
+        organisation_id=user.organisation_id, name="Not computed", cohort_id=cohorts[0].pk,
+        model_id=model.pk, same=[],
     )  # fmt: skip
-    late = students.students.create(number=2000, original_id="late", answers=[], attributes={})
+    student = cohorts[0].students.create(number=2000, original_id="late", answers=[], attributes={})
     arrivals = LateArrivals.objects.create(
-        cohort=students, source="late.csv", first_number=2000, last_number=2000
+        cohort=cohorts[0], source="late.csv", first_number=2000, last_number=2000
     )
-    pairs = {pair.pk: pair for pair in old.get_model("matching", "ProposedPair").objects.all()}
-    before_the_copy()
+    plain = stored(old, cohorts[1], model_of_plain, user)
+    gapped = stored(old, cohorts[2], model, user)
+    last = gapped.pairs[-1].pk
+    events = old.get_model("matching", "DecisionEvent").objects
+    gone = gapped.decide("accept", gapped.pairs[-1], "accepted").pk
+    events.filter(pk=gone).delete()
+    old.get_model("matching", "ProposedPair").objects.filter(pk=last).delete()
+    made = Upgraded(
+        user=user, late=late, waiting=waiting.pk, arrived=(student, arrivals), plain=plain,
+        model=model_of_plain, gapped=gapped, last_keys=(last, gone),
+        pairs={one.pk: one for one in old.get_model("matching", "ProposedPair").objects.all()},
+        event_keys=set(events.values_list("pk", flat=True)), after_the_failure=[], media=media,
+    )  # fmt: skip
+    step = import_module("webapp.housing.migrations.0009_copy_proposals")
+
+    def dies(apps: Any) -> None:
+        raise RuntimeError("the power went")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(step, "rename_parameters", dies)
+        with pytest.raises(RuntimeError, match="the power went"):
+            upgrade()
+    made.after_the_failure = list(Placement.objects.values_list("pk", flat=True))
+    upgrade()
+    yield made
+
+
+@pytest.fixture(autouse=True)
+def files_of_models(upgraded: Upgraded, media_root: Path) -> None:
+    """Give each test a copy of the files, which it may remove."""
+    shutil.copytree(upgraded.media, media_root, dirs_exist_ok=True)
+
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_proposal_becomes_a_placement_of_its_key(upgraded: Upgraded) -> None:
+    made = upgraded.late
     placement = Placement.objects.get(pk=made.key)
     assert (placement.name, placement.same, placement.revision) == (
         "Pairs of the year",
@@ -224,6 +292,8 @@ def test_a_proposal_becomes_a_placement_of_its_key(
     check_agrees(placement)
     # Every pair has its key, its figures and its decision.
     names = "first_id second_id score probability state version decided_by decided_at chips weak"
+    pairs = {key: pair for key, pair in upgraded.pairs.items() if pair.proposal_id == made.key}
+    assert len(pairs) == N_PAIRS
     for pair in placement.pairs.all():
         before = pairs.pop(pair.pk)
         for name in names.split():
@@ -233,67 +303,51 @@ def test_a_proposal_becomes_a_placement_of_its_key(
     assert list(placement.forbidden.values_list("first", flat=True)) == [made.pairs[2].first_id]
     assert placement.locks.count() == 1
     assert not BuildingList.objects.exists()
-    assert placement.places.get(student=late.pk).room is None
+    student, arrivals = upgraded.arrived
+    assert placement.places.get(student=student.pk).room is None
     event = placement.events.get(kind=ActKind.ARRIVED)
     assert event.details == {"arrival": arrivals.pk}
     assert Job.objects.get(pk=made.job).parameters["placement"] == str(made.key)
     # The tables of before are kept.
-    assert Proposal.objects.count() == 2
-    assert ProposedPair.objects.count() == N_PAIRS
-    assert LockRule.objects.count() == 1
-    empty = Placement.objects.get(pk=waiting.pk)
+    assert Proposal.objects.filter(cohort_id=made.cohort.pk).count() == 2
+    assert ProposedPair.objects.filter(proposal_id=made.key).count() == N_PAIRS
+    assert LockRule.objects.filter(proposal_id=made.key).count() == 1
+    empty = Placement.objects.get(pk=upgraded.waiting)
     assert not empty.is_computed
     assert not empty.places.exists()
     assert empty.is_pairs
 
 
-def test_decisions_can_be_undone_as_before(
-    before_the_copy: Callable[[], None],
-    bob: User,
-    students: Cohort,
-    learned: LearnedModel,  # noqa: F811
-) -> None:
-    old = go_back()
-    made = stored(old, students, learned, bob)
-    old_keys = set(old.get_model("matching", "DecisionEvent").objects.values_list("pk", flat=True))
-    before_the_copy()
+def test_decisions_can_be_undone_as_before(upgraded: Upgraded) -> None:
+    made = upgraded.plain
     placement = Placement.objects.get(pk=made.key)
     events = list(placement.events.exclude(kind=ActKind.VERSION).order_by("pk"))
-    assert not old_keys & {event.pk for event in events}, "an old key never means another act"
+    keys = {event.pk for event in events}
+    assert not upgraded.event_keys & keys, "an old key never means another act"
     assert [event.sentence for event in events[:2]] == [
         "Of an earlier computation.",
         "Undone already.",
     ]
     for event in events[:2]:
         with pytest.raises(HousingError):
-            decision_undo(user=bob, placement=placement, event=event)
+            decision_undo(user=upgraded.user, placement=placement, event=event)
     for event in reversed(events[2:]):
-        decision_undo(user=bob, placement=placement, event=event)
+        decision_undo(user=upgraded.user, placement=placement, event=event)
         placement.refresh_from_db()
         check_agrees(placement)
     assert set(placement.pairs.values_list("state", flat=True)) == {"open"}
     paired = {(pair.first_id, pair.second_id) for pair in placement.pairs.all()}
     assert paired == {(a.pk, b.pk) for a, b in made.couples}
-    assert not ForbiddenPair.objects.exists()
+    assert not ForbiddenPair.objects.filter(cohort=made.cohort).exists()
     assert not AcceptedRoom.objects.filter(placement=placement).exists()
     assert not Place.objects.filter(placement=placement, is_locked=True).exists()
     assert placement.changes == 0
 
 
-def test_keys_of_pairs_and_acts_go_on_behind_the_old_ones(
-    before_the_copy: Callable[[], None],
-    bob: User,
-    students: Cohort,
-    learned: LearnedModel,  # noqa: F811
-) -> None:
+def test_keys_of_pairs_and_acts_go_on_behind_the_old_ones(upgraded: Upgraded) -> None:
     """A page of before the upgrade names a pair that was removed: it must not mean a new one."""
-    old = go_back()
-    made = stored(old, students, learned, bob)
-    last = made.pairs[-1].pk
-    gone = made.decide("accept", made.pairs[-1], "accepted").pk
-    old.get_model("matching", "DecisionEvent").objects.filter(pk=gone).delete()
-    old.get_model("matching", "ProposedPair").objects.filter(pk=last).delete()
-    before_the_copy()
+    made, (last, gone) = upgraded.gapped, upgraded.last_keys
+    assert gone > max(upgraded.event_keys)
     placement = Placement.objects.get(pk=made.key)
     model = placement.pairs.first()
     assert model is not None
@@ -308,68 +362,38 @@ def test_keys_of_pairs_and_acts_go_on_behind_the_old_ones(
     assert act.pk > gone
 
 
-def test_the_copy_stops_whole_and_starts_again(
-    before_the_copy: Callable[[], None],
-    bob: User,
-    students: Cohort,
-    learned: LearnedModel,  # noqa: F811
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_copy_stops_whole_and_starts_again(upgraded: Upgraded) -> None:
     """An upgrade that dies leaves no half copy, and the next one copies each proposal once."""
-    from importlib import import_module
-
-    old = go_back()
-    first = stored(old, students, learned, bob)
-    step = import_module("webapp.housing.migrations.0009_copy_proposals")
-    whole = step.rename_parameters
-
-    def dies(apps: Any) -> None:
-        raise RuntimeError("the power went")
-
-    monkeypatch.setattr(step, "rename_parameters", dies)
-    with pytest.raises(RuntimeError):
-        before_the_copy()
-    assert not Placement.objects.filter(pk=first.key).exists()
-    monkeypatch.setattr(step, "rename_parameters", whole)
-    before_the_copy()
-    assert Placement.objects.filter(is_pairs=True).count() == 1
-    assert Proposal.objects.count() == 1
+    assert upgraded.after_the_failure == []
+    made = {upgraded.late.key, upgraded.waiting, upgraded.plain.key, upgraded.gapped.key}
+    assert set(Proposal.objects.values_list("pk", flat=True)) == made
+    placements = Placement.objects.filter(is_pairs=True)
+    assert sorted(placements.values_list("pk", flat=True)) == sorted(made)
     assert DecisionEvent.objects.count() > 0
 
 
 def test_a_removed_placement_takes_its_proposal_along(
-    before_the_copy: Callable[[], None],
-    bob: User,
-    students: Cohort,
-    learned: LearnedModel,  # noqa: F811
+    upgraded: Upgraded, django_capture_on_commit_callbacks: Any
 ) -> None:
-    old = go_back()
-    made = stored(old, students, learned, bob)
-    before_the_copy()
+    made = upgraded.plain
     placement = Placement.objects.get(pk=made.key)
     for path in placement.files_of(made.arrays):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x")
-    placement_delete(user=bob, placement=placement, typed_name=placement.name)
-    assert not Proposal.objects.exists()
-    assert not BuildingList.everything.exists()
-    assert not ForbiddenPair.objects.filter(placement__isnull=False).exists()
+    with django_capture_on_commit_callbacks(execute=True):
+        placement_delete(user=upgraded.user, placement=placement, typed_name=placement.name)
+    assert not Proposal.objects.filter(pk=made.key).exists()
+    assert not BuildingList.everything.filter(pk=placement.buildings_id).exists()
+    assert not ForbiddenPair.objects.filter(cohort=made.cohort, placement__isnull=False).exists()
     assert not any(path.exists() for path in placement.files_of(made.arrays))
-    learned.delete()
+    upgraded.model.delete()
 
 
 def test_old_addresses_lead_to_the_placement(
-    before_the_copy: Callable[[], None],
-    bob: User,
-    client_of: Callable[[User], Any],
-    students: Cohort,
-    learned: LearnedModel,  # noqa: F811
+    upgraded: Upgraded, client_of: Callable[[User], Any]
 ) -> None:
-    old = go_back()
-    made = stored(old, students, learned, bob)
-    before_the_copy()
-    client = client_of(bob)
-    key: UUID = made.key
+    client = client_of(upgraded.user)
+    key: UUID = upgraded.plain.key
     answer = client.get(f"/proposals/{key}/?tab=all&pair=3")
     assert (answer.status_code, answer["Location"]) == (301, f"/placements/{key}/?tab=all&pair=3")
     answer = client.post(f"/proposals/{key}/decide/", {"decision": "accept"})

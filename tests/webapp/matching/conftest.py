@@ -88,16 +88,15 @@ def first_years(bob: User, past: Past) -> Cohort:
     return cohort_of(bob, past, 2, "First-years", with_pairs=False)
 
 
-@pytest.fixture
-def learned(bob: User, past: Past, returning: Cohort) -> LearnedModel:
-    """A learned model, from the weights of the session."""
+def learned_from(user: User, past: Past, returning: Cohort) -> LearnedModel:
+    """Store the weights that a session learned as a model of the user's organisation."""
     from django.utils import timezone
 
     from engine import question_weights
 
     model = LearnedModel.objects.create(
-        organisation=bob.organisation,
-        created_by=bob,
+        organisation=user.organisation,
+        created_by=user,
         name="Returning",
         questions=returning.questions,
         sources=[
@@ -117,6 +116,12 @@ def learned(bob: User, past: Past, returning: Cohort) -> LearnedModel:
     model.cohorts.set([returning])
     past.trained.model.save(model.path)
     return model
+
+
+@pytest.fixture
+def learned(bob: User, past: Past, returning: Cohort) -> LearnedModel:
+    """A learned model, from the weights of the session."""
+    return learned_from(bob, past, returning)
 
 
 def run_waiting() -> list[Job]:
