@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from django.core.management.commands import makemessages
 
 
-class Command(makemessages.Command):  # type: ignore[misc]
+class Command(makemessages.Command):
     """Collect the sentences of all templates and modules in one catalogue of `webapp/locale`.
 
     Django would give an app with a folder of its own for translations a catalogue of its own.
