@@ -152,6 +152,21 @@ def test_the_english_catalogue_holds_every_sentence(
     assert sorted(fresh - stored)[:20] == sorted(stored - fresh)[:20] == []
 
 
+BLOCK_TAG = re.compile(r"{%\s*blocktranslate\b([^}]*?)%}")
+
+
+def test_no_count_is_of_a_name_that_the_same_tag_gives_away() -> None:
+    """Django binds the names of a tag first: the count would be of the text for the page."""
+    shadowed = []
+    for path in sorted(TEMPLATES.rglob("*.*")):
+        for tag in BLOCK_TAG.findall(path.read_text(encoding="utf-8")):
+            count = re.search(r"\bcount\s+\w+=(\w+)", tag)
+            rest = tag.replace(count[0], "") if count else ""
+            if count and re.search(rf"(?<=\s){count[1]}=", rest):
+                shadowed.append(f"{path.relative_to(TEMPLATES)}: {tag.strip()}")
+    assert shadowed == []
+
+
 def test_pages_for_staff_stay_english(client_of: Callable[[User], Client], carol: User) -> None:
     """Neither the browser nor the language of a student's page changes them."""
     client = client_of(carol)

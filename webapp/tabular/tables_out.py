@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from django.utils.functional import Promise
 from openpyxl import Workbook
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
@@ -98,6 +99,8 @@ def as_xlsx(sheets: Mapping[str, Rows]) -> bytes:
 
 
 def _cell(sheet: Any, value: Any) -> WriteOnlyCell:
+    if isinstance(value, Promise):  # a text that is translated when it is shown
+        value = str(value)
     if not isinstance(value, str):
         return WriteOnlyCell(sheet, value=value)
     value = ILLEGAL_CHARACTERS_RE.sub("", value)

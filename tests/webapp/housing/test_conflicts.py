@@ -59,7 +59,7 @@ def test_who_comes_second_about_the_same_room_is_told_what_happened(
 def test_a_count_that_the_placement_never_had_is_refused(
     placement: Placement, version: int
 ) -> None:
-    with pytest.raises(PlacesChangedError, match=OUT_OF_DATE):
+    with pytest.raises(PlacesChangedError, match=str(OUT_OF_DATE)):
         check_unchanged(placement, version)
 
 

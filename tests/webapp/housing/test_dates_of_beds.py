@@ -26,6 +26,7 @@ from webapp.housing.services.stays import place_dates_set
 from webapp.housing.services.terms import placement_term_set, term_save
 from webapp.housing.services.undo import decision_undo
 from webapp.housing.stays import ALWAYS, Stay, first_free_bed, most_at_once
+from webapp.letters.models import Letter
 from webapp.letters.recipients import place_now, recipients_of
 from webapp.letters.services.templates import template_save
 
@@ -289,7 +290,8 @@ def test_rosters_floor_lists_letters_and_the_own_page_show_the_dates(bob, placem
     assert told[1001].values["last day"] == "31 Oct 2026"
     assert told[1001].values["roommates"] == "Ben Birch"  # Finn comes when Anna has left
     assert told[1002].values["roommates"] == "Anna Ash and Finn Fir"
-    assert place_now(told[1001].place, placement, told[1001].student.pk)
+    written = Letter(template=letter, student=told[1001].student, place=told[1001].place)
+    assert place_now(written, placement)
     page = Resident(placement.cohort.students.get(number=1006)).look()
     assert "2026-11-01 – 2026-12-18" in page
     assert "Ben Birch" in page
