@@ -11,7 +11,7 @@ from django.dispatch import Signal
 from webapp.translation.lazy import gettext_lazy as _
 
 EVENTS = {
-    "placement.finished": _("A placement's rooms are worked out."),
+    "placement.finished": _("The rooms of a placement are computed."),
     "placement.published": _("A placement is the one that students get."),
     "student.moved": _("Students of a published placement have other rooms."),
     "letters.sent": _("The letters of a placement are sent, as far as they could be."),

@@ -17,7 +17,7 @@ _COMMON = (
     "name", "is_on", "role_claim", "administrators", "staff", "viewers", "others_role",
     "trust_days", "verifies_emails", "takes_students", "student_claim",
 )  # fmt: skip
-_LINES = gettext_lazy("One value of the claim a line.")
+_LINES = gettext_lazy("One value of the claim per line.")
 MAX_METADATA = 500_000  # characters
 
 
@@ -59,7 +59,9 @@ class _ProviderForm(forms.ModelForm):
             "administrators": _LINES,
             "staff": _LINES,
             "viewers": _LINES,
-            "trust_days": gettext_lazy("0: never. API tokens of who is switched off stop too."),
+            "trust_days": gettext_lazy(
+                "0: never. API tokens of people who are switched off stop working too."
+            ),
             "verifies_emails": (
                 gettext_lazy(
                     "Only if nobody can change their own address there. Without it an "
@@ -86,7 +88,9 @@ class _ProviderForm(forms.ModelForm):
             for name in ("administrators", "staff", "viewers", "others_role")
         )
         if data.get("is_on") and not gives and not data.get("takes_students"):
-            self.add_error("staff", _("Say which values give a role; so nobody could sign in."))
+            self.add_error(
+                "staff", _("Say which values give a role. Without one nobody could sign in.")
+            )
         return data
 
 

@@ -138,7 +138,9 @@ def estimate_intervals(context: JobContext) -> Save:
             raise MatchingError("The model was removed meanwhile.")
         found.weights = [{**row, **known.get(row["question"], {})} for row in found.weights]
         found.save(update_fields=["weights"])
-        return {"sentence": "How sure each weight is, is known." if known else TOO_SHORT}
+        return {
+            "sentence": "Confidence intervals of the weights are ready." if known else TOO_SHORT
+        }
 
     return save
 

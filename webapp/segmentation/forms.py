@@ -40,7 +40,7 @@ DETAILS = [
     (
         "0",
         gettext_lazy(
-            "Whatever pays: from 100 pixels a side to full size, linear weights to 1,000; slower"
+            "Automatic: from 100 pixels a side to full size, linear weights up to 1,000; slower"
         ),
     ),
     ("100", gettext_lazy("Coarse: 100 pixels a side, fastest")),

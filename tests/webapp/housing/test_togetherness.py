@@ -88,7 +88,7 @@ def test_a_mutual_wish_that_no_room_allows_is_listed_with_its_fix(
     page = client.post(f"{address}impossible/", {"members": members}, follow=True)
     assert "These requests were settled or changed meanwhile." in page.content.decode()
     page = client.post(f"{address}impossible/", {}, follow=True)
-    assert "Some room takes everybody who asked for each other." in page.content.decode()
+    assert "Every group that asked for each other fits into a room." in page.content.decode()
 
 
 def test_a_must_that_is_counted_again_while_they_live_apart_is_said_with_its_button(

@@ -161,7 +161,7 @@ def test_intervals_of_a_model_without_them_are_worked_out_on_demand(
     assert client_of(alice).post(wanted).status_code == 403
     client.post(wanted)
     page = client.post(wanted, follow=True).content.decode()
-    assert "Its intervals are being worked out." in page
+    assert "Its confidence intervals are being computed." in page
     (job,) = run_waiting()
     assert job.state == JobState.SUCCEEDED, job.error
     assert "Likely between" in client.get(address).content.decode()

@@ -182,8 +182,8 @@ def test_known_labels_of_other_images_measure_what_was_predicted(
 def test_nothing_is_said_of_missing_paint_while_images_are_predicted(
     client_of, bob, painted
 ) -> None:
-    """It once said "on no image here anything is painted" until the last was compared with."""
+    """It once said "no image here is painted" until the last was compared with."""
     again = prediction_start(user=bob, segmenter=painted.segmenter, image_set=painted.image_set)
     page = client_of(bob).get(again.get_absolute_url()).content.decode()
     assert "0 of 2 so far" in page
-    assert "anything is painted" not in page
+    assert "No image here is painted" not in page

@@ -29,7 +29,7 @@ def test_a_model_that_failed_waits_for_no_picture(client_of, bob, make_set) -> N
     Job.objects.filter(pk=model.job_id).update(state=JobState.FAILED)
     page = client.get(model.get_absolute_url()).content.decode()
     assert "After the first steps" not in page
-    assert "what it believed at the end" not in page
+    assert "its final prediction" not in page
 
 
 @pytest.mark.parametrize("status", ["time limit", "converged"])

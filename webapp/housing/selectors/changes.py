@@ -259,7 +259,7 @@ def _reason(
         return _("Alone so far. Joins %(named)s.") % {
             "named": _named(sorted(after[new] - {number}))
         }
-    return _("Lets others live together who fit or asked.")
+    return _("Lets students live together who fit or asked for each other.")
 
 
 def _named(numbers: list[int]) -> str:

@@ -308,7 +308,7 @@ def scenarios_table(cohort: Cohort) -> list[list[str]]:
     """Return the comparison as rows of a file: names, then rules, then outcomes."""
     context = scenarios_context(cohort, {})
     if not context["chosen"]:
-        return [[_("No placement of this cohort is worked out yet.")]]
+        return [[_("No placement of this cohort is computed yet.")]]
     header = ["", *(placement.name for placement in context["chosen"])]
     lines = [*context["rules"], *context["rows"]]
     return [header, *([line.title, *(entry.text for entry in line.entries)] for line in lines)]

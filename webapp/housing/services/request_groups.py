@@ -89,7 +89,7 @@ def impossible_leave_out(
     chosen = _of_members(wishes, [frozenset(wish.members) for wish in wishes], members)
     pairs = [pair for wish in chosen for pair in wish.cut]
     if not pairs:
-        raise HousingError(_("Some room takes everybody who asked for each other."))
+        raise HousingError(_("Every group that asked for each other fits into a room."))
     requests_cut(user=user, cohort=cohort, pairs=pairs)
     return ngettext(
         "%(count)s mutual request left out.", "%(count)s mutual requests left out.", len(pairs)

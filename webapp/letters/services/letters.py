@@ -158,7 +158,7 @@ def letters_queue(
             Letter.objects.bulk_create(letters, batch_size=500)
     except IntegrityError as error:
         raise LetterError(
-            _("Somebody sent these letters a moment ago. Nothing more was.")
+            _("Somebody sent these letters a moment ago. No letter was sent twice.")
         ) from error
     audit(
         user,

@@ -116,7 +116,7 @@ def template_remove(*, user: User, template: LetterTemplate, typed_name: str) ->
         raise LetterError(_("The name does not match. Nothing was removed."))
     if template.letters.exists():
         raise LetterError(
-            _("Letters were sent from it, and they tell who had which. Rename it instead.")
+            _("Letters were sent from this template, and their record needs it. Rename it instead.")
         )
     audit(user, "removed a letter", template)
     template.delete()

@@ -194,7 +194,7 @@ def model_estimate(*, user: User, model: LearnedModel) -> None:
     if found is None or not found.is_learned or found.is_set_by_hand:
         raise MatchingError(_("The model was not learned from choices."))
     if found.intervals_job is not None and found.intervals_job.is_active:
-        raise MatchingError(_("Its intervals are being worked out."))
+        raise MatchingError(_("Its confidence intervals are being computed."))
     found.intervals_job = job_enqueue(
         user=user,
         kind="roommates.intervals",

@@ -51,9 +51,9 @@ def model_set(
             )
     chosen = {question: value for question, value in importance.items() if value}
     if not chosen:
-        raise MatchingError(_("Say of at least one question that it matters."))
+        raise MatchingError(_("Set an importance for at least one question."))
     if not VALUES.issuperset(chosen.values()):
-        raise MatchingError(_("An importance is none of those offered."))
+        raise MatchingError(_("Choose one of the offered importances."))
     model = LearnedModel(
         organisation=user.own_organisation,
         created_by=user,

@@ -170,7 +170,7 @@ def stop(request: SignedInRequest, uuid: str) -> HttpResponse:
     attempt(
         request,
         lambda: model_stop(user=request.user, model=found),
-        _("Learning ends after its step, with the best weights so far."),
+        _("Learning stops after the current step and keeps the best weights so far."),
     )
     return redirect("matching:model", found.pk)
 
