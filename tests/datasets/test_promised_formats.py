@@ -81,7 +81,7 @@ def refusal() -> str:
 
 
 LISTS = {
-    "upload": words("templates/segmentation/image_set.html", r"muted\"> (JPEG.*?) up to \{\{"),
+    "upload": words("templates/segmentation/image_set.html", r"trimmed %\} (JPEG.*?) up to \{\{"),
     "guide": words("docs/guides/pictures-to-counts.md", r"\| (JPEG[^|]*) \| a picture"),
     "message": re.findall(r"JPEG 2000|[A-Z]\w+", refusal().partition("(")[2]),
 }
