@@ -16,7 +16,7 @@ GETTEXT = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext
 # Applications whose pages for staff are not translatable yet; their pages for students are, and
 # tests/webapp/surveys/test_words.py compares each of their words with the catalogue.
 STUDENT_PARTS = ("surveys", "waiting", "residents")
-# Parts of which nothing is shown on a page in the reader's language, each with the reason.
+# Parts whose text stays English, each with the reason.
 ENGLISH = {
     "webapp/api": "the API answers programs, in one language",
     "webapp/charts": "its texts are given by the pages that draw",

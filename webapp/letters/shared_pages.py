@@ -47,8 +47,8 @@ def withdrawal_notes(placement: Placement) -> Iterable[str]:
     waiting = placement.letters.filter(state__in=(Letter.WAITING, Letter.SENDING)).count()
     if sent:
         yield ngettext(
-            "%(count)s letter that told of these rooms went out already.",
-            "%(count)s letters that told of these rooms went out already.",
+            "%(count)s letter about these rooms went out already.",
+            "%(count)s letters about these rooms went out already.",
             sent,
         ) % {"count": f"{sent:,}"}
     if waiting:

@@ -1,6 +1,6 @@
 """Proposals of earlier versions become placements in pairs: nothing is lost, and undo goes on.
 
-The database goes back and is upgraded once for all tests, each of which is rolled back.
+The database goes back and is upgraded once for all tests; every test is rolled back.
 """
 
 import shutil

@@ -263,7 +263,7 @@ def test_costs_of_moves_and_swaps_count_suite_mates(
     suites: BuildingList,
     learned: LearnedModel,
 ) -> None:
-    """What the drawer, the choice of a room and the page of requests say is what an act does."""
+    """The costs that pages show are those of the acts, computed again from all pairs."""
     placement = place(bob, first_years, suites, learned, suite=2.0)
     client = client_of(bob)
     rooms = PlacementRooms(placement)
