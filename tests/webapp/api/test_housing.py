@@ -136,7 +136,7 @@ def test_unclear_requests_are_listed_asked_about_and_counted_again(
     assert program.post(f"{at}/keep", {"requests": [first["id"]]}).status_code == 422
     assert program.post(f"{at}/keep", {}).data["sentence"] == "1 request counted again."
     assert "No such group" in program.post(f"{at}/split", {"student": "S-1001"}).data["detail"]
-    assert "takes everybody" in program.post(f"{at}/impossible").data["detail"]
+    assert "fits into a room" in program.post(f"{at}/impossible").data["detail"]
 
 
 def test_a_placement_is_started_watched_and_cancelled(

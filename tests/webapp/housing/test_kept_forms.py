@@ -64,7 +64,8 @@ def test_weights_set_by_hand_outlive_a_refusal_and_a_session(
     kept = {name: value for name, value in typed.items() if name != "importance-0"}
     check_refused(page, kept, field="importance-0", error="Choose one of the offered settings.")
     nothing = typed | {f"importance-{k}": "0.0" for k in range(n)}
-    check_refused(client.post(url, nothing), nothing, field="", error="Say of at least one")
+    error = "Set an importance for at least one question."
+    check_refused(client.post(url, nothing), nothing, field="", error=error)
     client = check_outlives_a_session(client_of, bob, url, typed)
     assert client.post(url, typed).status_code == 302
     made = LearnedModel.objects.get(name="By hand")

@@ -335,7 +335,7 @@ def test_a_template_with_letters_is_kept(
     with pytest.raises(LetterError, match="does not match"):
         template_remove(user=carol, template=template, typed_name="x")
     queue(carol, placement, template)
-    with pytest.raises(LetterError, match="Letters were sent from it"):
+    with pytest.raises(LetterError, match="Letters were sent from this template"):
         template_remove(user=carol, template=template, typed_name="Rooms")
 
 

@@ -139,7 +139,7 @@ def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
     assert load_segmentation_model(segmenter.path).unaries is not None
     assert segmenter.held_out.count() == 1
     page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
-    assert "nobody can say how close its weights are to the best" in page
+    assert "the distance of its weights from the best is not known" in page
     assert "From the best fit" not in page
     assert segmenter_badge(segmenter)["text"] == "Learned"
     assert gap_in_words(893.77) == "no useful bound yet"
