@@ -103,7 +103,7 @@ def move_wishes(placement: Placement) -> list[MoveWish]:
     }
     order = in_order(
         placement,
-        [{"number": n, "turn": 0, "added_at": wish.created_at} for n, wish in wishes.items()],
+        [{"number": n, "turn": 0, "since": wish.created_at} for n, wish in wishes.items()],
     )
     return [wishes[number] for number in order]
 

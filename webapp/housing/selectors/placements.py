@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, cast
 
-from django.db.models import Count
+from django.db.models import Case, Count, When
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -278,8 +279,10 @@ class PlacementRooms:
         self.rooms = list(placement.buildings.rooms.all()) if rooms is None else rooms
         self.wishes = wishes or CohortWishes(placement.cohort_id)
         rows = placement.places.present().values(
-            "number", "room_id", "bed", "is_locked", "score", "doubt", "turn", "added_at",
+            "number", "room_id", "bed", "is_locked", "score", "doubt", "turn",
             "arrives_on", "leaves_on",
+            # For the order of those without a bed; times of thousands are slow to read.
+            since=Case(When(room__isnull=True, then="added_at")),
         )  # fmt: skip
         self.places = cast("list[dict[str, Any]]", list(rows))
         self._accepted: dict[int, list[int]] = dict(
@@ -308,7 +311,7 @@ class PlacementRooms:
             "is_locked": False,
             "doubt": None,
             "turn": 0,
-            "added_at": timezone.now(),
+            "since": timezone.now(),
             "arrives_on": None,
             "leaves_on": None,
         }
@@ -372,8 +375,12 @@ class PlacementRooms:
 
     @cached_property
     def _homeless(self) -> list[int]:
-        waiting = [place for place in self.places if place["room_id"] is None]
-        return in_order(self.placement, waiting)
+        waiting = {p["number"]: p for p in self.places if p["room_id"] is None}
+        if moved := [number for number, place in waiting.items() if place["since"] is None]:
+            # Those who lose their bed only once everybody has moved.
+            rows = self.placement.places.filter(number__in=moved).values_list("number", "added_at")
+            waiting |= {number: waiting[number] | {"since": added} for number, added in rows}
+        return in_order(self.placement, list(waiting.values()))
 
     @cached_property
     def offers(self) -> dict[int, list[WaitingOffer]]:
@@ -530,11 +537,11 @@ class PlacementRooms:
         score = room_score([place["score"] for place in places])
         lowest = min((p["score"] for p in places if p["score"] is not None), default=0.0)
         persons, n_asked, n_honoured = [], 0, 0
-        for place in sorted(places, key=lambda row: row["bed"]):
-            asked = self._asked.get(place["number"], ())
-            met = sum(self.is_together(place["number"], other) for other in asked)
+        for place in sorted(places, key=itemgetter("bed")):
+            asked = self._asked.get(place["number"])
+            met = bool(asked) and any(self.is_together(place["number"], one) for one in asked)
             n_asked += bool(asked)
-            n_honoured += bool(met)
+            n_honoured += met
             pulls = (
                 len(places) > 2
                 and score is not None
@@ -546,7 +553,7 @@ class PlacementRooms:
                     place["number"],
                     place["score"],
                     place["is_locked"],
-                    bool(met),
+                    met,
                     pulls,
                     place["doubt"],
                     self.stays.get(place["number"]),

@@ -5,11 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from django.db.models import F
+
 from webapp.cohorts.models import Student
 from webapp.housing.models import OrderRule, Placement, WaitingList, WaitingOffer
 from webapp.housing.rules import PlacementRules, needs_in
 
-Row = Mapping[str, Any]  # number, turn and added_at of a place
+Row = Mapping[str, Any]  # number and turn of a place, and since when it waits
 
 
 def waiting_list_of(placement: Placement) -> WaitingList:
@@ -20,7 +22,7 @@ def waiting_list_of(placement: Placement) -> WaitingList:
 
 def waiting_order(placement: Placement) -> list[int]:
     """Return the numbers of the students without a bed, in the order of the waiting list."""
-    rows = placement.places.without_bed().values("number", "turn", "added_at")
+    rows = placement.places.without_bed().values("number", "turn", since=F("added_at"))
     return in_order(placement, list(rows))
 
 
@@ -41,7 +43,7 @@ def in_order(placement: Placement, rows: Sequence[Row]) -> list[int]:
     listed = waiting_list_of(placement)
     key = _key_of(listed, [row["number"] for row in rows])
     ordered = sorted(
-        rows, key=lambda row: (row["turn"], key(row["number"]), row["added_at"], row["number"])
+        rows, key=lambda row: (row["turn"], key(row["number"]), row["since"], row["number"])
     )
     return [row["number"] for row in ordered]
 

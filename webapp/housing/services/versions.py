@@ -188,6 +188,12 @@ def fit_version(placement: Placement, version: PlacementVersion) -> FittedVersio
     return _Fitting(placement, version).fitted()
 
 
+_READ = (
+    "placement_id", "student_id", "number", "room_id", "bed", "is_locked", "has_left",
+    "student__cohort_id", "student__number", "student__attributes",
+)  # fmt: skip
+
+
 class _Fitting:
     """Fitting of a version's students into rooms, one rule after the other."""
 
@@ -198,7 +204,7 @@ class _Fitting:
         self._taken = rooms_taken_elsewhere(placement)
         self._stays = stays_in(placement)
         self._rooms = {room.pk: room for room in placement.buildings.rooms.all()}
-        read = placement.places.select_related("student").defer("student__answers")
+        read = placement.places.select_related("student").only(*_READ)
         self._places = {place.number: place for place in read}
         self._members: dict[int, set[int]] = {}  # who lives in each room now
         for place in self._places.values():
