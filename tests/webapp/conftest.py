@@ -6,7 +6,7 @@ Northfield University; mallory works elsewhere.
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -19,19 +19,39 @@ from django.test import Client
 
 from tests.made_once import MIGRATED, being_made
 from tests.webapp.reader import Reader
+from tests.webapp.statements import Sent, covering, noted, read_notes
 from webapp.accounts.models import Organisation, Role, User
 
 PASSWORD = "quiet-lamp-orbit-42"
+_WITH_TRANSACTIONS = {"transactional_db", "live_server"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On another database than the usual one, leave out tests for which it makes no difference."""
+    """On another database than the usual one, leave out tests for which it makes no difference.
+
+    After a run on the usual one, tests stay that together send every statement of all.
+    """
     if connection.vendor == "sqlite":
         return
-    left_out = [item for item in items if _is_of_web(item) and not _depends_on_database(item)]
-    config.hook.pytest_deselected(items=left_out)
-    kept = set(items) - set(left_out)
+    notes = read_notes()
+    needed = covering(notes)
+    kept = {
+        item
+        for item in items
+        if not _is_of_web(item)
+        or (_depends_on_database(item) and (item.nodeid in needed or _is_always_run(item, notes)))
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Note what the tests send to the usual database, for a choice of tests on another one."""
+    if connection.vendor != "sqlite":
+        return (yield)
+    with noted(item.nodeid):
+        return (yield)
 
 
 def _is_of_web(item: pytest.Item) -> bool:
@@ -42,8 +62,17 @@ def _depends_on_database(item: pytest.Item) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
     if item.get_closest_marker("any_database"):
         return False
+    return bool(item.get_closest_marker("django_db") or fixtures & {"db", *_WITH_TRANSACTIONS})
+
+
+def _is_always_run(item: pytest.Item, notes: Mapping[str, Sent]) -> bool:
+    """Return True for what notes say nothing about: locks, several connections, odd values."""
+    marker = item.get_closest_marker("django_db")
     return bool(
-        item.get_closest_marker("django_db") or fixtures & {"db", "transactional_db", "live_server"}
+        item.nodeid not in notes
+        or item.get_closest_marker("every_database")
+        or (marker and marker.kwargs.get("transaction"))
+        or set(getattr(item, "fixturenames", ())) & _WITH_TRANSACTIONS
     )
 
 

@@ -526,6 +526,7 @@ def test_nobody_reaches_an_object_of_another_organisation(
             assert b"First-years" not in getattr(page, "content", b""), name
 
 
+@pytest.mark.every_database
 @pytest.mark.parametrize("text", NONSENSE.values(), ids=NONSENSE)
 def test_nonsense_in_every_parameter_never_fails(
     carol: User, urls: dict[str, str], text: str

@@ -35,6 +35,7 @@ def test_every_whole_file_is_taken(target: Target) -> None:
     assert refused == {}
 
 
+@pytest.mark.every_database
 @pytest.mark.parametrize("seed", [1, 100_001])
 def test_no_mutated_upload_is_answered_with_an_error_of_ours(target: Target, seed: int) -> None:
     findings, statuses, _ = try_uploads(target, 60, seed)

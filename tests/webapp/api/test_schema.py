@@ -20,6 +20,7 @@ from webapp.api.services import token_create
 WORDS = {"shape", "kind", "file_format"}
 
 
+@pytest.mark.every_database
 def test_no_documented_request_is_answered_with_an_error_of_ours(carol: User) -> None:
     keys = make_keys(carol)
     unknown = {
@@ -64,6 +65,7 @@ def filled(schema: dict[str, Any], parts: dict[str, Any], text: str, number: int
     ("text", "number"),
     [("\x00", 1), ("x", 10**30), ("x", -(10**30)), ("x", 2**63), ("x", 2**31), ("\ud800", 1)],
 )
+@pytest.mark.every_database
 def test_no_text_and_no_number_of_a_body_fails(carol: User, text: str, number: int) -> None:
     keys = make_keys(carol)
     document = with_keys(openapi_document(), keys)

@@ -178,6 +178,7 @@ def test_the_home_page_shows_the_organisation_s_sets(client_of, bob, mallory, im
     assert b"3 images, 2 with masks" not in client_of(mallory).get("/").content
 
 
+@pytest.mark.every_database
 @pytest.mark.parametrize("text", NONSENSE.values(), ids=NONSENSE)
 def test_nonsense_in_every_field_never_fails(carol, addresses, text) -> None:
     for name, url in addresses.items():
