@@ -538,7 +538,7 @@ class PlacementRooms:
         lowest = min((p["score"] for p in places if p["score"] is not None), default=0.0)
         persons, n_asked, n_honoured = [], 0, 0
         for place in sorted(places, key=itemgetter("bed")):
-            asked = self._asked.get(place["number"])
+            asked = self._asked.get(place["number"], ())
             met = bool(asked) and any(self.is_together(place["number"], one) for one in asked)
             n_asked += bool(asked)
             n_honoured += met
