@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.made_once import shared_folder
 from tests.shared_data import EXTRA
 from webapp.instance import instance_folder
 
@@ -22,6 +23,9 @@ settings.register_profile(
 settings.load_profile("house")
 # What a test waits for shares the cores with whatever else runs here, instead of giving way to it.
 os.environ.setdefault("LEARN_NICE", "0")
+# Processes of a run share what XLA compiles for networks, which takes longer than they do.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(shared_folder() / "xla"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 instance_folder()  # the product makes it as it starts; its free room is on several pages
 
 

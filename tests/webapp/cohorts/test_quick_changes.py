@@ -19,9 +19,11 @@ from webapp.collector import freeze_loaded_objects
 
 # Aimed at are 300 ms on the whole. Measured is the processor's part, on whatever machine: .01 to
 # .13 s where this was written; starting over, which looks at all columns as an upload does, .2. A
-# busy machine whose memory earlier tests have scattered takes three times as long.
+# busy machine whose memory earlier tests have scattered takes three times as long; on a slower one
+# the limits grow with the time that reading the file takes.
 SECONDS = 0.5
 SECONDS_FROM_SCRATCH = 1.2
+READING_SECONDS = 0.5  # .3 where this was written
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +112,9 @@ def test_every_kind_of_change_is_quick(
     year: str, bob: User, client_of: Callable[[User], Client]
 ) -> None:
     data = as_csv(YEARS[year]())
+    begun = time.process_time()
     draft = draft_create(user=bob, filename="a.csv", size=len(data), read=lambda: data)
+    slower = max(1.0, (time.process_time() - begun) / READING_SECONDS)
     client, address = client_of(bob), reverse("cohorts:draft-change", args=[draft.pk])
     client.get(reverse("cohorts:draft", args=[draft.pk]))
     slow = {}
@@ -122,6 +126,7 @@ def test_every_kind_of_change_is_quick(
         )
         seconds = time.process_time() - begun
         assert answer.status_code == 200, fields
-        if seconds > (SECONDS_FROM_SCRATCH if fields["action"] == "start_over" else SECONDS):
+        limit = SECONDS_FROM_SCRATCH if fields["action"] == "start_over" else SECONDS
+        if seconds > limit * slower:
             slow[str(fields)] = seconds
     assert not slow
