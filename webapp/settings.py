@@ -2,7 +2,7 @@
 
 DEBUG, SECRET_KEY, ALLOWED_HOSTS, CSRF_TRUSTED_ORIGINS, DATABASE_URL, REDIS_URL,
 BETHE_HALL_INSTANCE, MEDIA_ROOT, STORE_URL, STORE_CACHE_GB, SECURE_COOKIES,
-TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
+TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL, STAFF_LANGUAGE, TRANSLATIONS,
 ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, ORGANISATION_MAX_RUNNING_JOBS, PIECE_IMAGES,
 DASK_SCHEDULER, SPREAD_PIXELS, API_CALLS_A_MINUTE, JOB_MEMORY_GB,
 API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD,
@@ -287,11 +287,21 @@ if TRUSTED_PROXIES or TRUST_PROXY:
 
 # -- Language and time --------------------------------------------------------------------------
 
-LANGUAGE_CODE = "en-gb"
-USE_I18N = True  # students choose the language of their pages; staff pages are in English
-LANGUAGES = [("en", "English"), ("es", "Español")]
+# The language of the pages for staff, whatever a browser asks for, of mails to staff and of what
+# jobs and the history store. The product has English; TRANSLATIONS is a folder with the catalogues
+# of other languages, such as nl/LC_MESSAGES/django.mo.
+STAFF_LANGUAGE = text("STAFF_LANGUAGE", "en")
+TRANSLATIONS = text("TRANSLATIONS")
+LANGUAGE_CODE = "en-gb" if STAFF_LANGUAGE == "en" else STAFF_LANGUAGE
+USE_I18N = True
+STUDENT_LANGUAGES = {"en": "English", "es": "Español"}  # students choose one for their pages
+LANGUAGES = list(({STAFF_LANGUAGE: STAFF_LANGUAGE} | STUDENT_LANGUAGES).items())
 # Everything that people read, in English; and the Spanish of the students' pages.
-LOCALE_PATHS = [BASE_DIR / "webapp" / "locale", BASE_DIR / "webapp" / "surveys" / "locale"]
+LOCALE_PATHS = [
+    *([Path(TRANSLATIONS)] if TRANSLATIONS else []),
+    BASE_DIR / "webapp" / "locale",
+    BASE_DIR / "webapp" / "surveys" / "locale",
+]
 USE_TZ = True
 TIME_ZONE = text("TIME_ZONE", "UTC")
 USE_THOUSAND_SEPARATOR = False

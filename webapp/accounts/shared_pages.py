@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from webapp.accounts.models import Role, User
 from webapp.common import hooks
 from webapp.common.selectors import owned_by
+from webapp.translation.lazy import gettext_lazy
 
 
 def register() -> None:
@@ -15,7 +16,7 @@ def register() -> None:
     hooks.register_navigation(
         hooks.NavigationItem(
             "Workspace",
-            "People",
+            gettext_lazy("People"),
             "user-check",
             "accounts:people",
             order=30,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
@@ -9,6 +10,14 @@ from django.utils.functional import SimpleLazyObject
 from webapp.accounts.models import User
 from webapp.common import hooks
 from webapp.common.toasts import pending_toasts
+from webapp.translation.lazy import gettext_lazy
+
+_SECTION_TITLES = {
+    "": "",
+    "Housing": gettext_lazy("Housing"),
+    "Images": gettext_lazy("Images"),
+    "Workspace": gettext_lazy("Workspace"),
+}
 
 
 def interface(request: HttpRequest) -> dict[str, Any]:
@@ -21,6 +30,7 @@ def interface(request: HttpRequest) -> dict[str, Any]:
         else [],
         "help_section": SimpleLazyObject(lambda: help_section_of(request.path)),
         "toasts": SimpleLazyObject(lambda: pending_toasts(request)),
+        "staff_language": settings.STAFF_LANGUAGE,
         "theme": person.theme if person is not None else "auto",
         "shortcuts_enabled": person.keyboard_shortcuts if person is not None else True,
     }
@@ -56,7 +66,11 @@ def rail_of(path: str, user: User) -> list[dict[str, Any]]:
                 "is_current": is_current,
             }
         )
-    return [{"title": title, "items": items} for title, items in sections.items() if items]
+    return [
+        {"key": name.lower(), "title": _SECTION_TITLES[name], "items": items}
+        for name, items in sections.items()
+        if items
+    ]
 
 
 def _right_part(item: hooks.NavigationItem, user: User) -> int | str:

@@ -4,7 +4,8 @@ import math
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.utils import timezone
+from django.utils import dateformat, timezone
+from django.utils.translation import gettext
 
 from webapp.translation.counting import counted as counted
 
@@ -34,14 +35,14 @@ def per_cent(value: Any, digits: int = 1) -> str:
         return ""
     smallest = 10.0 ** -int(digits)
     if 0 < 100 * float(value) < smallest / 2:
-        return f"under {smallest:.{int(digits)}f} %"
+        return gettext("under %(number)s %%") % {"number": f"{smallest:.{int(digits)}f}"}
     return f"{number(100 * float(value), digits)} %"
 
 
 def gap(value: float | None) -> str:
     """Return a relative gap as '0.009 %', rounded up to two digits, so that 'within' stays true."""
     if value is None or not math.isfinite(value):
-        return "unknown"
+        return gettext("unknown")
     if value <= 0:
         return "0 %"
     digits = min(9, max(0, 1 - math.floor(math.log10(100 * value))))
@@ -94,29 +95,27 @@ def time_left(seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds):
         return ""
     if seconds < 5:
-        return "a few seconds"
-    if seconds < 60:
-        return f"about {5 * round(seconds / 5)} s"
-    return f"about {duration(60 * round(seconds / 60))}"
+        return gettext("a few seconds")
+    near = 5 * round(seconds / 5) if seconds < 60 else 60 * round(seconds / 60)
+    words = f"{near} s" if seconds < 60 else duration(near)
+    return gettext("about %(duration)s") % {"duration": words}
 
 
 def day(value: date) -> str:
     """Return a day with its year: 5 Aug 2026."""
-    return f"{value.day} {value:%b} {value.year}"
+    return dateformat.format(value, gettext("j M Y"))
 
 
 def moment(value: datetime) -> str:
     """Return a day and a time, in the time zone of the page: Wed 5 Aug 2026, 14:00."""
-    local = timezone.localtime(value)
-    return f"{local:%a} {day(local)}, {local:%H:%M}"
+    return dateformat.format(timezone.localtime(value), gettext("D j M Y, H:i"))
 
 
 def when(value: datetime, now: datetime) -> str:
     """Return a time in everyday words, in the server's time zone."""
     local = timezone.localtime(value)
     if local.date() == now.date():
-        return f"today {local:%H:%M}"
+        return gettext("today %(time)s") % {"time": f"{local:%H:%M}"}
     if local.date() == (now - timedelta(days=1)).date():
-        return f"yesterday {local:%H:%M}"
-    text = f"{local.day} {local:%b}"
-    return text if local.year == now.year else f"{text} {local.year}"
+        return gettext("yesterday %(time)s") % {"time": f"{local:%H:%M}"}
+    return dateformat.format(local, gettext("j M")) if local.year == now.year else day(local)

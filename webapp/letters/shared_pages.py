@@ -10,6 +10,7 @@ from webapp.common import hooks
 from webapp.housing.models import Placement
 from webapp.housing.selectors.publication import register_withdrawal_notes
 from webapp.letters.models import Letter, LetterTemplate
+from webapp.translation.lazy import gettext_lazy
 
 
 def register() -> None:
@@ -17,7 +18,7 @@ def register() -> None:
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
-            "Letters",
+            gettext_lazy("Letters"),
             "mail",
             "letters:templates",
             order=45,

@@ -16,6 +16,7 @@ from webapp.common.listing import light
 from webapp.common.selectors import owned_by
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_models, worth_learning
+from webapp.translation.lazy import gettext_lazy
 
 MAX_HITS = 10
 
@@ -25,7 +26,7 @@ def register() -> None:
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
-            "Models",
+            gettext_lazy("Models"),
             "scale",
             "matching:models",
             order=20,

@@ -1,18 +1,11 @@
 """Forms of personal pages and of the decisions of staff."""
 
 from django import forms
+from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from webapp.common.forms import TypedForm
 from webapp.residents.models import MAX_ANSWER, MAX_ASK, MAX_CONTACT, AskState, Wish
-
-WISHES = (
-    (Wish.ROOM.value, _("Another room")),
-    (Wish.HALL.value, _("Another hall")),
-    (Wish.TOGETHER.value, _("Live with somebody")),
-    (Wish.APART.value, _("Another roommate")),
-    (Wish.OTHER.value, _("Something else")),
-)
 
 
 class ContactForm(TypedForm):
@@ -29,7 +22,7 @@ class AskForm(TypedForm):
 
     refused_field = "text"
     wish = forms.ChoiceField(
-        choices=WISHES,
+        choices=Wish.choices,
         error_messages={
             "required": _("Choose what you want to change."),
             "invalid_choice": _("Choose what you want to change."),
@@ -49,19 +42,19 @@ class DecideForm(TypedForm):
 
     refused_field = "answer"
     state = forms.ChoiceField(
-        label="Decision",
+        label=gettext_lazy("Decision"),
         choices=[
-            (AskState.ACCEPTED.value, "Agree: the office will change it"),
-            (AskState.DECLINED.value, "Decline"),
+            (AskState.ACCEPTED.value, gettext_lazy("Agree: the office will change it")),
+            (AskState.DECLINED.value, gettext_lazy("Decline")),
         ],
         widget=forms.RadioSelect,
-        error_messages={"required": "Choose whether you agree or decline."},
+        error_messages={"required": gettext_lazy("Choose whether you agree or decline.")},
     )
     answer = forms.CharField(
-        label="Answer to the student",
+        label=gettext_lazy("Answer to the student"),
         required=False,
         max_length=MAX_ANSWER,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="The student reads it on the personal page.",
+        help_text=gettext_lazy("The student reads it on the personal page."),
     )
     version = forms.IntegerField(max_value=2**31 - 1, widget=forms.HiddenInput)

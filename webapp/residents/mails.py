@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.utils import timezone, translation
 from django.utils.formats import date_format
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Organisation
@@ -91,7 +92,7 @@ def _queue(
     if not address:
         return False
     subjects, texts = [], []
-    for language in dict(settings.LANGUAGES):
+    for language in settings.STUDENT_LANGUAGES:
         with translation.override(language):
             subjects.append(subject())
             texts.append(text())
@@ -116,12 +117,12 @@ def resident_mails_send() -> int:
 
 def _compose(mail: ResidentMail) -> EmailMessage:
     if mail.offer is not None and (not mail.offer.is_open or mail.offer.is_late):
-        raise RefusedError("The offer ended before the mail was sent.")
+        raise RefusedError(gettext("The offer ended before the mail was sent."))
     if mail.ask is not None and not mail.ask.placement.is_published:
-        raise RefusedError("The placement is not published any more.")
+        raise RefusedError(gettext("The placement is not published any more."))
     link = link_to(mail.student)
     if not link:
-        raise RefusedError("This installation has no public address for links.")
+        raise RefusedError(gettext("This installation has no public address for links."))
     return EmailMessage(
         mail.subject,
         mail.text.replace(PAGE, link),

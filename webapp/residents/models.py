@@ -5,6 +5,8 @@ import secrets
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from webapp.common.outgoing import OutgoingMail
 from webapp.encryption.fields import SealedTextField
@@ -59,20 +61,20 @@ class ContactConsent(models.Model):
 class Wish(models.TextChoices):
     """Kind of change that a student asks for."""
 
-    ROOM = "room", "Another room"
-    HALL = "hall", "Another hall"
-    TOGETHER = "together", "Live with somebody"
-    APART = "apart", "Another roommate"
-    OTHER = "other", "Something else"
+    ROOM = "room", _("Another room")
+    HALL = "hall", _("Another hall")
+    TOGETHER = "together", _("Live with somebody")
+    APART = "apart", _("Another roommate")
+    OTHER = "other", _("Something else")
 
 
 class AskState(models.TextChoices):
     """State of a change that a student asked for."""
 
-    OPEN = "open", "Not decided"
-    ACCEPTED = "accepted", "Agreed"
-    DECLINED = "declined", "Declined"
-    TAKEN_BACK = "taken_back", "Taken back"
+    OPEN = "open", gettext_lazy("Not decided")
+    ACCEPTED = "accepted", gettext_lazy("Agreed")
+    DECLINED = "declined", gettext_lazy("Declined")
+    TAKEN_BACK = "taken_back", gettext_lazy("Taken back")
 
 
 class ChangeAsk(models.Model):

@@ -5,6 +5,7 @@ A student has no account: lines of the audit log name the student by the id on s
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
@@ -149,11 +150,14 @@ def ask_decide(*, user: User, ask: ChangeAsk, state: str, answer: str, version: 
     """
     answer = answer.replace("\r\n", "\n").strip()
     if state not in (AskState.ACCEPTED, AskState.DECLINED):
-        raise ResidentError("Choose whether you agree or decline.", "state")
+        raise ResidentError(gettext("Choose whether you agree or decline."), "state")
     if state == AskState.DECLINED and not answer:
-        raise ResidentError("Write why. The student reads it.", "answer")
+        raise ResidentError(gettext("Write why. The student reads it."), "answer")
     if len(answer) > MAX_ANSWER or "\x00" in answer:
-        raise ResidentError(f"An answer has at most {MAX_ANSWER:,} characters.", "answer")
+        raise ResidentError(
+            gettext("An answer has at most %(most)s characters.") % {"most": f"{MAX_ANSWER:,}"},
+            "answer",
+        )
     rows = ChangeAsk.objects.filter(pk=ask.pk, version=version).exclude(state=AskState.TAKEN_BACK)
     changed = rows.update(
         state=state,
@@ -164,7 +168,9 @@ def ask_decide(*, user: User, ask: ChangeAsk, state: str, answer: str, version: 
     )
     if not changed:
         raise AskConflictError(
-            "The student took it back, or somebody else decided meanwhile. Nothing was changed."
+            gettext(
+                "The student took it back, or somebody else decided meanwhile. Nothing was changed."
+            )
         )
     verb = "agreed to a change of room" if state == AskState.ACCEPTED else "declined a change"
     audit(user, verb, ask.placement, student=ask.student.label)

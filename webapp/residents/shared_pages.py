@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from webapp.cohorts.late_arrivals import register_contradictions
 from webapp.cohorts.models import Cohort, LateArrivals
@@ -32,4 +32,7 @@ def contradictions(cohort: Cohort, late: Mapping[int, LateArrivals]) -> dict[int
     """Return the late arrivals who asked for a change."""
     asks = ChangeAsk.objects.filter(student__cohort=cohort, student__number__in=late)
     numbers = asks.values_list("student__number", flat=True).distinct()
-    return {number: f"S-{number} asked for a change of room since." for number in numbers}
+    return {
+        number: gettext("S-%(number)s asked for a change of room since.") % {"number": number}
+        for number in numbers
+    }

@@ -11,9 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from email.message import Message
 
+from django.utils.translation import gettext
+
 from engine.tabular.source import Line
 from webapp.surveys.content import QuestionnaireError
 from webapp.tabular.reading import TableRefusal, read_source
+from webapp.translation.lazy import gettext_lazy
 
 MAX_BYTES = 20_000_000
 _MAX_PARTS = 50  # parts of one mail; deeper nesting is treated as an attack on the parser
@@ -43,10 +46,10 @@ _OTHER = re.compile(
     r"zugestellt|entregado",
     re.I | re.S,
 )
-_NO_STATES = (
-    "The file is a table of {n} columns, and no column says whether a mail came back. Nobody was "
-    "marked. Choose the returned mails (.eml, .mbox), a file of a mail service with a column of "
-    "delivery states, or a file with only the addresses."
+_NO_STATES = gettext_lazy(
+    "The file is a table, and no column says whether a mail came back. Nobody was marked. Choose "
+    "the returned mails (.eml, .mbox), a file of a mail service with a column of delivery states, "
+    "or a file with only the addresses."
 )
 
 
@@ -77,7 +80,7 @@ def returned_in(data: bytes, *, is_file: bool) -> Returned:
     text = "\n".join(map(" ".join, lines)) if lines else data.decode("utf-8", "replace")
     words = (word for word in _BREAKS.split(text) if "@" in word and len(word) <= _LONGEST)
     found = (word.strip(".").lower() for word in words if _ADDRESS.fullmatch(word))
-    return Returned(dict.fromkeys(found, "Marked by staff"), is_reported=False)
+    return Returned(dict.fromkeys(found, gettext("Marked by staff")), is_reported=False)
 
 
 def _lines_of_table(data: bytes) -> list[tuple[str, ...]]:
@@ -108,11 +111,13 @@ def _of_table(lines: list[tuple[str, ...]]) -> dict[str, str]:
     if len(holding) > 1:
         holding = [k for k in holding if _RECIPIENT.search(names[k])] or holding
     if not states or not holding:
-        raise QuestionnaireError(_NO_STATES.format(n=width), "file")
+        raise QuestionnaireError(_NO_STATES, "file")
     if len(holding) > 1:
         raise QuestionnaireError(
-            "Several columns of the file hold addresses. Keep only the column of the recipients. "
-            "Nobody was marked.",
+            gettext(
+                "Several columns of the file hold addresses. Keep only the column of the "
+                "recipients. Nobody was marked."
+            ),
             "file",
         )
     found = {}
@@ -165,5 +170,7 @@ def _of_mail(message: Message) -> dict[str, str]:
             is_lasting = status.startswith("5") or (not status and action.lower() == "failed")
             if address and is_lasting:
                 why = str(block.get("Diagnostic-Code") or status).partition(";")[2] or status
-                kept[address.group().lower()] = " ".join(why.split())[:200] or "Undelivered"
+                kept[address.group().lower()] = " ".join(why.split())[:200] or gettext(
+                    "Undelivered"
+                )
     return kept

@@ -11,17 +11,19 @@ from enum import StrEnum
 from typing import Any, Final, Literal
 
 from django.db import models
+from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from webapp.common.errors import Refusal
+from webapp.translation.lazy import gettext_lazy
 
 FORMAT: Final = 2
 MAX_QUESTIONS = 60
 MAX_SECTIONS = 20
 MAX_ANSWERS = 15
 MAX_NAME, MAX_QUESTION, MAX_HINT, MAX_TITLE, MAX_LABEL = 40, 500, 300, 60, 60
-NO_QUESTION = "This question was removed meanwhile."
-NO_SECTION = "This section was removed meanwhile."
+NO_QUESTION = gettext_lazy("This question was removed meanwhile.")
+NO_SECTION = gettext_lazy("This section was removed meanwhile.")
 
 
 class QuestionnaireError(Refusal):
@@ -149,7 +151,9 @@ class Content(_Frozen):
     def with_question(self, section: int, question: QuestionContent) -> "Content":
         """Return the content with a question added at the end of a section."""
         if len(self.questions) >= MAX_QUESTIONS:
-            raise QuestionnaireError(f"A questionnaire has at most {MAX_QUESTIONS} questions.")
+            raise QuestionnaireError(
+                gettext("A questionnaire has at most %(most)s questions.") % {"most": MAX_QUESTIONS}
+            )
         self._section(section)
         return self._in_section(section, lambda found: (*found, question))._checked()
 
@@ -191,7 +195,9 @@ class Content(_Frozen):
     def with_section(self, title: str) -> "Content":
         """Return the content with an empty section added at the end."""
         if len(self.sections) >= MAX_SECTIONS:
-            raise QuestionnaireError(f"A questionnaire has at most {MAX_SECTIONS} sections.")
+            raise QuestionnaireError(
+                gettext("A questionnaire has at most %(most)s sections.") % {"most": MAX_SECTIONS}
+            )
         made = SectionContent(title=self._free_title(title))
         return self.model_copy(update={"sections": (*self.sections, made)})
 
@@ -204,7 +210,7 @@ class Content(_Frozen):
     def without_section(self, section: int) -> "Content":
         """Return the content without an empty section."""
         if self._section(section).questions:
-            raise QuestionnaireError("Move its questions to another section first.")
+            raise QuestionnaireError(gettext("Move its questions to another section first."))
         kept = tuple(one for place, one in enumerate(self.sections) if place != section)
         return self.model_copy(update={"sections": kept})
 
@@ -240,11 +246,14 @@ class Content(_Frozen):
         title = " ".join(title.split())
         if not 1 <= len(title) <= MAX_TITLE:
             raise QuestionnaireError(
-                f"The title of a section has 1 to {MAX_TITLE} letters.", "title"
+                gettext("The title of a section has 1 to %(most)s letters.") % {"most": MAX_TITLE},
+                "title",
             )
         others = [one.title.casefold() for k, one in enumerate(self.sections) if k != but]
         if title.casefold() in others:
-            raise QuestionnaireError(f"Another section is called “{title}”.", "title")
+            raise QuestionnaireError(
+                gettext("Another section is called “%(title)s”.") % {"title": title}, "title"
+            )
         return title
 
     def _checked(self) -> "Content":
@@ -253,7 +262,10 @@ class Content(_Frozen):
         before: dict[str, QuestionContent] = {}
         for question in self.questions:
             if question.name.casefold() in names:
-                raise QuestionnaireError(f"Another question is called “{question.name}”.", "name")
+                raise QuestionnaireError(
+                    gettext("Another question is called “%(name)s”.") % {"name": question.name},
+                    "name",
+                )
             names.add(question.name.casefold())
             _check_condition(question, before)
             before[question.key] = question
@@ -270,14 +282,20 @@ def _check_condition(question: QuestionContent, before: dict[str, QuestionConten
     asked = before.get(wanted.question)
     if asked is None:
         raise QuestionnaireError(
-            f"“{question.name}” is shown only after a certain answer to another question. "
-            "That question has to come before it.",
+            gettext(
+                "“%(name)s” is shown only after a certain answer to another question. "
+                "That question has to come before it."
+            )
+            % {"name": question.name},
             "shown_if",
         )
     if not wanted.answers or not all(0 <= k < asked.n_options for k in wanted.answers):
         raise QuestionnaireError(
-            f"“{question.name}” is shown only after certain answers to “{asked.name}”. "
-            "Choose at least one of its answers.",
+            gettext(
+                "“%(name)s” is shown only after certain answers to “%(earlier)s”. "
+                "Choose at least one of its answers."
+            )
+            % {"name": question.name, "earlier": asked.name},
             "shown_if",
         )
 
@@ -299,23 +317,34 @@ def make_question(
     try:
         known = Kind(kind)
     except ValueError as error:
-        raise QuestionnaireError("Choose how the question is answered.", "kind") from error
+        raise QuestionnaireError(gettext("Choose how the question is answered."), "kind") from error
     name, text, hint, reason = (_one_line(words) for words in (name, text, hint, reason))
     answers = tuple(_one_line(answer) for answer in answers if answer.strip())
     if not 1 <= len(name) <= MAX_NAME:
-        raise QuestionnaireError(f"The short name has 1 to {MAX_NAME} letters.", "name")
+        raise QuestionnaireError(
+            gettext("The short name has 1 to %(most)s letters.") % {"most": MAX_NAME}, "name"
+        )
     if not 1 <= len(text) <= MAX_QUESTION:
-        raise QuestionnaireError(f"The question has 1 to {MAX_QUESTION} letters.", "text")
+        raise QuestionnaireError(
+            gettext("The question has 1 to %(most)s letters.") % {"most": MAX_QUESTION}, "text"
+        )
     if max(len(hint), len(reason)) > MAX_HINT:
-        raise QuestionnaireError(f"Hint and reason have at most {MAX_HINT} letters each.", "hint")
+        raise QuestionnaireError(
+            gettext("Hint and reason have at most %(most)s letters each.") % {"most": MAX_HINT},
+            "hint",
+        )
     if known in WITH_ANSWERS and not 2 <= len(answers) <= MAX_ANSWERS:
-        raise QuestionnaireError(f"Give 2 to {MAX_ANSWERS} answers, one a line.", "answers")
+        raise QuestionnaireError(
+            gettext("Give 2 to %(most)s answers, one a line.") % {"most": MAX_ANSWERS}, "answers"
+        )
     if len({answer.casefold() for answer in answers}) < len(answers):
-        raise QuestionnaireError("Two answers are the same.", "answers")
+        raise QuestionnaireError(gettext("Two answers are the same."), "answers")
     low, high = (_one_line(end) if known is Kind.SCALE else "" for end in (low, high))
     if max(len(low), len(high)) > MAX_LABEL:
         raise QuestionnaireError(
-            f"The words at the ends have at most {MAX_LABEL} letters each.", "low"
+            gettext("The words at the ends have at most %(most)s letters each.")
+            % {"most": MAX_LABEL},
+            "low",
         )
     return QuestionContent(
         key=key or secrets.token_hex(4),

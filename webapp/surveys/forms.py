@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from webapp.common.forms import TypedForm, field_of
 from webapp.surveys.content import (
@@ -49,13 +50,16 @@ class NewForm(TypedForm):
     """The title of a new questionnaire, and the questionnaire to start from."""
 
     title = forms.CharField(max_length=120)
-    form = forms.ChoiceField(label="Start from", widget=forms.RadioSelect)
+    form = forms.ChoiceField(label=gettext_lazy("Start from"), widget=forms.RadioSelect)
 
     def __init__(self, *args: Any, copied: Choices, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         templates = [(key, f"{one.title}: {one.words}") for key, one in FORMS.items()]
-        last = [(f"{COPY}{key}", f"A copy of “{title}”") for key, title in copied]
-        blank = [(BLANK, "An empty questionnaire")]
+        last = [
+            (f"{COPY}{key}", gettext("A copy of “%(title)s”") % {"title": title})
+            for key, title in copied
+        ]
+        blank = [(BLANK, gettext("An empty questionnaire"))]
         field_of(self, "form", forms.ChoiceField).choices = [*templates, *last, *blank]
 
 
@@ -67,19 +71,22 @@ class SettingsForm(TypedForm):
         required=False, max_length=2_000, widget=forms.Textarea(attrs={"rows": 3})
     )
     who_sees = forms.CharField(
-        label="Who sees this",
+        label=gettext_lazy("Who sees this"),
         required=False,
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 4}),
     )
     contact = forms.CharField(
-        label="Whom students write to",
+        label=gettext_lazy("Whom students write to"),
         required=False,
         max_length=254,
-        help_text="Answers to the mails of this questionnaire go to an e-mail address given here.",
+        help_text=gettext_lazy(
+            "Answers to the mails of this questionnaire go to an e-mail address given here."
+        ),
     )
     takes_code = forms.BooleanField(
-        label="Anybody who has the code may answer without an invitation", required=False
+        label=gettext_lazy("Anybody who has the code may answer without an invitation"),
+        required=False,
     )
     asks_sign_in = forms.BooleanField(required=False)
 
@@ -88,38 +95,49 @@ class SettingsForm(TypedForm):
         if provider is None:
             del self.fields["asks_sign_in"]
         else:
-            self.fields[
-                "asks_sign_in"
-            ].label = f"Students sign in with {provider.name}: neither a code nor a link is enough"
+            self.fields["asks_sign_in"].label = gettext(
+                "Students sign in with %(provider)s: neither a code nor a link is enough"
+            ) % {"provider": provider.name}
 
 
 class QuestionForm(VersionForm):
     """One question. ``fixed`` names the fields that cannot change since people answered."""
 
-    text = forms.CharField(label="Question", max_length=MAX_QUESTION)
+    text = forms.CharField(label=gettext_lazy("Question"), max_length=MAX_QUESTION)
     hint = forms.CharField(required=False, max_length=MAX_HINT)
     reason = forms.CharField(
-        label="Why it is asked",
+        label=gettext_lazy("Why it is asked"),
         required=False,
         max_length=MAX_HINT,
-        help_text="One short sentence; students read it.",
+        help_text=gettext_lazy("One short sentence; students read it."),
     )
     name = forms.CharField(
-        label="Short name", max_length=MAX_NAME, help_text="For tables and files of staff."
+        label=gettext_lazy("Short name"),
+        max_length=MAX_NAME,
+        help_text=gettext_lazy("For tables and files of staff."),
     )
     answers = forms.CharField(
-        label="Answers, one a line", required=False, widget=forms.Textarea(attrs={"rows": 4})
+        label=gettext_lazy("Answers, one a line"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
     )
-    low = forms.CharField(label="Words beside 1", required=False, max_length=MAX_LABEL)
-    high = forms.CharField(label="Words beside 5", required=False, max_length=MAX_LABEL)
+    low = forms.CharField(
+        label=gettext_lazy("Words beside 1"), required=False, max_length=MAX_LABEL
+    )
+    high = forms.CharField(
+        label=gettext_lazy("Words beside 5"), required=False, max_length=MAX_LABEL
+    )
     required = forms.BooleanField(
-        label="An answer is required; nobody can choose “Rather not say”", required=False
+        label=gettext_lazy("An answer is required; nobody can choose “Rather not say”"),
+        required=False,
     )
     shown_if = forms.MultipleChoiceField(
-        label="Show only after these answers",
+        label=gettext_lazy("Show only after these answers"),
         required=False,
         widget=forms.SelectMultiple(attrs={"size": 5}),
-        help_text="Answers to one earlier question. Choose none to show the question to everybody.",
+        help_text=gettext_lazy(
+            "Answers to one earlier question. Choose none to show the question to everybody."
+        ),
     )
 
     fixed_fields = ("name", "answers", "low", "high", "required", "shown_if")
@@ -140,7 +158,7 @@ class QuestionForm(VersionForm):
             for name in self.fixed_fields:
                 if name in self.fields:
                     self.fields[name].disabled = True
-                    self.fields[name].help_text = "Fixed: people answered the question."
+                    self.fields[name].help_text = gettext("Fixed: people answered the question.")
 
     def _drop_unused(self, kind: Kind) -> None:
         unused = [] if kind in WITH_ANSWERS else ["answers"]
@@ -158,7 +176,7 @@ class QuestionForm(VersionForm):
         chosen = [value.rpartition(":") for value in self.cleaned_data["shown_if"]]
         keys = {key for key, _, _ in chosen}
         if len(keys) > 1:
-            raise ValidationError("Choose answers to one question only.")
+            raise ValidationError(gettext("Choose answers to one question only."))
         if not chosen:
             return None
         places = tuple(sorted(int(place) for _, _, place in chosen))
@@ -200,10 +218,12 @@ class NewQuestionForm(QuestionForm):
 
     section = forms.TypedChoiceField(coerce=int)
     kind = forms.ChoiceField(
-        label="Answered by", choices=[(kind.value, words) for kind, words in WORDS.items()]
+        label=gettext_lazy("Answered by"),
+        choices=[(kind.value, words) for kind, words in WORDS.items()],
     )
     rule = forms.BooleanField(
-        label="It is a rule for who may share a room, and never scored", required=False
+        label=gettext_lazy("It is a rule for who may share a room, and never scored"),
+        required=False,
     )
     field_order = ("version", "section", "kind", "name", "text")
 
@@ -212,9 +232,9 @@ class NewQuestionForm(QuestionForm):
         field_of(self, "section", forms.ChoiceField).choices = [
             (k, one.title) for k, one in enumerate(content.sections)
         ]
-        self.fields["answers"].help_text = "For “one of” and “several of”."
-        self.fields["low"].label = "For a scale: words beside 1"
-        self.fields["high"].label = "For a scale: words beside 5"
+        self.fields["answers"].help_text = gettext("For “one of” and “several of”.")
+        self.fields["low"].label = gettext("For a scale: words beside 1")
+        self.fields["high"].label = gettext("For a scale: words beside 5")
 
 
 class SectionForm(VersionForm):
@@ -233,47 +253,56 @@ class PlaceForm(VersionForm):
 class MoveForm(VersionForm):
     """Move of a question by one place up or down."""
 
-    step = forms.TypedChoiceField(coerce=int, choices=[(-1, "Up"), (1, "Down")])
+    step = forms.TypedChoiceField(
+        coerce=int, choices=[(-1, gettext_lazy("Up")), (1, gettext_lazy("Down"))]
+    )
 
 
 class OpenForm(TypedForm):
     """Opening and closing dates of a questionnaire, in the time zone of the organisation."""
 
     opens_at = forms.DateTimeField(
-        label="Opens",
+        label=gettext_lazy("Opens"),
         required=False,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
-        help_text="Empty: now.",
-        error_messages={"invalid": "Choose when it opens."},
+        help_text=gettext_lazy("Empty: now."),
+        error_messages={"invalid": gettext_lazy("Choose when it opens.")},
     )
     closes_on = forms.DateField(
-        label="Last day",
+        label=gettext_lazy("Last day"),
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         input_formats=["%Y-%m-%d"],
-        error_messages={"invalid": "Choose the last day.", "required": "Choose the last day."},
+        error_messages={
+            "invalid": gettext_lazy("Choose the last day."),
+            "required": gettext_lazy("Choose the last day."),
+        },
     )
 
     def __init__(self, *args: Any, zone: str, was_opened: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["closes_on"].help_text = f"It closes at the midnight of {zone} that ends it."
+        self.fields["closes_on"].help_text = gettext(
+            "It closes at the midnight of %(zone)s that ends it."
+        ) % {"zone": zone}
         if was_opened:
             del self.fields["opens_at"]
         else:
-            self.fields["opens_at"].help_text = f"Empty: now. Times are those of {zone}."
+            self.fields["opens_at"].help_text = gettext(
+                "Empty: now. Times are those of %(zone)s."
+            ) % {"zone": zone}
 
     def clean_opens_at(self) -> datetime | None:
         """Return the opening time; refuse years out of range."""
         found: datetime | None = self.cleaned_data["opens_at"]
         if found is not None and not 1900 < found.year < 9000:
-            raise ValidationError("Choose when it opens.")
+            raise ValidationError(gettext("Choose when it opens."))
         return found
 
     def clean_closes_on(self) -> datetime:
         """Return the last second of the closing day."""
         day = self.cleaned_data["closes_on"]
         if not 1900 < day.year < 9000:
-            raise ValidationError("Choose the last day.")
+            raise ValidationError(gettext("Choose the last day."))
         return timezone.make_aware(datetime.combine(day, time(23, 59, 59)))
 
 
@@ -281,9 +310,9 @@ class NeedForm(TypedForm):
     """A student's need, taken from the student's text."""
 
     need = forms.CharField(
-        label="Need",
+        label=gettext_lazy("Need"),
         max_length=MAX_NEED,
-        help_text="As rooms of your building lists call it, such as step-free.",
+        help_text=gettext_lazy("As rooms of your building lists call it, such as step-free."),
     )
 
     def __init__(self, *args: Any, known: list[str] | None = None, **kwargs: Any) -> None:
@@ -302,13 +331,13 @@ class NeedForm(TypedForm):
 class CohortForm(TypedForm):
     """The name of the cohort that is made of answers."""
 
-    name = forms.CharField(label="Name of the cohort", max_length=120)
+    name = forms.CharField(label=gettext_lazy("Name of the cohort"), max_length=120)
 
 
 class JoinForm(TypedForm):
     """The cohort to which late answers are added."""
 
-    cohort = forms.ChoiceField(label="Cohort")
+    cohort = forms.ChoiceField(label=gettext_lazy("Cohort"))
 
     def __init__(self, *args: Any, cohorts: list[Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -327,30 +356,36 @@ class PeopleForm(TypedForm):
     """The people to invite: pasted lines, or a file of them."""
 
     people = forms.CharField(
-        label="Invite people",
+        label=gettext_lazy("Invite people"),
         required=False,
         widget=forms.Textarea(
             attrs={"rows": 4, "placeholder": "Anna Berg <anna@northfield.example>, N00123"}
         ),
-        help_text="E-mails, with names and student numbers in any order. Several people may stand "
-        "on one line.",
+        help_text=gettext_lazy(
+            "E-mails, with names and student numbers in any order. Several people may stand "
+            "on one line."
+        ),
     )
     file = forms.FileField(
-        label="Or a file", required=False, help_text="CSV or Excel, one person a row."
+        label=gettext_lazy("Or a file"),
+        required=False,
+        help_text=gettext_lazy("CSV or Excel, one person a row."),
     )
 
     def clean(self) -> dict[str, Any]:
         """Return the data; require pasted lines or a file."""
         found = super().clean() or {}
         if not found.get("people", "").strip() and not found.get("file"):
-            self.add_error("people", "Give one e-mail a line, or choose a file.")
+            self.add_error("people", gettext("Give one e-mail a line, or choose a file."))
         return found
 
 
 class MailForm(TypedForm):
     """The text of a mail, one for each language of the questionnaire."""
 
-    is_confirmed = forms.BooleanField(label="Send one more reminder all the same", required=False)
+    is_confirmed = forms.BooleanField(
+        label=gettext_lazy("Send one more reminder all the same"), required=False
+    )
 
     def __init__(
         self, *args: Any, texts: dict[str, str], names: dict[str, str], **kwargs: Any
@@ -358,16 +393,17 @@ class MailForm(TypedForm):
         super().__init__(*args, **kwargs)
         self.languages = list(texts)
         for language, text in texts.items():
-            several = f" ({names.get(language, language)})" if len(texts) > 1 else ""
             self.fields[f"text_{language}"] = forms.CharField(
-                label=f"Text{several}",
+                label=gettext("Text (%(language)s)") % {"language": names.get(language, language)}
+                if len(texts) > 1
+                else gettext("Text"),
                 initial=text,
                 required=False,
                 max_length=MAX_MAIL,
                 widget=forms.Textarea(attrs={"rows": 9, "lang": language}),
             )
         last = self.fields[f"text_{self.languages[-1]}"]
-        last.help_text = (
+        last.help_text = gettext(
             "[link] becomes the personal link, [name] the student's name, [title] the title of "
             "the questionnaire, [day] its last day, [office] your office."
         )
@@ -388,23 +424,26 @@ class ScheduleForm(MailForm):
     """A reminder at a future time."""
 
     due_at = forms.DateTimeField(
-        label="Send it at",
+        label=gettext_lazy("Send it at"),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
-        error_messages={"invalid": "Choose day and time.", "required": "Choose day and time."},
+        error_messages={
+            "invalid": gettext_lazy("Choose day and time."),
+            "required": gettext_lazy("Choose day and time."),
+        },
     )
 
     def __init__(self, *args: Any, zone: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         del self.fields["is_confirmed"]
-        self.fields["due_at"].help_text = f"In the time of {zone}."
+        self.fields["due_at"].help_text = gettext("In the time of %(zone)s.") % {"zone": zone}
         self.order_fields(["due_at"])
 
     def clean_due_at(self) -> datetime:
         """Return the time of the reminder; refuse years out of range."""
         found: datetime = self.cleaned_data["due_at"]
         if not 1900 < found.year < 9000:
-            raise ValidationError("Choose day and time.")
+            raise ValidationError(gettext("Choose day and time."))
         return found
 
 
@@ -412,13 +451,17 @@ class BouncesForm(TypedForm):
     """Addresses that no mail reaches: pasted, or read from returned mails."""
 
     people = forms.CharField(
-        label="Addresses, one a line", required=False, widget=forms.Textarea(attrs={"rows": 3})
+        label=gettext_lazy("Addresses, one a line"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
     )
     file = forms.FileField(
-        label="Or a file",
+        label=gettext_lazy("Or a file"),
         required=False,
-        help_text="The returned mails (.eml, .mbox), a file of a mail service with the delivery "
-        "states, or a list of addresses. Mails that say “delayed” are left alone.",
+        help_text=gettext_lazy(
+            "The returned mails (.eml, .mbox), a file of a mail service with the delivery "
+            "states, or a list of addresses. Mails that say “delayed” are left alone."
+        ),
         widget=forms.FileInput(attrs={"accept": ".eml,.mbox,.txt,.csv,.xlsx"}),
     )
     is_confirmed = forms.BooleanField(required=False)
@@ -430,19 +473,26 @@ class BouncesForm(TypedForm):
 
     def ask(self, addresses: Iterable[str], count: int) -> None:
         """Show the addresses, how many people get no mail any more, and what to confirm."""
-        one = count == 1
-        words = (
-            "This address gets no mail any more. Did mail to it come back?"
-            if one
-            else f"These {count:,} addresses get no mail any more. Are they all returned?"
-        )
+        numbers = {"count": f"{count:,}"}
         self["is_confirmed"].label = (
-            "Yes, this address came back" if one else f"Yes, all {count:,} addresses came back"
+            ngettext(
+                "Yes, %(count)s address came back",
+                "Yes, all %(count)s addresses came back",
+                count,
+            )
+            % numbers
         )
         data = QueryDict(mutable=True)
         data.update({"people": "\n".join(addresses), "asked": str(count)})
         self.data, self.files = data, MultiValueDict()
-        self.add_error("is_confirmed", f"{words} Nobody was marked yet.")
+        words = ngettext(
+            "%(count)s address gets no mail any more. Did mail to it come back? Nobody was marked "
+            "yet.",
+            "These %(count)s addresses get no mail any more. Are they all returned? Nobody was "
+            "marked yet.",
+            count,
+        )
+        self.add_error("is_confirmed", words % numbers)
 
     @property
     def asks(self) -> bool:
@@ -454,14 +504,15 @@ class LanguageForm(VersionForm):
     """A form with one language."""
 
     language = forms.ChoiceField(
-        choices=list(LANGUAGES.items()), error_messages={"required": "Choose a language."}
+        choices=list(LANGUAGES.items()),
+        error_messages={"required": gettext_lazy("Choose a language.")},
     )
 
 
 class LanguageFileForm(VersionForm):
     """A file with one column for each language."""
 
-    file = forms.FileField(error_messages={"required": "Choose a file."})
+    file = forms.FileField(error_messages={"required": gettext_lazy("Choose a file.")})
 
 
 class TextsForm(VersionForm):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.utils.translation import gettext, ngettext
 
 from engine.tabular.id_column import is_id_title
 from engine.tabular.text import fold_title
@@ -77,16 +78,28 @@ def read_people(text: str) -> list[Invited]:
             other = by_number.setdefault(one.number.casefold(), one) if one.number else one
             if other.email != one.email:
                 raise QuestionnaireError(
-                    f"Lines {other.line} and {one.line} give the number {one.number} to two "
-                    f"e-mails, {other.email} and {one.email}. Nobody was added.",
+                    gettext(
+                        "Lines %(first)s and %(second)s give the number %(number)s to two e-mails, "
+                        "%(email)s and %(other)s. Nobody was added."
+                    )
+                    % {
+                        "first": other.line,
+                        "second": one.line,
+                        "number": one.number,
+                        "email": other.email,
+                        "other": one.email,
+                    },
                     "people",
                 )
     if wrong:
-        raise QuestionnaireError(f"{_lines(wrong)} no e-mail. Nobody was added.", "people")
+        raise QuestionnaireError(_no_email(wrong), "people")
     if not found:
-        raise QuestionnaireError("Give one e-mail a line.", "people")
+        raise QuestionnaireError(gettext("Give one e-mail a line."), "people")
     if len(found) > MAX_PEOPLE:
-        raise QuestionnaireError(f"At most {MAX_PEOPLE:,} people are invited at once.", "people")
+        raise QuestionnaireError(
+            gettext("At most %(most)s people are invited at once.") % {"most": f"{MAX_PEOPLE:,}"},
+            "people",
+        )
     return list(found.values())
 
 
@@ -106,8 +119,10 @@ def lines_of_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         mails = [k for k in mails if fold_title(head[k]) in _OWN_MAIL]
         if len(mails) != 1:
             raise QuestionnaireError(
-                "Several columns of the file hold e-mails. Keep only the one to write to. "
-                "Nobody was added.",
+                gettext(
+                    "Several columns of the file hold e-mails. Keep only the one to write to. "
+                    "Nobody was added."
+                ),
                 "people",
             )
     rest = [k for k in columns if k not in mails]
@@ -120,13 +135,22 @@ def lines_of_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "\t".join(cell for cell in cells if cell)
 
 
-def _lines(places: list[int]) -> str:
+def _no_email(places: list[int]) -> str:
+    """Return the refusal that names the lines without an e-mail."""
     if len(places) == 1:
-        return f"Line {places[0]} holds"
+        words = gettext("Line %(line)s holds no e-mail. Nobody was added.")
+        return words % {"line": places[0]}
     shown = [str(place) for place in places[:_SHOWN]]
     if len(places) > _SHOWN:
-        return f"Lines {', '.join(shown)} and {len(places) - _SHOWN} more hold"
-    return f"Lines {', '.join(shown[:-1])} and {shown[-1]} hold"
+        count = len(places) - _SHOWN
+        words = ngettext(
+            "Lines %(lines)s and %(count)s more hold no e-mail. Nobody was added.",
+            "Lines %(lines)s and %(count)s more hold no e-mail. Nobody was added.",
+            count,
+        )
+        return words % {"lines": ", ".join(shown), "count": f"{count:,}"}
+    words = gettext("Lines %(lines)s and %(last)s hold no e-mail. Nobody was added.")
+    return words % {"lines": ", ".join(shown[:-1]), "last": shown[-1]}
 
 
 def _spaced(line: str) -> str:
@@ -196,8 +220,17 @@ def _is_address(text: str) -> bool:
 def _merged(known: Invited, again: Invited) -> Invited:
     if known.number and again.number and known.number.casefold() != again.number.casefold():
         raise QuestionnaireError(
-            f"Lines {known.line} and {again.line} give {known.email} two student numbers, "
-            f"{known.number} and {again.number}. Nobody was added.",
+            gettext(
+                "Lines %(first)s and %(second)s give %(email)s two student numbers, %(number)s and "
+                "%(other)s. Nobody was added."
+            )
+            % {
+                "first": known.line,
+                "second": again.line,
+                "email": known.email,
+                "number": known.number,
+                "other": again.number,
+            },
             "people",
         )
     return replace(known, number=known.number or again.number, name=known.name or again.name)

@@ -17,6 +17,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.formats import date_format
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Organisation
@@ -61,7 +62,7 @@ def texts_in(questionnaire: Questionnaire, *, is_reminder: bool) -> dict[str, st
 
     A language that the product is not translated into gets the English text.
     """
-    known = dict(settings.LANGUAGES)
+    known = settings.STUDENT_LANGUAGES
     found = {}
     for language in languages_of(questionnaire.content):
         with translation.override(language if language in known else "en"):
@@ -74,12 +75,16 @@ def checked_texts(texts: Mapping[str, str]) -> dict[str, str]:
     kept = {language: text.replace("\r\n", "\n").strip() for language, text in texts.items()}
     kept = {language: text for language, text in kept.items() if text}
     if not kept:
-        raise QuestionnaireError("Write a text.")
+        raise QuestionnaireError(gettext("Write a text."))
     for text in kept.values():
         if len(text) > MAX_TEXT:
-            raise QuestionnaireError(f"A text has at most {MAX_TEXT:,} letters.")
+            raise QuestionnaireError(
+                gettext("A text has at most %(most)s letters.") % {"most": f"{MAX_TEXT:,}"}
+            )
         if LINK not in text or "\x00" in text:
-            raise QuestionnaireError(f"The text needs {LINK} where the personal link goes.")
+            raise QuestionnaireError(
+                gettext("The text needs %(link)s where the personal link goes.") % {"link": LINK}
+            )
     return kept
 
 
@@ -122,7 +127,7 @@ def compose(mail: Mail) -> EmailMultiAlternatives:
     person = mail.participant
     questionnaire = person.questionnaire
     language = mail.language or person.language or questionnaire.content.language
-    known = language if language in dict(settings.LANGUAGES) else "en"
+    known = language if language in settings.STUDENT_LANGUAGES else "en"
     with translation.override(known), timezone.override(questionnaire.organisation.zone):
         base = mail.base or settings.PUBLIC_URL
         link = base + reverse("surveys:answer", args=[token_of(person)])

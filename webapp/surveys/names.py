@@ -4,8 +4,9 @@ Others, and sessions that hide names, see "Person 17": the number of the person 
 their answers.
 """
 
-import re
 from collections.abc import Iterable, Sequence
+
+from django.utils.translation import gettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -13,7 +14,6 @@ from webapp.cohorts.naming import LOOKED, MAX_LABELS, SEARCHED, may_see_names
 from webapp.surveys.models import Participant, Questionnaire
 
 IDENTITY = ("identifier", "name", "email", "code")
-_LABEL = re.compile(r"person (\d{1,18})", re.I)
 
 
 def shows_names(user: User) -> bool:
@@ -23,7 +23,11 @@ def shows_names(user: User) -> bool:
 
 def number_label(participant: Participant) -> str:
     """Return the label of a participant without a name, such as "Person 17"."""
-    return f"Person {participant.pk}"
+    return _label(participant.pk)
+
+
+def _label(key: int) -> str:
+    return gettext("Person %(number)s") % {"number": key}
 
 
 def label_of(participant: Participant, *, with_name: bool) -> str:
@@ -39,8 +43,7 @@ def is_meant(words: str, key: int, identity: Sequence[str], *, by_name: bool) ->
     ``identity`` holds the fields of IDENTITY. Without ``by_name`` only the whole e-mail, the whole
     code or the label without a name means a person.
     """
-    found = _LABEL.fullmatch(words)
-    if found and int(found[1]) == key:
+    if words == _label(key).casefold():
         return True
     if by_name:
         return any(words in text.casefold() for text in identity)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from webapp.surveys.content import (
@@ -16,22 +17,23 @@ from webapp.surveys.content import (
     QuestionnaireError,
     iterate_texts,
 )
+from webapp.translation.lazy import gettext_lazy
 
 MAX_TEXT = 2_000
 MAX_CODE = 12
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 WORDS = {
-    Kind.YES_NO: "Yes or no",
-    Kind.SCALE: "Scale 1 to 5",
-    Kind.ORDERED: "One of, in order",
-    Kind.ONE: "One of",
-    Kind.SEVERAL: "Several of",
-    Kind.TIME: "Time of day",
-    Kind.TEXT: "Free text, never scored",
-    Kind.FILE: "File, read by staff",
-    Kind.REQUEST: "Roommate request",
-    Kind.CONSENT: "Consent",
+    Kind.YES_NO: gettext_lazy("Yes or no"),
+    Kind.SCALE: gettext_lazy("Scale 1 to 5"),
+    Kind.ORDERED: gettext_lazy("One of, in order"),
+    Kind.ONE: gettext_lazy("One of"),
+    Kind.SEVERAL: gettext_lazy("Several of"),
+    Kind.TIME: gettext_lazy("Time of day"),
+    Kind.TEXT: gettext_lazy("Free text, never scored"),
+    Kind.FILE: gettext_lazy("File, read by staff"),
+    Kind.REQUEST: gettext_lazy("Roommate request"),
+    Kind.CONSENT: gettext_lazy("Consent"),
 }
 _UNSCORED = (Kind.TEXT, Kind.FILE, Kind.REQUEST, Kind.CONSENT)
 
@@ -67,8 +69,11 @@ class Question:
     @property
     def kind_words(self) -> str:
         """The kind of answer, in words of the page."""
-        words = WORDS[self.kind]
-        return f"{words} {len(self.answers)}" if self.kind in (Kind.ONE, Kind.SEVERAL) else words
+        if self.kind is Kind.ONE:
+            return gettext("One of %(count)s") % {"count": len(self.answers)}
+        if self.kind is Kind.SEVERAL:
+            return gettext("Several of %(count)s") % {"count": len(self.answers)}
+        return str(WORDS[self.kind])
 
     @property
     def is_scored(self) -> bool:

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 
 from django.db.models import Count
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 
 from webapp.accounts.models import User
 from webapp.common import hooks
-from webapp.common.formats import counted
 from webapp.common.selectors import owned_by
 from webapp.surveys.models import Questionnaire, WrittenAnswer
+from webapp.translation.lazy import gettext_lazy
 
 
 def register() -> None:
@@ -17,7 +18,7 @@ def register() -> None:
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
-            "Questionnaires",
+            gettext_lazy("Questionnaires"),
             "clipboard-check",
             "surveys:list",
             order=5,
@@ -40,10 +41,15 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     for key, title in titles:
         count = number_of[key]
         yield hooks.NextStep(
-            f"Read {counted(count, 'text')} that students wrote",
+            ngettext(
+                "Read %(count)s text that students wrote",
+                "Read %(count)s texts that students wrote",
+                count,
+            )
+            % {"count": f"{count:,}"},
             title,
             reverse("surveys:texts", args=[key]),
-            "Read",
+            gettext("Read"),
             icon="file-text",
             tone="warning",
             order=20,

@@ -3,8 +3,8 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from webapp.common.forms import TypedForm, field_of
 from webapp.housing.models import OrderRule, Placement
@@ -15,6 +15,7 @@ from webapp.housing.models.waiting import (
     MAX_VALUES,
     MAX_WHY,
 )
+from webapp.translation.lazy import format_lazy, gettext_lazy
 from webapp.waiting.selectors import choices_of_rooms
 
 MAX_REASON = 160
@@ -24,7 +25,9 @@ class HoursField(forms.IntegerField):
     """Hours from now until a deadline."""
 
     def __init__(self, label: str) -> None:
-        sentence = f"A deadline is 1 to {MAX_HOURS} hours away."
+        sentence = format_lazy(
+            gettext_lazy("A deadline is 1 to {most} hours away."), most=MAX_HOURS
+        )
         super().__init__(
             label=label,
             min_value=1,
@@ -44,40 +47,51 @@ class WaitingListForm(TypedForm):
 
     refused_field = "rule"
     rule = forms.ChoiceField(
-        label="Order",
+        label=gettext_lazy("Order"),
         choices=OrderRule.choices,
         widget=forms.RadioSelect,
-        help_text="Students whom staff moved by hand stay first or last.",
+        help_text=gettext_lazy("Students whom staff moved by hand stay first or last."),
     )
     column = forms.ChoiceField(
-        label="Column of the survey", required=False, help_text="For the order by a column."
+        label=gettext_lazy("Column of the survey"),
+        required=False,
+        help_text=gettext_lazy("For the order by a column."),
     )
     values = forms.CharField(
-        label="Values that come first",
+        label=gettext_lazy("Values that come first"),
         required=False,
         max_length=MAX_VALUES,
-        help_text="In order, separated by commas, such as Senior, Junior. Other values follow.",
+        help_text=gettext_lazy(
+            "In order, separated by commas, such as Senior, Junior. Other values follow."
+        ),
     )
     seed = forms.CharField(
-        label="Seed of the lottery",
+        label=gettext_lazy("Seed of the lottery"),
         required=False,
         max_length=MAX_SEED,
-        help_text="Students read it on their page. If it is empty, a random one is chosen.",
+        help_text=gettext_lazy(
+            "Students read it on their page. If it is empty, a random one is chosen."
+        ),
     )
-    hours = HoursField("Hours to answer an offer")
+    hours = HoursField(gettext_lazy("Hours to answer an offer"))
     is_automatic = forms.BooleanField(
-        label="Offer a bed to the next student if one declines or does not answer in time",
+        label=gettext_lazy(
+            "Offer a bed to the next student if one declines or does not answer in time"
+        ),
         required=False,
     )
     skips_unreachable = forms.BooleanField(
-        label="Skip students without an e-mail",
+        label=gettext_lazy("Skip students without an e-mail"),
         required=False,
-        help_text="Otherwise staff are asked to phone them.",
+        help_text=gettext_lazy("Otherwise staff are asked to phone them."),
     )
 
     def __init__(self, *args: Any, placement: Placement, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        columns = [("", "No column"), *((name, name) for name in placement.cohort.constraints)]
+        columns = [
+            ("", gettext("No column")),
+            *((name, name) for name in placement.cohort.constraints),
+        ]
         field_of(self, "column", forms.ChoiceField).choices = columns
 
 
@@ -111,9 +125,11 @@ class StaffMoveForm(MoveForm):
     field_order = ("student", "hall", "beds")
     student = forms.CharField(
         max_length=200,
-        help_text="Number, name or e-mail of a student with a bed. The student keeps the bed until "
-        "another one is accepted.",
-        error_messages={"required": "Name a student."},
+        help_text=gettext_lazy(
+            "Number, name or e-mail of a student with a bed. The student keeps the bed until "
+            "another one is accepted."
+        ),
+        error_messages={"required": gettext_lazy("Name a student.")},
     )
 
 
@@ -122,15 +138,17 @@ class TurnForm(TypedForm):
 
     refused_field = "reason"
     to = forms.ChoiceField(
-        label="New place",
-        choices=[("first", "First"), ("last", "Last")],
+        label=gettext_lazy("New place"),
+        choices=[("first", gettext_lazy("First")), ("last", gettext_lazy("Last"))],
         widget=forms.RadioSelect,
-        error_messages={"required": "Choose first or last."},
+        error_messages={"required": gettext_lazy("Choose first or last.")},
     )
     reason = forms.CharField(
         max_length=MAX_REASON,
-        help_text="Everybody who sees the history reads it. Write no medical details.",
-        error_messages={"required": "Write a reason. The history keeps it."},
+        help_text=gettext_lazy(
+            "Everybody who sees the history reads it. Write no medical details."
+        ),
+        error_messages={"required": gettext_lazy("Write a reason. The history keeps it.")},
     )
 
 
@@ -142,9 +160,9 @@ class OfferForm(TypedForm):
         min_value=1,
         max_value=2**31 - 1,
         widget=forms.HiddenInput,
-        error_messages={"required": "Nobody may live there. Nothing was offered."},
+        error_messages={"required": gettext_lazy("Nobody may live there. Nothing was offered.")},
     )
-    hours = HoursField("Hours to answer")
+    hours = HoursField(gettext_lazy("Hours to answer"))
 
 
 class AnswerForm(TypedForm):
@@ -152,10 +170,13 @@ class AnswerForm(TypedForm):
 
     refused_field = "answer"
     answer = forms.ChoiceField(
-        label="The student said",
-        choices=[("accept", "Yes: the student takes the bed"), ("decline", "No")],
+        label=gettext_lazy("The student said"),
+        choices=[
+            ("accept", gettext_lazy("Yes: the student takes the bed")),
+            ("decline", gettext_lazy("No")),
+        ],
         widget=forms.RadioSelect,
-        error_messages={"required": "Choose what the student said."},
+        error_messages={"required": gettext_lazy("Choose what the student said.")},
     )
 
 
@@ -164,10 +185,14 @@ class WithdrawForm(TypedForm):
 
     refused_field = "why"
     why = forms.CharField(
-        label="Reason",
+        label=gettext_lazy("Reason"),
         max_length=MAX_WHY,
-        help_text="Staff read it in the list of offers. The student gets a mail without it.",
-        error_messages={"required": "Write why. Staff read it in the list of offers."},
+        help_text=gettext_lazy(
+            "Staff read it in the list of offers. The student gets a mail without it."
+        ),
+        error_messages={
+            "required": gettext_lazy("Write why. Staff read it in the list of offers.")
+        },
     )
 
 
@@ -175,4 +200,4 @@ class ExtendForm(TypedForm):
     """A new deadline."""
 
     refused_field = "hours"
-    hours = HoursField("Hours from now")
+    hours = HoursField(gettext_lazy("Hours from now"))

@@ -6,9 +6,10 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from webapp.housing.models import Room
-from webapp.housing.models.building import KINDS
+from webapp.housing.models.building import kind_in_words
 
 MAX_HALL = 80
 
@@ -63,5 +64,5 @@ class MoveWish(models.Model):
     @property
     def words(self) -> str:
         """The wish in words, such as "Alder, double"; "any other room" without limits."""
-        kind = KINDS.get(self.beds, f"{self.beds} beds").lower() if self.beds else ""
-        return ", ".join(part for part in (self.hall, kind) if part) or "any other room"
+        kind = kind_in_words(self.beds).lower() if self.beds else ""
+        return ", ".join(part for part in (self.hall, kind) if part) or gettext("any other room")

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Prefetch, Q, QuerySet
+from django.utils.translation import gettext
 
 from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Student
@@ -72,11 +73,14 @@ def next_student(placement: Placement, room: Room) -> Next:
     rooms = PlacementRooms(placement)
     card = next((card for card in rooms.cards() if card.room.pk == room.pk), None)
     if card is None:
-        return Next(None, sentence="This room is not in the building list any more.")
+        return Next(None, sentence=gettext("This room is not in the building list any more."))
     if not (card.free or card.free_extra):
-        return Next(None, sentence=f"{room} has no free bed to offer.")
+        return Next(None, sentence=gettext("%(room)s has no free bed to offer.") % {"room": room})
     if rooms_taken_elsewhere(placement, [room.pk]):
-        return Next(None, sentence=f"{room} is taken by another published cohort.")
+        return Next(
+            None,
+            sentence=gettext("%(room)s is taken by another published cohort.") % {"room": room},
+        )
     refused = _refusals(placement, room)
     skipped: list[tuple[int, str]] = []
     for number, reason in candidates(rooms, card, movers=movers_for(placement, room)):
@@ -84,7 +88,11 @@ def next_student(placement: Placement, room: Room) -> Next:
         if not why:
             return Next(number, skipped, is_extra=not card.free, leaves=_room_of(rooms, number))
         skipped.append((number, why))
-    words = "Nobody waits for a bed." if not skipped else "Nobody on the list may live there."
+    words = (
+        gettext("Nobody waits for a bed.")
+        if not skipped
+        else gettext("Nobody on the list may live there.")
+    )
     return Next(None, skipped, words)
 
 
@@ -149,12 +157,19 @@ def _refusals(placement: Placement, room: Room) -> dict[int, str]:
     """Return why students are not asked, other than by the rules of the room."""
     asked = placement.waiting_offers.filter(room=room, state__in=_SAID_NO)
     states = dict(asked.order_by("pk").values_list("student__number", "state"))
-    words = {OfferState.DECLINED: "declined a bed there", OfferState.EXPIRED: "did not answer"}
-    found = {number: f"S-{number} {words[OfferState(s)]}." for number, s in states.items()}
+    words = {
+        OfferState.DECLINED: gettext("S-%(number)s declined a bed there."),
+        OfferState.EXPIRED: gettext("S-%(number)s did not answer."),
+    }
+    found = {
+        number: words[OfferState(state)] % {"number": number} for number, state in states.items()
+    }
     if waiting_list_of(placement).skips_unreachable:
         for student in _waiting_students(placement):
             if not address_of(student):
-                found[student.number] = f"S-{student.number} has no e-mail."
+                found[student.number] = gettext("S-%(number)s has no e-mail.") % {
+                    "number": student.number
+                }
     return found
 
 
@@ -174,34 +189,43 @@ def offers_of(placement: Placement) -> QuerySet[WaitingOffer]:
     return rows.defer("student__answers").prefetch_related(Prefetch("mails", queryset=mails))
 
 
+def _last_mail(offer: WaitingOffer) -> ResidentMail | None:
+    return next(iter(reversed(list(offer.mails.all()))), None)
+
+
 def mail_words(offer: WaitingOffer) -> str:
     """Return what became of the last mail of an offer, in words."""
-    last = next(iter(reversed(list(offer.mails.all()))), None)
+    last = _last_mail(offer)
     if last is None:
-        return "No e-mail: phone the student"
+        return gettext("No e-mail: phone the student")
     if last.state == ResidentMail.SENT:
-        return "Mail sent"
+        return gettext("Mail sent")
     if last.state == ResidentMail.FAILED:
-        return f"Mail failed: {last.error}"
-    return "Mail on its way"
+        return gettext("Mail failed: %(error)s") % {"error": last.error}
+    return gettext("Mail on its way")
 
 
 def needs_a_call(offer: WaitingOffer) -> bool:
     """Return True if an open offer reached nobody by mail."""
-    return offer.is_open and mail_words(offer).startswith(("No e-mail", "Mail failed"))
+    last = _last_mail(offer)
+    return offer.is_open and (last is None or last.state == ResidentMail.FAILED)
 
 
 def order_in_words(placement: Placement) -> str:
     """Return the rule of the order in words."""
     listed = waiting_list_of(placement)
     if listed.rule == OrderRule.LOTTERY:
-        return f"By lottery with the seed “{listed.seed}”"
+        return gettext("By lottery with the seed “%(seed)s”") % {"seed": listed.seed}
     if listed.rule == OrderRule.COLUMN:
-        first = f", first {', '.join(listed.first_values)}" if listed.first_values else ""
-        return f"By {listed.column}{first}, then by the date added"
+        words = (
+            gettext("By %(column)s, first %(values)s, then by the date added")
+            if listed.first_values
+            else gettext("By %(column)s, then by the date added")
+        )
+        return words % {"column": listed.column, "values": ", ".join(listed.first_values)}
     if listed.rule == OrderRule.NEEDS:
-        return "Students with needs first, then by the date added"
-    return "By the date added"
+        return gettext("Students with needs first, then by the date added")
+    return gettext("By the date added")
 
 
 def waiters(placement: Placement, offers: Iterable[WaitingOffer]) -> list[Waiter]:
@@ -254,7 +278,7 @@ def waiting_context(placement: Placement, query: str) -> Mapping[str, Any]:
         "offers": [(offer, mail_words(offer), needs_a_call(offer)) for offer in open_offers],
         "ended": ended[:SHOWN_OFFERS],
         "n_ended": len(ended),
-        "calls": counted(sum(map(needs_a_call, open_offers)), "student", "students"),
+        "calls": counted(sum(map(needs_a_call, open_offers)), "student"),
         "matches": partner_matches(placement) if placement.is_pairs else [],
         "n_calls": sum(map(needs_a_call, open_offers)),
     }

@@ -12,6 +12,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone, translation
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
@@ -34,13 +35,14 @@ from webapp.housing.services.history import event_record, offers_withdraw
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.seats import Seat, Seating, seats_put
 from webapp.residents.mails import mail_offer, mail_offer_ended
+from webapp.translation.lazy import gettext_lazy
 from webapp.waiting.models import MoveWish
 from webapp.waiting.selectors import next_student
 
 log = structlog.get_logger(__name__)
 
-GONE = "This offer was answered or withdrawn meanwhile. Nothing was changed."
-LATE = "The deadline of this offer has passed. Nothing was changed."
+GONE = gettext_lazy("This offer was answered or withdrawn meanwhile. Nothing was changed.")
+LATE = gettext_lazy("The deadline of this offer has passed. Nothing was changed.")
 
 
 class OfferEndedError(PlacesChangedError):
@@ -71,13 +73,18 @@ def waiting_list_set(
     placement = lock_placement(placement)
     column, values, seed = column.strip(), " ".join(values.split()), " ".join(seed.split())
     if rule not in OrderRule.values:
-        raise HousingError("Choose a rule for the order.", "rule")
+        raise HousingError(gettext("Choose a rule for the order."), "rule")
     if rule == OrderRule.COLUMN and column not in placement.cohort.constraints:
-        raise HousingError(f"{placement.cohort} has no such column. Choose one.", "column")
+        raise HousingError(
+            gettext("%(cohort)s has no such column. Choose one.") % {"cohort": placement.cohort},
+            "column",
+        )
     if len(values) > MAX_VALUES:
-        raise HousingError("The list of values is too long. Shorten it.", "values")
+        raise HousingError(gettext("The list of values is too long. Shorten it."), "values")
     if len(seed) > MAX_SEED:
-        raise HousingError(f"A seed has at most {MAX_SEED} characters.", "seed")
+        raise HousingError(
+            gettext("A seed has at most %(most)s characters.") % {"most": MAX_SEED}, "seed"
+        )
     _check_hours(hours)
     listed = waiting_list_of(placement)
     listed.rule, listed.column, listed.values = rule, column, values
@@ -100,7 +107,9 @@ def waiting_list_set(
 
 def _check_hours(hours: int) -> None:
     if not 1 <= hours <= MAX_HOURS:
-        raise HousingError(f"A deadline is 1 to {MAX_HOURS} hours away.", "hours")
+        raise HousingError(
+            gettext("A deadline is 1 to {most} hours away.").format(most=MAX_HOURS), "hours"
+        )
 
 
 @transaction.atomic
@@ -126,16 +135,22 @@ def offer_make(
     placement = lock_placement(placement)
     if placement.is_pairs:
         raise HousingError(
-            "Pairs have no beds to offer. The waiting list says how to pair students who wait."
+            gettext(
+                "Pairs have no beds to offer. The waiting list says how to pair students who wait."
+            )
         )
     if not placement.is_published:
-        raise HousingError(f"{placement.name} is not published. Publish it, then offer its beds.")
+        raise HousingError(
+            gettext("%(placement)s is not published. Publish it, then offer its beds.")
+            % {"placement": placement.name}
+        )
     found = next_student(placement, room)
     if found.number is None:
         raise HousingError(found.sentence)
     if number is not None and found.number != number:
         raise PlacesChangedError(
-            f"S-{found.number} is next by now. Nothing was offered; look at the list again."
+            gettext("S-%(number)s is next by now. Nothing was offered; look at the list again.")
+            % {"number": found.number}
         )
     # The same checks as those of a decision that moves the student there.
     Seating(placement, {found.number: Seat(room.pk)}).check()
@@ -176,7 +191,9 @@ def offer_accept(*, offer: WaitingOffer, user: User | None = None) -> PlacementE
     found = _close(offer, OfferState.ACCEPTED, user)
     number = found.student.number
     if not placement.is_published or found.room_id is None:
-        raise BedLostError("The room is not published or not in the building list any more.")
+        raise BedLostError(
+            gettext("The room is not published or not in the building list any more.")
+        )
     try:
         with translation.override(settings.LANGUAGE_CODE):  # the offer stores a refusal
             seating = seats_put(placement, {number: Seat(found.room_id)})
@@ -211,9 +228,11 @@ def offer_withdraw(*, user: User, offer: WaitingOffer, why: str) -> None:
     lock_placement(offer.placement)
     why = " ".join(why.split())
     if not why:
-        raise HousingError("Write why. Staff read it in the list of offers.", "why")
+        raise HousingError(gettext("Write why. Staff read it in the list of offers."), "why")
     if len(why) > MAX_WHY or "\x00" in why:
-        raise HousingError(f"A reason has at most {MAX_WHY} characters.", "why")
+        raise HousingError(
+            gettext("A reason has at most %(most)s characters.") % {"most": MAX_WHY}, "why"
+        )
     found = _close(offer, OfferState.WITHDRAWN, user, why=why, is_late_too=True)
     mail_offer_ended(found)
     _audit(user, "withdrew an offered bed", found)
@@ -326,7 +345,7 @@ def _follow(key: int) -> bool:
     listed = waiting_list_of(placement)
     if not WaitingOffer.objects.filter(pk=key, was_followed=False).update(was_followed=True):
         return False
-    following, is_made = "Automatic offers are off.", False
+    following, is_made = gettext("Automatic offers are off."), False
     if offer.state == OfferState.ACCEPTED:
         room = _room_left(offer)
         if room is None:
@@ -334,7 +353,7 @@ def _follow(key: int) -> bool:
     if not listed.is_automatic:
         pass
     elif room is None or not placement.is_published:
-        following = "The room is not there or not published any more."
+        following = gettext("The room is not there or not published any more.")
     else:
         try:
             with transaction.atomic():
@@ -345,7 +364,10 @@ def _follow(key: int) -> bool:
                     number=None,
                     hours=listed.hours,
                 )
-            following, is_made = f"Offered to {made.student.label}.", True
+            following, is_made = (
+                gettext("Offered to %(student)s.") % {"student": made.student.label},
+                True,
+            )
         except HousingError as error:
             following = str(error)
     WaitingOffer.objects.filter(pk=key).update(following=following[:MAX_WHY])
@@ -378,7 +400,8 @@ def move_wish_save(
     place = placement.places.with_bed().filter(number=number).select_related("student").first()
     if place is None:
         raise HousingError(
-            f"S-{number} has no bed, and is on the waiting list or not in this placement.",
+            _("S-%(number)s has no bed, and is on the waiting list or not in this placement.")
+            % {"number": number},
             "student",
         )
     rooms = placement.buildings.rooms.all()
@@ -433,5 +456,9 @@ def move_wish_remove(*, user: User | None, placement: Placement, number: int) ->
 def reachable_words(offer: WaitingOffer) -> str:
     """Return how the student gets to know of an offer, in one sentence."""
     if address_of(offer.student):
-        return f"{offer.student.label} gets a mail with the personal link."
-    return f"{offer.student.label} has no e-mail. Phone the student, and record the answer."
+        return gettext("%(student)s gets a mail with the personal link.") % {
+            "student": offer.student.label
+        }
+    return gettext("%(student)s has no e-mail. Phone the student, and record the answer.") % {
+        "student": offer.student.label
+    }

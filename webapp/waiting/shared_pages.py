@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 
 from django.urls import reverse
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.common import hooks
-from webapp.common.formats import counted
 from webapp.common.selectors import owned_by
 from webapp.housing.models import OfferState, Placement, WaitingOffer
 from webapp.residents.models import ResidentPage
@@ -64,10 +63,16 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
         calls = sum(map(needs_a_call, offers_of(placement).filter(state=OfferState.OPEN)))
         if calls:
             yield hooks.NextStep(
-                f"Phone {counted(calls, 'student')} about an offered bed",
-                f"{placement.name}: no mail reached them, and the deadline is running.",
+                ngettext(
+                    "Phone %(count)s student about an offered bed",
+                    "Phone %(count)s students about an offered bed",
+                    calls,
+                )
+                % {"count": f"{calls:,}"},
+                gettext("%(placement)s: no mail reached them, and the deadline is running.")
+                % {"placement": placement.name},
                 reverse("waiting:list", args=[placement.pk]),
-                "Open the waiting list",
+                gettext("Open the waiting list"),
                 icon="clock",
                 tone="warning",
                 order=3,

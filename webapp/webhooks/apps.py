@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from webapp.translation.lazy import gettext_lazy as _
+
 
 class WebhooksConfig(AppConfig):
     """Application that delivers events and adds its pages to the navigation."""
@@ -20,7 +22,7 @@ class WebhooksConfig(AppConfig):
         hooks.register_navigation(
             hooks.NavigationItem(
                 "Workspace",
-                "Webhooks",
+                _("Webhooks"),
                 "webhook",
                 "webhooks:list",
                 order=42,

@@ -1,4 +1,8 @@
-"""Every word of the students' pages and mails is translated."""
+"""Every word of the students' pages and mails is translated.
+
+In the modules of these applications ``_`` marks what students read, in their language. ``gettext``
+and ``gettext_lazy``, written out, mark what only staff read.
+"""
 
 import re
 from pathlib import Path
@@ -11,6 +15,17 @@ TAG = re.compile(r"{% translate (['\"])(.*?)\1 %}")
 BLOCK = re.compile(r"{% blocktranslate[^%]*%}(.*?)({% plural %}.*?)?{% endblocktranslate %}", re.S)
 
 
+FOR_STUDENTS = (  # modules without a sentence for staff
+    "surveys/views/student_pages.py",
+    "surveys/views/students.py",
+    "surveys/views/walk.py",
+    "surveys/answer_files.py",
+    "surveys/services/answers.py",
+    "surveys/services/links.py",
+    "surveys/services/requests.py",
+    "residents/views/students.py",
+    "waiting/views/students.py",
+)
 FOR_STAFF = "_preview.html"  # a line above the students' pages, in the language of staff
 
 
@@ -40,3 +55,10 @@ def test_every_word_is_translated_and_compiled() -> None:
     with override("es"):
         missing = sorted(said for said in found if gettext(said) == said and said != "No")
     assert missing == []
+
+
+def test_modules_for_students_hold_no_sentence_for_staff() -> None:
+    for name in FOR_STUDENTS:
+        source = (ROOT / "webapp" / name).read_text(encoding="utf-8")
+        assert CALL.search(source) or "translation" in source, name
+        assert not re.search(r"\bn?gettext(_lazy)?\(", source), name

@@ -7,17 +7,25 @@ from functools import cached_property
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from engine.tabular.designations import designations_in_words, read_designations
 from webapp.common.models import OrganisationOwned
+from webapp.translation.counting import counted
 
 MAX_BEDS = 8  # beds in one room; the placement solver takes no more
 SuiteKey = tuple[str, str]  # hall, suite without case
 _NAMES_OF_SUITES = re.compile(
     r"(suite|apartment|apt|flat|unit|pod|cluster|wohnung|wg)\b", re.IGNORECASE
 )
-KINDS = {1: "Single", 2: "Double", 3: "Triple", 4: "Quad"}
+KINDS = {1: "Single", 2: "Double", 3: "Triple", 4: "Quad"}  # as files of preferences write them
+_KINDS_IN_WORDS = {1: _("Single"), 2: _("Double"), 3: _("Triple"), 4: _("Quad")}
+
+
+def kind_in_words(beds: int) -> str:
+    """Return the kind of a room with some beds in the language of the page, such as "Double"."""
+    return str(_KINDS_IN_WORDS.get(beds) or counted(beds, "bed"))
 
 
 class ListedBuildings(models.Manager["BuildingList"]):
@@ -148,7 +156,11 @@ class Room(models.Model):
     @property
     def kind_in_words(self) -> str:
         """Kind of room, such as "Double" or "Double (up to 3)"."""
-        return f"{self.kind} (up to {self.max_capacity})" if self.extra_beds else self.kind
+        kind = kind_in_words(self.capacity)
+        if not self.extra_beds:
+            return kind
+        words = gettext("%(kind)s (up to %(most)s)")
+        return words % {"kind": kind, "most": self.max_capacity}
 
     @cached_property
     def admits(self) -> dict[str, tuple[str, ...]]:

@@ -5,6 +5,7 @@ from functools import partial
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -60,9 +61,12 @@ def decide(request: SignedInRequest, uuid: str, ask_id: int) -> HttpResponse:
     initial = {"version": ask.version, "state": decided, "answer": ask.answer}
     form = DecideForm.typed(request, initial=initial)
     if form.submit(request, partial(ask_decide, user=request.user, ask=ask)):
-        is_written = bool(address_of(ask.student))
-        how = "gets a mail and reads" if is_written else "has no e-mail, but reads"
-        toast(request, f"{ask.student.label} {how} the decision on the personal page.")
+        words = (
+            gettext("%(student)s gets a mail and reads the decision on the personal page.")
+            if address_of(ask.student)
+            else gettext("%(student)s has no e-mail, but reads the decision on the personal page.")
+        )
+        toast(request, words % {"student": ask.student.label})
         return redirect("residents:asks", found.pk)
     form.show_value("version", str(ask.version))
     context = {"placement": found, "ask": ask, "form": form}
@@ -79,6 +83,7 @@ def renew(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
     attempt(
         request,
         lambda: link_renew(user=request.user, student=student),
-        f"The personal link of {student.label} is not valid any more.",
+        gettext("The personal link of %(student)s is not valid any more.")
+        % {"student": student.label},
     )
     return redirect("students:student", cohort.pk, number)

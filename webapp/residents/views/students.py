@@ -33,8 +33,8 @@ def settle(request: HttpRequest, organisation: Organisation) -> None:
     """Set the time zone, and a language that the product is translated into."""
     timezone.activate(organisation.zone)
     language: str = request.student_language  # type: ignore[attr-defined]
-    if language not in dict(settings.LANGUAGES):
-        language = next(iter(dict(settings.LANGUAGES)))
+    if language not in settings.STUDENT_LANGUAGES:
+        language = next(iter(settings.STUDENT_LANGUAGES))
     translation.activate(language)
     request.student_language = language  # type: ignore[attr-defined]
 

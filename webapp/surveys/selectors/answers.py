@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
 
 from webapp.common.listing import MAX_QUERY
 from webapp.common.parameters import whole_number
@@ -16,14 +17,19 @@ from webapp.housing.models import Room
 from webapp.surveys.models import Participant, Questionnaire, WrittenAnswer
 from webapp.surveys.names import IDENTITY, is_meant, number_label
 from webapp.surveys.questions import Question, counted_answers, questions_of, shown_questions
+from webapp.translation.lazy import gettext_lazy
 
 STATES = {
-    "finished": ("Finished", ~Q(finished_at=None)),
-    "started": ("Started, not finished", Q(finished_at=None) & ~Q(updated_at=None)),
-    "blank": ("Nothing answered", Q(finished_at=None, updated_at=None)),
+    "finished": (gettext_lazy("Finished"), ~Q(finished_at=None)),
+    "started": (gettext_lazy("Started, not finished"), Q(finished_at=None) & ~Q(updated_at=None)),
+    "blank": (gettext_lazy("Nothing answered"), Q(finished_at=None, updated_at=None)),
 }
 OPEN, HANDLED, ALL = "open", "handled", "all"
-SHOWN = {OPEN: "To be read", HANDLED: "Handled", ALL: "All"}
+SHOWN = {
+    OPEN: gettext_lazy("To be read"),
+    HANDLED: gettext_lazy("Handled"),
+    ALL: gettext_lazy("All"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,10 +298,10 @@ def text_table(texts: Sequence[Text], *, with_names: bool) -> Iterator[list[Any]
 def state_in_words(person: Participant) -> str:
     """Return a person's progress in words."""
     if person.finished_at:
-        return "Finished"
+        return gettext("Finished")
     if person.updated_at:
-        return "Started"
-    return "Opened" if person.opened_at else "Not opened"
+        return gettext("Started")
+    return gettext("Opened") if person.opened_at else gettext("Not opened")
 
 
 def known_needs(questionnaire: Questionnaire) -> list[str]:

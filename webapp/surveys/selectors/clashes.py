@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from webapp.common.formats import counted
+from django.utils.translation import ngettext
+
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.people import person_key
 
@@ -77,8 +78,12 @@ def sorted_answers(questionnaire: Questionnaire) -> tuple[list[int], list[Clash]
 def undecided_words(questionnaire: Questionnaire) -> str:
     """Return how many numbers wait for a decision, as a sentence; "" for none."""
     count = sum(clash.is_open for clash in sorted_answers(questionnaire)[1])
-    waits = counted(count, "number waits", "numbers wait")
-    return f"{waits} for your decision under People." if count else ""
+    words = ngettext(
+        "%(count)s number waits for your decision under People.",
+        "%(count)s numbers wait for your decision under People.",
+        count,
+    )
+    return words % {"count": f"{count:,}"} if count else ""
 
 
 def _clash(group: list[Participant]) -> Clash:

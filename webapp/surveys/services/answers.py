@@ -25,9 +25,9 @@ def participant_begin(*, questionnaire: Questionnaire, identifier: str) -> Parti
     """
     identifier = " ".join(identifier.split())[:200]
     if not questionnaire.takes_code or not questionnaire.is_open:
-        raise QuestionnaireError("This questionnaire is not open.")
+        raise QuestionnaireError(_("This questionnaire is not open."))
     if not identifier or "\x00" in identifier:
-        raise QuestionnaireError("Type your student number.")
+        raise QuestionnaireError(_("Type your student number."))
     return Participant.objects.create(questionnaire=questionnaire, identifier=identifier)
 
 
@@ -37,7 +37,7 @@ def participant_of_student(
 ) -> Participant:
     """Return a signed-in student's participant: by sign-in, by checked e-mail, or a new one."""
     if not questionnaire.is_open:
-        raise QuestionnaireError("This questionnaire is not open.")
+        raise QuestionnaireError(_("This questionnaire is not open."))
     people = Participant.objects.select_for_update().filter(questionnaire=questionnaire)
     found = people.filter(subject=student.subject).first()
     if found is None and student.email:

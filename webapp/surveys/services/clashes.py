@@ -4,15 +4,19 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.models import Participant, Questionnaire, SetAside
 from webapp.surveys.selectors.clashes import Clash, sorted_answers
+from webapp.translation.lazy import gettext_lazy
 
 FIRST, LATEST = "first", "latest"
-_GONE = "These answers are gone, or nobody else gave this number any more. Nothing was changed."
+_GONE = gettext_lazy(
+    "These answers are gone, or nobody else gave this number any more. Nothing was changed."
+)
 
 
 @transaction.atomic
@@ -26,7 +30,10 @@ def answers_choose(*, user: User, questionnaire: Questionnaire, person: int) -> 
     clash = _clash_of(questionnaire, person)
     if clash.is_in_cohort and clash.counting is not None and clash.counting.pk != person:
         raise QuestionnaireError(
-            "Other answers of this number are in a cohort already, and a cohort keeps what it has."
+            gettext(
+                "Other answers of this number are in a cohort already, and a cohort keeps what it "
+                "has."
+            )
         )
     others = [one for one in clash.answers if one.pk != person]
     _set_aside(user, questionnaire, clash, others)
@@ -37,7 +44,7 @@ def answers_choose(*, user: User, questionnaire: Questionnaire, person: int) -> 
 def answers_choose_all(*, user: User, questionnaire: Questionnaire, which: str) -> list[int]:
     """Decide all open clashes alike: the "first" or "latest" answers of each number count."""
     if which not in (FIRST, LATEST):
-        raise QuestionnaireError("Choose the first or the latest answers.")
+        raise QuestionnaireError(gettext("Choose the first or the latest answers."))
     _lock(questionnaire)
     aside = []
     for clash in sorted_answers(questionnaire)[1]:
@@ -47,7 +54,7 @@ def answers_choose_all(*, user: User, questionnaire: Questionnaire, which: str) 
             _set_aside(user, questionnaire, clash, others)
             aside += [one.pk for one in others]
     if not aside:
-        raise QuestionnaireError("There is nothing left to decide.")
+        raise QuestionnaireError(gettext("There is nothing left to decide."))
     return aside
 
 
@@ -62,7 +69,7 @@ def answers_restore(
     )
     rows = [one.participant for one in found.select_related("participant")]
     if not rows:
-        raise QuestionnaireError("None of these answers are set aside.")
+        raise QuestionnaireError(gettext("None of these answers are set aside."))
     found.delete()
     people = sorted(one.pk for one in rows)
     audit(user, "brought back answers", questionnaire, people=people, answers=len(rows))
@@ -74,14 +81,19 @@ def number_correct(*, user: User, questionnaire: Questionnaire, person: int, num
     """Correct a mistyped student number; return the old one."""
     number = " ".join(number.split())
     if not 1 <= len(number) <= 200 or "\x00" in number:
-        raise QuestionnaireError("The student number has 1 to 200 letters.")
+        raise QuestionnaireError(gettext("The student number has 1 to 200 letters."))
     _lock(questionnaire)
     clash = _clash_of(questionnaire, person)
     row = next(one for one in clash.answers if one.pk == person)
     if row.cohort_id is not None:
-        raise QuestionnaireError("These answers are in a cohort, which knows them by this number.")
+        raise QuestionnaireError(
+            gettext("These answers are in a cohort, which knows them by this number.")
+        )
     if number.casefold() == clash.name.casefold():
-        raise QuestionnaireError(f"{number} is the number that both gave. Type another one.")
+        raise QuestionnaireError(
+            gettext("%(number)s is the number that both gave. Type another one.")
+            % {"number": number}
+        )
     row.identifier = number
     row.save(update_fields=["identifier"])
     audit(user, "corrected a student number", questionnaire, person=row.pk)

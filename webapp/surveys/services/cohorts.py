@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
 from engine.tabular.numerals import NumberStyle, number_style, suggest_groups
 from engine.tabular.rule_columns import NEED, rule_of
@@ -49,9 +50,8 @@ def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) 
             people = waiting_for_cohort(questionnaire)
             if len(people) < _MIN:
                 waits = undecided_words(questionnaire)
-                raise QuestionnaireError(
-                    f"At least 2 people have to finish to make a cohort. {waits}".strip()
-                )
+                words = gettext("At least 2 people have to finish to make a cohort.")
+                raise QuestionnaireError(f"{words} {waits}".strip())
             first = numbers_take(user.own_organisation, len(people))
             cohort = _create(user, questionnaire, name, people, first)
             Participant.objects.filter(pk__in=[one.pk for one in people]).update(cohort=cohort)
@@ -67,7 +67,9 @@ def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) 
             )
             audit(user, "made a cohort", questionnaire, cohort=name, students=len(people))
     except IntegrityError as error:
-        raise QuestionnaireError(f"There is already a cohort called “{name}”.") from error
+        raise QuestionnaireError(
+            gettext("There is already a cohort called “%(name)s”.") % {"name": name}
+        ) from error
     return cohort
 
 

@@ -9,11 +9,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone, translation
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.formats import counted
 from webapp.common.outgoing import REFUSED, mails_send_due
 from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.invited import MAX_PEOPLE, read_people
@@ -26,8 +26,9 @@ from webapp.surveys.models import (
     new_nonce,
 )
 from webapp.surveys.questions import languages_of
+from webapp.translation.lazy import gettext_lazy
 
-GONE = "This person was removed meanwhile."
+GONE = gettext_lazy("This person was removed meanwhile.")
 REMINDERS_A_DAY = 2  # a further one must be confirmed
 _DAY = timedelta(hours=24)
 _LATE = timedelta(days=1)  # a reminder that is late by more is not sent any more
@@ -48,10 +49,19 @@ class Added:
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
-        parts = [f"{self.added:,} added", f"{self.known:,} were there already"]
-        if self.completed:
-            parts.append(f"{self.completed:,} of them got a number or a name")
-        return ", ".join(parts) + "."
+        words = (
+            gettext(
+                "%(added)s added, %(known)s were there already, %(completed)s of them got a number "
+                "or a name."
+            )
+            if self.completed
+            else gettext("%(added)s added, %(known)s were there already.")
+        )
+        return words % {
+            "added": f"{self.added:,}",
+            "known": f"{self.known:,}",
+            "completed": f"{self.completed:,}",
+        }
 
 
 def invitations_add(*, user: User, questionnaire: Questionnaire, text: str) -> Added:
@@ -97,7 +107,7 @@ def person_remove(*, user: User, questionnaire: Questionnaire, person: int) -> P
         raise QuestionnaireError(GONE)
     if found.updated_at or found.finished_at:
         raise QuestionnaireError(
-            "This person has answered. Only the student can delete their answers."
+            gettext("This person has answered. Only the student can delete their answers.")
         )
     removed = copy(found)
     found.delete()
@@ -132,7 +142,7 @@ def link_send(*, user: User | None, questionnaire: Questionnaire, person: int, b
     if found is None:
         raise QuestionnaireError(GONE)
     if not found.email:
-        raise QuestionnaireError("This person has no e-mail. They began by the code.")
+        raise QuestionnaireError(gettext("This person has no e-mail. They began by the code."))
     if found.mails.filter(state__in=(Mail.WAITING, Mail.SENDING)).exists():
         return False
     link_mail(found, base=base).save()
@@ -188,9 +198,9 @@ def mails_queue(
         ]
         if not mails:
             raise QuestionnaireError(
-                "There is nobody to remind: all of them finished, or had no mail yet."
+                gettext("There is nobody to remind: all of them finished, or had no mail yet.")
                 if is_reminder
-                else "There is nobody to write to: everybody who was invited had a mail."
+                else gettext("There is nobody to write to: everybody who was invited had a mail.")
             )
         Mail.objects.bulk_create(mails, batch_size=500)
         verb = "reminded" if is_reminder else "wrote to"
@@ -202,7 +212,7 @@ def mails_queue(
 def _subject(is_reminder: bool, person: Participant, order: Sequence[str]) -> str:
     """Return the subject in the person's language, else in the questionnaire's."""
     language = person.language or order[0]
-    with translation.override(language if language in dict(settings.LANGUAGES) else "en"):
+    with translation.override(language if language in settings.STUDENT_LANGUAGES else "en"):
         return _("Reminder: [title]") if is_reminder else "[title]"
 
 
@@ -217,7 +227,7 @@ def mails_due(questionnaire: Questionnaire, *, is_reminder: bool) -> QuerySet[Pa
 
 def _check_open(questionnaire: Questionnaire) -> None:
     if not questionnaire.is_open:
-        raise QuestionnaireError("Open the questionnaire before you send links to it.")
+        raise QuestionnaireError(gettext("Open the questionnaire before you send links to it."))
 
 
 def _check_not_too_often(people: QuerySet[Participant]) -> None:
@@ -230,11 +240,15 @@ def _check_not_too_often(people: QuerySet[Participant]) -> None:
         .count()
     )
     if count:
-        verb = "has" if count == 1 else "have"
+        words = ngettext(
+            "%(count)s person has had %(reminders)s reminders in the last 24 hours. Nothing was "
+            "sent. Send one more only if it cannot wait until tomorrow.",
+            "%(count)s people have had %(reminders)s reminders in the last 24 hours. Nothing was "
+            "sent. Send one more only if it cannot wait until tomorrow.",
+            count,
+        )
         raise TooOftenError(
-            f"{counted(count, 'person', 'people')} {verb} had {REMINDERS_A_DAY} reminders in the "
-            "last 24 hours. Nothing was sent. Send one more only if it cannot wait until tomorrow.",
-            "is_confirmed",
+            words % {"count": f"{count:,}", "reminders": REMINDERS_A_DAY}, "is_confirmed"
         )
 
 
@@ -250,10 +264,10 @@ def reminder_schedule(
     """Schedule a reminder for a time while the questionnaire is open."""
     kept = checked_texts(texts)
     if due_at <= timezone.now():
-        raise QuestionnaireError("Choose a time that is still to come.", "due_at")
+        raise QuestionnaireError(gettext("Choose a time that is still to come."), "due_at")
     if questionnaire.closes_at is None or due_at >= questionnaire.closes_at:
         raise QuestionnaireError(
-            "Choose a time before the questionnaire closes; open it first.", "due_at"
+            gettext("Choose a time before the questionnaire closes; open it first."), "due_at"
         )
     made = questionnaire.scheduled_reminders.create(
         created_by=user, due_at=due_at, texts=kept, base=base
@@ -267,7 +281,7 @@ def reminder_cancel(*, user: User, questionnaire: Questionnaire, reminder: int) 
     """Cancel a reminder that has not been sent yet."""
     waiting = questionnaire.scheduled_reminders.filter(pk=reminder, sent_at=None)
     if not waiting.delete()[0]:
-        raise QuestionnaireError("This reminder went out already, or was cancelled.")
+        raise QuestionnaireError(gettext("This reminder went out already, or was cancelled."))
     audit(user, "cancelled a reminder", questionnaire)
 
 
@@ -292,7 +306,7 @@ def reminders_queue_due() -> int:
 
 def _queue(reminder: ScheduledReminder, *, is_late: bool) -> tuple[int, str]:
     if is_late:
-        return 0, "The server was off at that time. Nothing was sent."
+        return 0, gettext("The server was off at that time. Nothing was sent.")
     try:
         count = mails_queue(
             user=None,
@@ -344,7 +358,7 @@ def bounces_undo(*, user: User, questionnaires: QuerySet[Questionnaire], at: dat
         found = Participant.objects.filter(questionnaire__in=questionnaires, bounced_at=at)
         count = found.update(bounced_at=None, bounce="")
         if not count:
-            raise QuestionnaireError("These addresses get mails again already.")
+            raise QuestionnaireError(gettext("These addresses get mails again already."))
         audit(user, "writes again to addresses", user.own_organisation, people=count)
     return count
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext, ngettext
 
 from engine.tabular.numerals import Groups, NumberStyle
 from webapp.accounts.models import User
@@ -15,7 +16,6 @@ from webapp.audit.services import audit
 from webapp.cohorts.late_files import EMAIL, ID, NAME
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.cohorts.services.latecomers import latecomers_add, latecomers_brought
-from webapp.common.formats import counted
 from webapp.housing.services.needs import need_add
 from webapp.housing.services.requests import requests_add
 from webapp.surveys.content import Kind, QuestionnaireError
@@ -56,7 +56,10 @@ def late_answers_join(*, user: User, questionnaire: Questionnaire, cohort: Cohor
     Questionnaire.objects.select_for_update().get(pk=questionnaire.pk)
     cohort = Cohort.objects.select_for_update().get(pk=cohort.pk)
     if not questionnaire.participants.filter(cohort=cohort).exists():
-        raise QuestionnaireError(f"{cohort.name} was not made of this questionnaire's answers.")
+        raise QuestionnaireError(
+            gettext("%(cohort)s was not made of this questionnaire's answers.")
+            % {"cohort": cohort.name}
+        )
     ids = cohort.students.values_list("original_id", flat=True)
     taken = {text.strip().casefold() for text in ids}
     waiting = waiting_for_cohort(questionnaire)
@@ -64,9 +67,14 @@ def late_answers_join(*, user: User, questionnaire: Questionnaire, cohort: Cohor
     left_out = len(waiting) - len(people)
     if not people:
         raise QuestionnaireError(
-            f"{counted(left_out, 'student')} with late answers are in {cohort.name} already."
+            ngettext(
+                "%(count)s student with late answers is in %(cohort)s already.",
+                "%(count)s students with late answers are in %(cohort)s already.",
+                left_out,
+            )
+            % {"count": f"{left_out:,}", "cohort": cohort.name}
             if left_out
-            else f"Nobody has finished since {cohort.name} was made."
+            else gettext("Nobody has finished since %(cohort)s was made.") % {"cohort": cohort.name}
         )
     questions = questions_of(questionnaire.content)
     rows = [_row(one, questions, cohort) for one in people]
@@ -79,11 +87,24 @@ def late_answers_join(*, user: User, questionnaire: Questionnaire, cohort: Cohor
     brought = {"participants": [one.pk for one in people], "requests": requests}
     latecomers_brought(added.arrivals, brought)
     audit(user, "added late answers", questionnaire, cohort=cohort.name, students=len(people))
-    words = counted(len(people), "late answer joins", "late answers join")
-    out = counted(left_out, "other was left out", "others were left out")
-    more = f" {out}: the cohort has their ids already." if left_out else ""
-    sentence = f"{words} {cohort.name} and wait for a bed in its placements.{more}"
-    return JoinedAnswers(sentence, added.arrivals)
+    return JoinedAnswers(_joined_words(cohort, len(people), left_out), added.arrivals)
+
+
+def _joined_words(cohort: Cohort, count: int, left_out: int) -> str:
+    """Return how many late answers joined a cohort, and how many did not."""
+    joined = ngettext(
+        "%(count)s late answer joins %(cohort)s and waits for a bed in its placements.",
+        "%(count)s late answers join %(cohort)s and wait for a bed in its placements.",
+        count,
+    ) % {"count": f"{count:,}", "cohort": cohort.name}
+    if not left_out:
+        return joined
+    others = ngettext(
+        "%(count)s other was left out: the cohort has their id already.",
+        "%(count)s others were left out: the cohort has their ids already.",
+        left_out,
+    )
+    return f"{joined} {others % {'count': f'{left_out:,}'}}"
 
 
 def _row(person: Participant, questions: Sequence[Question], cohort: Cohort) -> dict[str, str]:
@@ -119,8 +140,11 @@ def _check_known(names: Any, levels: Mapping[str, Sequence[str]]) -> None:
     for name in names:
         if name not in levels:
             raise QuestionnaireError(
-                f"The cohort has no question “{name}” any more. Make a cohort of its own of the "
-                "late answers."
+                gettext(
+                    "The cohort has no question “%(question)s” any more. Make a cohort of its "
+                    "own of the late answers."
+                )
+                % {"question": name}
             )
 
 

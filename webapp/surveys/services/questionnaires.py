@@ -7,6 +7,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -15,11 +16,12 @@ from webapp.identity.students import provider_for_students
 from webapp.surveys.content import Content, Kind, QuestionnaireError, SectionContent, make_question
 from webapp.surveys.housing_forms import FORMS, INTRODUCTION, WHO_SEES
 from webapp.surveys.models import Questionnaire
+from webapp.translation.lazy import gettext_lazy
 
 BLANK = "blank"
 COPY = "copy:"  # followed by the key of the questionnaire to copy
-FIXED = "Questions are fixed once it was open: people answered them."
-CHANGED = "Somebody else changed this questionnaire meanwhile."
+FIXED = gettext_lazy("Questions are fixed once it was open: people answered them.")
+CHANGED = gettext_lazy("Somebody else changed this questionnaire meanwhile.")
 
 
 def questionnaire_create(*, user: User, title: str, form: str) -> Questionnaire:
@@ -42,7 +44,9 @@ def questionnaire_create(*, user: User, title: str, form: str) -> Questionnaire:
 
 
 def _taken(title: str) -> QuestionnaireError:
-    return QuestionnaireError(f"There is already a questionnaire called “{title}”.", "title")
+    return QuestionnaireError(
+        gettext("There is already a questionnaire called “%(title)s”.") % {"title": title}, "title"
+    )
 
 
 def _start_of(user: User, form: str) -> dict[str, Any]:
@@ -55,7 +59,7 @@ def _start_of(user: User, form: str) -> dict[str, Any]:
         return around | {"content": Content(sections=(SectionContent(title="Questions"),))}
     copied = get_or_none(owned_by(Questionnaire, user), form.removeprefix(COPY))
     if not form.startswith(COPY) or copied is None:
-        raise QuestionnaireError("Choose what to start from.", "form")
+        raise QuestionnaireError(gettext("Choose what to start from."), "form")
     names = ("content", "introduction", "who_sees", "contact", "takes_code", "asks_sign_in")
     return {name: getattr(copied, name) for name in names}
 
@@ -63,7 +67,7 @@ def _start_of(user: User, form: str) -> dict[str, Any]:
 def _checked_title(title: str) -> str:
     title = " ".join(title.split())
     if not 1 <= len(title) <= 120:
-        raise QuestionnaireError("The title has 1 to 120 letters.", "title")
+        raise QuestionnaireError(gettext("The title has 1 to 120 letters."), "title")
     return title
 
 
@@ -96,10 +100,12 @@ def question_edit(
         if questionnaire.was_opened and made.meaning != found.meaning:
             if found.kind is Kind.CONSENT and made.text != found.text:
                 raise QuestionnaireError(
-                    "The consent text is fixed after the first opening: people agreed to it."
+                    gettext(
+                        "The consent text is fixed after the first opening: people agreed to it."
+                    )
                 )
             raise QuestionnaireError(
-                "Answers and the short name are fixed once it was open: people chose them."
+                gettext("Answers and the short name are fixed once it was open: people chose them.")
             )
         return content.with_edited(made)
 
@@ -167,7 +173,7 @@ def change_undo(*, user: User, questionnaire: Questionnaire, version: int) -> No
     """
     before = questionnaire.before
     if before is None:
-        raise QuestionnaireError("There is nothing to undo.")
+        raise QuestionnaireError(gettext("There is nothing to undo."))
     if questionnaire.was_opened and before.meaning != questionnaire.content.meaning:
         raise QuestionnaireError(FIXED)
     with transaction.atomic():
@@ -218,9 +224,11 @@ def questionnaire_settle(
     """Change the settings of a questionnaire other than its questions."""
     title = _checked_title(title)
     if asks_sign_in and provider_for_students(questionnaire.organisation_id) is None:
-        raise QuestionnaireError("No provider of your organisation takes students.", "asks_sign_in")
+        raise QuestionnaireError(
+            gettext("No provider of your organisation takes students."), "asks_sign_in"
+        )
     if max(len(introduction), len(who_sees)) > 2_000 or len(contact) > 254:
-        raise QuestionnaireError("These texts have at most 2,000 letters.")
+        raise QuestionnaireError(gettext("These texts have at most 2,000 letters."))
     try:
         with transaction.atomic():
             Questionnaire.objects.filter(pk=questionnaire.pk).update(
@@ -247,9 +255,11 @@ def questionnaire_open(
     """Open a questionnaire now or later until a time, or change the end of an open one."""
     begin = questionnaire.opens_at if questionnaire.was_opened else opens_at or timezone.now()
     if not questionnaire.content.questions:
-        raise QuestionnaireError("The questionnaire has no question yet.")
+        raise QuestionnaireError(gettext("The questionnaire has no question yet."))
     if begin is None or closes_at <= max(begin, timezone.now()):
-        raise QuestionnaireError("It has to close after it opens, and later than now.", "closes_on")
+        raise QuestionnaireError(
+            gettext("It has to close after it opens, and later than now."), "closes_on"
+        )
     with transaction.atomic():
         Questionnaire.objects.filter(pk=questionnaire.pk).update(
             opens_at=begin, closes_at=closes_at
@@ -261,7 +271,7 @@ def questionnaire_open(
 def questionnaire_close(*, user: User, questionnaire: Questionnaire) -> None:
     """Close a questionnaire now."""
     if not questionnaire.is_open:
-        raise QuestionnaireError("The questionnaire is not open.")
+        raise QuestionnaireError(gettext("The questionnaire is not open."))
     with transaction.atomic():
         Questionnaire.objects.filter(pk=questionnaire.pk).update(closes_at=timezone.now())
         audit(user, "closed", questionnaire)
@@ -271,7 +281,7 @@ def questionnaire_close(*, user: User, questionnaire: Questionnaire) -> None:
 def questionnaire_delete(*, user: User, questionnaire: Questionnaire, typed: str) -> None:
     """Remove a questionnaire with all answers for good; cohorts made from it stay."""
     if typed.strip() != questionnaire.title:
-        raise QuestionnaireError("The title does not match. Nothing was removed.", "name")
+        raise QuestionnaireError(gettext("The title does not match. Nothing was removed."), "name")
     with transaction.atomic():
         audit(user, "removed", questionnaire, people=questionnaire.participants.count())
         questionnaire.delete()

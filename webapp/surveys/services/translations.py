@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from django.conf.locale import LANG_INFO
 from django.db import transaction
 from django.utils.text import capfirst
+from django.utils.translation import gettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -52,28 +53,35 @@ def translations_set(
     known = {_spaced(text): text for text in all_texts(questionnaire)}
     for language, texts in translations.items():
         if language not in LANGUAGES or language == own:
-            raise QuestionnaireError(f"“{language[:20]}” is no language that can be added.")
+            raise QuestionnaireError(
+                gettext("“%(language)s” is no language that can be added.")
+                % {"language": language[:20]}
+            )
         given = {_spaced(t): v.strip() for t, v in texts.items() if v.strip()}
         said = {known[t]: value for t, value in given.items() if t in known}
         if given and not said:
             raise QuestionnaireError(
-                "No text of the file is in this questionnaire. Nothing was changed."
+                gettext("No text of the file is in this questionnaire. Nothing was changed.")
             )
         if any(len(value) > MAX_TEXT or "\x00" in value for value in said.values()):
-            raise QuestionnaireError(f"A text has at most {MAX_TEXT:,} letters.")
+            raise QuestionnaireError(
+                gettext("A text has at most %(most)s letters.") % {"most": f"{MAX_TEXT:,}"}
+            )
         kept[language] = said
         if not texts:
             del kept[language]
     if questionnaire.was_opened:
         _check_same_answers(questionnaire, kept)
     if len(kept) > MAX_LANGUAGES:
-        raise QuestionnaireError(f"A questionnaire has at most {MAX_LANGUAGES} languages.")
+        raise QuestionnaireError(
+            gettext("A questionnaire has at most %(most)s languages.") % {"most": MAX_LANGUAGES}
+        )
     content = questionnaire.content.with_translations(kept)
     with transaction.atomic():
         same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
         before = questionnaire.content
         if not same.update(content=content, before=before, version=version + 1):
-            raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
+            raise QuestionnaireError(gettext("Somebody else changed this questionnaire meanwhile."))
         audit(user, "translated", questionnaire, languages=sorted(translations))
     questionnaire.refresh_from_db()
 
@@ -97,20 +105,20 @@ def _check_same_answers(
         changed = [text for text in fixed if said.get(text) and now.get(text) != said[text]]
         if changed:
             raise QuestionnaireError(
-                f"“{changed[0][:40]}” is fixed in {LANGUAGES.get(language, language)}: it was open "
-                "in these words."
+                gettext("“%(text)s” is fixed in %(language)s: it was open in these words.")
+                % {"text": changed[0][:40], "language": LANGUAGES.get(language, language)}
             )
 
 
 def language_set(*, user: User, questionnaire: Questionnaire, version: int, language: str) -> None:
     """Set the language in which the questionnaire is written."""
     if language not in LANGUAGES or language in questionnaire.content.translations:
-        raise QuestionnaireError("Choose a language into which it is not translated.")
+        raise QuestionnaireError(gettext("Choose a language into which it is not translated."))
     content = questionnaire.content.with_language(language)
     with transaction.atomic():
         same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
         if not same.update(content=content, version=version + 1):
-            raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
+            raise QuestionnaireError(gettext("Somebody else changed this questionnaire meanwhile."))
         audit(user, "changed", questionnaire, language=language)
     questionnaire.refresh_from_db()
 
@@ -132,7 +140,7 @@ def read_file(data: bytes) -> dict[str, dict[str, str]]:
     QuestionnaireError in one sentence.
     """
     if len(data) > MAX_FILE:
-        raise QuestionnaireError("The file is larger than 1 MB.")
+        raise QuestionnaireError(gettext("The file is larger than 1 MB."))
     try:
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
         first = text.splitlines()[0]
@@ -140,18 +148,22 @@ def read_file(data: bytes) -> dict[str, dict[str, str]]:
             text = text.partition("\n")[2]
             first = text.splitlines()[0]
     except (UnicodeDecodeError, IndexError) as error:
-        raise QuestionnaireError("The file is no CSV in UTF-8: save it as “CSV UTF-8”.") from error
+        raise QuestionnaireError(
+            gettext("The file is no CSV in UTF-8: save it as “CSV UTF-8”.")
+        ) from error
     delimiter = max(",;\t", key=first.count)
     try:
         rows = list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error as error:
-        raise QuestionnaireError("The file is no CSV.") from error
+        raise QuestionnaireError(gettext("The file is no CSV.")) from error
     header = [cell.strip().lower() for cell in rows[0]]
     if header[0] != _TEXT or len(header) < 2:
-        raise QuestionnaireError("The first line reads: text, then one language a column.")
+        raise QuestionnaireError(gettext("The first line reads: text, then one language a column."))
     twice = next((name for name in header if name and header.count(name) > 1), "")
     if twice:
-        raise QuestionnaireError(f"Two columns are called “{twice[:20]}”: leave one of them.")
+        raise QuestionnaireError(
+            gettext("Two columns are called “%(name)s”: leave one of them.") % {"name": twice[:20]}
+        )
     found: dict[str, dict[str, str]] = {language: {} for language in header[1:] if language}
     for row in rows[1:]:
         for language, cell in zip(header[1:], row[1:], strict=False):
@@ -160,9 +172,10 @@ def read_file(data: bytes) -> dict[str, dict[str, str]]:
             original, translation = without_mark(row[0]), without_mark(cell)
             if found[language].setdefault(original, translation) != translation:
                 raise QuestionnaireError(
-                    f"“{original[:40]}” has two different translations in the column {language}."
+                    gettext("“%(text)s” has two different translations in the column %(language)s.")
+                    % {"text": original[:40], "language": language}
                 )
     filled = {language: texts for language, texts in found.items() if texts}
     if not filled:
-        raise QuestionnaireError("The file holds no translation. Nothing was changed.")
+        raise QuestionnaireError(gettext("The file holds no translation. Nothing was changed."))
     return filled

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -97,7 +98,7 @@ def withdrawal_complete(*, user: User, questionnaire: Questionnaire, line: int) 
     copies = [] if cohort is None else _copies(cohort, number)
     columns = _rule_columns(questionnaire)
     if not copies or not any(_said(copy, columns) for copy in copies):
-        raise QuestionnaireError("Nothing of it is left to delete.")
+        raise QuestionnaireError(gettext("Nothing of it is left to delete."))
     for copy in copies:
         _clear_rules(copy, columns)
     _save(copies)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -46,9 +47,9 @@ def written_handle(
     count = rows.update(handled_at=now, handled_by=user if is_handled else None)
     if not count:
         raise QuestionnaireError(
-            "None of these texts is open any more."
+            gettext("None of these texts is open any more.")
             if is_handled
-            else "None of these texts is marked as handled."
+            else gettext("None of these texts is marked as handled.")
         )
     verb = "handled texts" if is_handled else "opened texts again"
     audit(user, verb, questionnaire, texts=count)
@@ -74,24 +75,28 @@ def written_as_need(
     written.save(update_fields=["need", "handled_at", "handled_by"])
     audit(user, "turned a text into a need", questionnaire)
     if person.cohort is None:
-        return f"“{need}” is noted. It joins the cohort together with this student's answers."
+        return gettext(
+            "“%(need)s” is noted. It joins the cohort together with this student's answers."
+        ) % {"need": need}
     student = person.cohort.students.filter(original_id=name_in_cohort(person)).first()
     if student is None:
-        raise QuestionnaireError(f"This student is not in {person.cohort.name} any more.")
+        raise QuestionnaireError(
+            gettext("This student is not in %(cohort)s any more.") % {"cohort": person.cohort.name}
+        )
     need_add(user=user, cohort=person.cohort, number=student.number, need=need)
-    return (
-        f"{student.label} of {person.cohort.name} needs “{need}” from now on. "
-        "Placements whose rules count the column Needs take it into account."
-    )
+    return gettext(
+        "%(student)s of %(cohort)s needs “%(need)s” from now on. Placements whose "
+        "rules count the column Needs take it into account."
+    ) % {"student": student.label, "cohort": person.cohort.name, "need": need}
 
 
 def checked_need(need: str) -> str:
     """Return a need as it is stored; raise QuestionnaireError for none, or more than one."""
     need = " ".join(need.split())
     if not 1 <= len(need) <= MAX_NEED:
-        raise QuestionnaireError(f"A need has 1 to {MAX_NEED} letters.")
+        raise QuestionnaireError(gettext("A need has 1 to %(most)s letters.") % {"most": MAX_NEED})
     if any(sign in need for sign in ",;|"):
-        raise QuestionnaireError("Give one need, without a comma, semicolon or bar.")
+        raise QuestionnaireError(gettext("Give one need, without a comma, semicolon or bar."))
     return need
 
 

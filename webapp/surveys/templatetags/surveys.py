@@ -2,8 +2,10 @@
 
 from django import template
 from django.template import Context
+from django.utils import dateformat
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from webapp.surveys.mails import LINK
@@ -26,23 +28,24 @@ def curve(progress: Progress) -> SafeString:
     points = [f"{k * step:.1f},{_HEIGHT - _HEIGHT * n / top:.1f}" for k, n in enumerate(counts)]
     if len(points) == 1:
         points.append(f"{_WIDTH},{points[0].split(',')[1]}")
-    first, last = progress.curve[0][0], progress.curve[-1][0]
+    numbers = {"finished": f"{counts[-1]:,}", "people": f"{top:,}"}
+    days = {
+        "first": dateformat.format(progress.curve[0][0], gettext("j F")),
+        "last": dateformat.format(progress.curve[-1][0], gettext("j F")),
+    }
     return format_html(
         '<figure class="survey-curve"><svg viewBox="0 -6 {} {}" role="img" aria-label="{}">'
         '<polygon points="0,{} {} {},{}"></polygon><polyline points="{}"></polyline></svg>'
-        "<figcaption>{} to {}: {} of {} finished</figcaption></figure>",
+        "<figcaption>{}</figcaption></figure>",
         _WIDTH,
         _HEIGHT + 12,
-        f"{counts[-1]:,} of {top:,} finished",
+        gettext("%(finished)s of %(people)s finished") % numbers,
         _HEIGHT,
         " ".join(points),
         _WIDTH,
         _HEIGHT,
         " ".join(points),
-        first.strftime("%-d %B"),
-        last.strftime("%-d %B"),
-        counts[-1],
-        top,
+        gettext("%(first)s to %(last)s: %(finished)s of %(people)s finished") % (numbers | days),
     )
 
 

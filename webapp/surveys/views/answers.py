@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -13,7 +14,6 @@ from webapp.audit.services import audit
 from webapp.cohorts.naming import check_may_name, may_see_names
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import list_page, page_at
 from webapp.common.parameters import whole_number
@@ -110,11 +110,23 @@ def _marked(
     except Refusal as problem:
         toast(request, str(problem), error=True)
     else:
-        state = "handled" if is_handled else "to be read again"
+        words = (
+            ngettext(
+                "%(count)s text is marked as handled.",
+                "%(count)s texts are marked as handled.",
+                count,
+            )
+            if is_handled
+            else ngettext(
+                "%(count)s text is marked as to be read again.",
+                "%(count)s texts are marked as to be read again.",
+                count,
+            )
+        )
         undo = reverse("surveys:texts-reopen", args=[found.pk]) if is_handled else ""
         toast(
             request,
-            f"{counted(count, 'text is', 'texts are')} marked as {state}.",
+            words % {"count": f"{count:,}"},
             undo_url=f"{undo}?{urlencode([('text', key) for key in keys])}" if undo else "",
         )
     person = whole_number(request.POST.get("person", ""))
@@ -226,7 +238,7 @@ def sent_file(request: SignedInRequest, uuid: str, person: int, key: str) -> Htt
     files = AnswerFile.objects.select_related("participant__questionnaire")
     kept = files.filter(participant__questionnaire=found, participant=person, key=key).first()
     if kept is None:
-        raise Http404("There is no such file.")
+        raise Http404(gettext("There is no such file."))
     audit(request.user, "downloaded a student's file", found, person=person, question=key)
     return as_attachment(HttpResponse(file_read(kept), content_type=kept.media_type), kept.name)
 

@@ -5,13 +5,13 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.formats import counted
 from webapp.common.listing import page_at
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
@@ -66,8 +66,12 @@ def choose(request: SignedInRequest, uuid: str) -> HttpResponse:
         # A long list does not fit an address: then each is restored on the page.
         query = urlencode([("person", key) for key in aside])
         undo = f"{reverse('surveys:clash-restore', args=[found.pk])}?{query}"
-        sets = counted(len(aside), "set of answers is", "sets of answers are")
-        toast(request, f"{sets} set aside.", undo_url=undo if len(undo) < 2_000 else "")
+        words = ngettext(
+            "%(count)s set of answers is set aside.",
+            "%(count)s sets of answers are set aside.",
+            len(aside),
+        ) % {"count": f"{len(aside):,}"}
+        toast(request, words, undo_url=undo if len(undo) < 2_000 else "")
     return redirect("surveys:clashes", found.pk)
 
 
@@ -81,7 +85,7 @@ def restore(request: SignedInRequest, uuid: str) -> HttpResponse:
     attempt(
         request,
         lambda: answers_restore(user=request.user, questionnaire=found, people=people),
-        "The answers stand beside the others again.",
+        gettext("The answers stand beside the others again."),
     )
     return redirect("surveys:clashes", found.pk)
 
@@ -98,6 +102,6 @@ def correct(request: SignedInRequest, uuid: str) -> HttpResponse:
         lambda: number_correct(
             user=request.user, questionnaire=found, person=person, number=number
         ),
-        "The student number was corrected.",
+        gettext("The student number was corrected."),
     )
     return redirect("surveys:clashes", found.pk)

@@ -23,8 +23,9 @@ from webapp.surveys.services.translations import (
     write_file,
 )
 from webapp.tabular.tables_out import CSV
+from webapp.translation.lazy import gettext_lazy
 
-KEPT = "The languages were kept."
+KEPT = gettext_lazy("The languages were kept.")
 
 
 def _show(request: SignedInRequest, found: Questionnaire, form: TextsForm) -> HttpResponse:

@@ -8,12 +8,12 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
@@ -116,8 +116,10 @@ def _mail(request: SignedInRequest, uuid: str, *, is_reminder: bool) -> HttpResp
                 base=own_address(request),
                 is_confirmed=form.cleaned_data["is_confirmed"],
             )
-            words = counted(count, "mail is on its way", "mails are on their way")
-            toast(request, f"{words}.")
+            words = ngettext(
+                "%(count)s mail is on its way.", "%(count)s mails are on their way.", count
+            )
+            toast(request, words % {"count": f"{count:,}"})
 
         if form.attempt(act):
             return _back(found)
@@ -151,7 +153,7 @@ def schedule(request: SignedInRequest, uuid: str) -> HttpResponse:
             )
         )
     ):
-        toast(request, "The reminder is scheduled.")
+        toast(request, gettext("The reminder is scheduled."))
         return _back(found)
     return show(request, found, "people", mail_form=form, writes="schedule")
 
@@ -164,7 +166,7 @@ def unschedule(request: SignedInRequest, uuid: str, reminder: int) -> HttpRespon
     attempt(
         request,
         lambda: services.reminder_cancel(user=request.user, questionnaire=found, reminder=reminder),
-        "The reminder is cancelled.",
+        gettext("The reminder is cancelled."),
     )
     return _back(found)
 
@@ -184,7 +186,9 @@ def bounces(request: SignedInRequest, uuid: str) -> HttpResponse:
             returned = returned_in(data, is_file=bool(file))
             addresses = returned.addresses
             if not addresses:
-                raise QuestionnaireError("There is no address in it that came back.", "people")
+                raise QuestionnaireError(
+                    gettext("There is no address in it that came back."), "people"
+                )
             owned, at = owned_by(Questionnaire, request.user), timezone.now()
             due = services.people_at(owned, addresses).values_list("email").distinct().count()
             if due and not returned.is_reported and not form.is_confirmed_for(due):
@@ -195,8 +199,8 @@ def bounces(request: SignedInRequest, uuid: str) -> HttpResponse:
             )
             toast(
                 request,
-                f"{count:,} of {len(addresses):,} addresses take part here. "
-                "They get no more mails.",
+                gettext("%(count)s of %(all)s addresses take part here. They get no more mails.")
+                % {"count": f"{count:,}", "all": f"{len(addresses):,}"},
                 undo_url=reverse("surveys:bounces-undo", args=[found.pk, _micros(at)])
                 if count
                 else "",
@@ -215,10 +219,12 @@ def bounces_undo(request: SignedInRequest, uuid: str, moment: int) -> HttpRespon
 
     def act(found: Questionnaire) -> str:
         if moment > _micros(timezone.now()):
-            raise Http404("There is no such act.")
+            raise Http404(gettext("There is no such act."))
         at = _EPOCH + timedelta(microseconds=moment)
         count = services.bounces_undo(user=request.user, questionnaires=owned, at=at)
-        return f"{counted(count, 'address gets', 'addresses get')} mails again."
+        return ngettext(
+            "%(count)s address gets mails again.", "%(count)s addresses get mails again.", count
+        ) % {"count": f"{count:,}"}
 
     return _press(request, uuid, act)
 
@@ -246,7 +252,7 @@ def write_again(request: SignedInRequest, uuid: str, person: int) -> HttpRespons
 
     def act(found: Questionnaire) -> str:
         services.bounce_forget(user=request.user, questionnaire=found, person=person)
-        return "The next mail goes there again."
+        return gettext("The next mail goes there again.")
 
     return _press(request, uuid, act)
 
@@ -260,7 +266,11 @@ def send_link(request: SignedInRequest, uuid: str, person: int) -> HttpResponse:
         is_queued = services.link_send(
             user=request.user, questionnaire=found, person=person, base=own_address(request)
         )
-        return "The link is on its way." if is_queued else "A mail is on its way already."
+        return (
+            gettext("The link is on its way.")
+            if is_queued
+            else gettext("A mail is on its way already.")
+        )
 
     return _press(request, uuid, act)
 
@@ -274,8 +284,11 @@ def renew_link(request: SignedInRequest, uuid: str, person: int) -> HttpResponse
         is_mailed = services.link_renew(
             user=request.user, questionnaire=found, person=person, base=own_address(request)
         )
-        new = "The new one is on its way by mail." if is_mailed else "The next mail has a new one."
-        return f"The old link opens nothing any more. {new}"
+        return (
+            gettext("The old link opens nothing any more. The new one is on its way by mail.")
+            if is_mailed
+            else gettext("The old link opens nothing any more. The next mail has a new one.")
+        )
 
     return _press(request, uuid, act)
 
@@ -287,7 +300,9 @@ def remove(request: SignedInRequest, uuid: str, person: int) -> HttpResponse:
 
     def act(found: Questionnaire) -> str:
         removed = services.person_remove(user=request.user, questionnaire=found, person=person)
-        return f"{label_of(removed, with_name=shows_names(request.user))} was removed."
+        return gettext("%(person)s was removed.") % {
+            "person": label_of(removed, with_name=shows_names(request.user))
+        }
 
     return _press(request, uuid, act)
 
@@ -299,7 +314,9 @@ def delete_rest(request: SignedInRequest, uuid: str, line: int) -> HttpResponse:
 
     def act(found: Questionnaire) -> str:
         label = withdrawal_complete(user=request.user, questionnaire=found, line=line)
-        return f"What was kept of {label} is deleted. Their bed stays."
+        return gettext("What was kept of %(student)s is deleted. Their bed stays.") % {
+            "student": label
+        }
 
     return _press(request, uuid, act)
 
@@ -312,7 +329,7 @@ def join_cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
     cohorts = cohorts_of(found)
     form = JoinForm(request.POST, cohorts=cohorts)
     if not form.is_valid():
-        toast(request, "Choose a cohort that was made of this questionnaire.", error=True)
+        toast(request, gettext("Choose a cohort that was made of this questionnaire."), error=True)
         return redirect("surveys:questionnaire", found.pk)
     chosen = next(one for one in cohorts if str(one.pk) == form.cleaned_data["cohort"])
     try:
@@ -342,7 +359,10 @@ def make_cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
             )
         )
     if made:
-        words = f"{made[0].n_students:,} students are in the cohort."
+        count = made[0].n_students
+        words = ngettext(
+            "%(count)s student is in the cohort.", "%(count)s students are in the cohort.", count
+        ) % {"count": f"{count:,}"}
         toast(request, f"{words} {undecided_words(found)}".strip())
         return redirect("cohorts:cohort", made[0].pk)
     return show(request, found, "people", cohort_form=form, makes_cohort=True)

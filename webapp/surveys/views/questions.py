@@ -7,6 +7,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.requests import SignedInRequest
@@ -24,7 +25,7 @@ from webapp.surveys.views.pages import add_form, edit_form, show
 def _done(request: SignedInRequest, found: Questionnaire, key: str = "") -> HttpResponse:
     """Redirect to the questions, with Undo for the change."""
     undo = f"{reverse('surveys:undo', args=[found.pk])}?version={found.version}"
-    toast(request, "The questions were changed.", undo_url=undo)
+    toast(request, gettext("The questions were changed."), undo_url=undo)
     query = f"?question={key}#q-{key}" if key else ""
     return redirect(reverse("surveys:questionnaire", args=[found.pk]) + query)
 
@@ -40,7 +41,7 @@ def _press(
     """Perform the act of a button; a refusal is a toast, since nothing was typed."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
     if not form.is_valid():
-        toast(request, "The page was out of date. Load it again.", error=True)
+        toast(request, gettext("The page was out of date. Load it again."), error=True)
     else:
         common = {"user": request.user, "questionnaire": found}
         values = form.cleaned_data | fields
@@ -72,7 +73,7 @@ def edit(request: SignedInRequest, uuid: str, key: str) -> HttpResponse:
     """Change a question."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
     if all(question.key != key for question in found.content.questions):
-        raise Http404("There is no such question.")
+        raise Http404(gettext("There is no such question."))
     form = edit_form(found, key, request)
     if request.method == "POST" and form.is_valid():
         act = partial(services.question_edit, user=request.user, questionnaire=found, key=key)
@@ -151,6 +152,6 @@ def undo(request: SignedInRequest, uuid: str) -> HttpResponse:
     attempt(
         request,
         lambda: services.change_undo(user=request.user, questionnaire=found, version=version),
-        "The change was taken back.",
+        gettext("The change was taken back."),
     )
     return redirect("surveys:questionnaire", found.pk)

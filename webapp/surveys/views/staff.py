@@ -4,6 +4,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone, translation
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -41,7 +42,7 @@ def new(request: SignedInRequest) -> HttpResponse:
     """Choose the title of a new questionnaire and its template."""
     found = owned_by(Questionnaire, request.user).values_list("pk", "title")
     initial = {
-        "title": f"Housing questionnaire {timezone.now().year + 1}",
+        "title": gettext("Housing questionnaire %(year)s") % {"year": timezone.now().year + 1},
         "form": request.GET.get("from") or "housing",
     }
     form = NewForm.typed(request, copied=list(found[:COPIES]), initial=initial)
@@ -79,7 +80,7 @@ def settings_page(request: SignedInRequest, uuid: str) -> HttpResponse:
         if form.attempt(
             lambda: services.questionnaire_settle(user=request.user, questionnaire=found, **fields)
         ):
-            toast(request, "The settings were changed.")
+            toast(request, gettext("The settings were changed."))
             return redirect("surveys:settings", found.pk)
     return show(request, found, "settings", settings_form=form)
 
@@ -104,7 +105,7 @@ def open_(request: SignedInRequest, uuid: str) -> HttpResponse:
         )
     ):
         if found.closes_at is not None:
-            toast(request, f"Open until {moment(found.closes_at)}.")
+            toast(request, gettext("Open until %(moment)s.") % {"moment": moment(found.closes_at)})
         return redirect("surveys:questionnaire", found.pk)
     return render(
         request, "surveys/open.html", {"questionnaire": found, "form": form}, status=form.status
@@ -119,7 +120,7 @@ def close(request: SignedInRequest, uuid: str) -> HttpResponse:
     attempt(
         request,
         lambda: services.questionnaire_close(user=request.user, questionnaire=found),
-        "The questionnaire is closed.",
+        gettext("The questionnaire is closed."),
     )
     return redirect("surveys:questionnaire", found.pk)
 
@@ -130,7 +131,7 @@ def preview(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Walk through a questionnaire as a student does; the answers stay in the session."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
     if not found.content.questions:
-        toast(request, "There is no question yet.", error=True)
+        toast(request, gettext("There is no question yet."), error=True)
         return redirect("surveys:questionnaire", found.pk)
     if "again" in request.GET:
         PreviewWalk.forget(request, found)
@@ -205,6 +206,6 @@ def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
             user=request.user, questionnaire=found, typed=form.cleaned_data["name"]
         )
     ):
-        toast(request, f"{title} was removed with all answers.")
+        toast(request, gettext("%(title)s was removed with all answers.") % {"title": title})
         return redirect("surveys:list")
     return show(request, found, "settings", delete_form=form)

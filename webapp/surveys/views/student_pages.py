@@ -58,7 +58,7 @@ def chosen_language(request: HttpRequest) -> str:
         language = part.split(";")[0].strip().split("-")[0].lower()
         if language in LANGUAGES:
             return language
-    return next(iter(dict(settings.LANGUAGES)))
+    return next(iter(settings.STUDENT_LANGUAGES))
 
 
 def settle(request: HttpRequest, questionnaire: Questionnaire, known: str = "") -> str:
@@ -84,7 +84,7 @@ def settle(request: HttpRequest, questionnaire: Questionnaire, known: str = "") 
 def offered_languages(questionnaire: Questionnaire | None) -> dict[str, str]:
     """Return {code: native name} of the languages that a student can choose."""
     own = languages_of(questionnaire.content) if questionnaire is not None else []
-    codes = [*own, *dict(settings.LANGUAGES)]
+    codes = [*own, *settings.STUDENT_LANGUAGES]
     return {code: LANGUAGES.get(code, code) for code in dict.fromkeys(codes)}
 
 

@@ -5,6 +5,7 @@ from functools import partial
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from webapp.accounts.requests import SignedInRequest
@@ -62,7 +63,10 @@ def waiting_list(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 
 def _trail(placement: Placement) -> list[tuple[str, str]]:
-    return [*trail_of(placement), ("Waiting list", reverse("waiting:list", args=[placement.pk]))]
+    return [
+        *trail_of(placement),
+        (gettext("Waiting list"), reverse("waiting:list", args=[placement.pk])),
+    ]
 
 
 @keeps_typed
@@ -75,10 +79,12 @@ def order(request: SignedInRequest, uuid: str) -> HttpResponse:
     initial = {name: getattr(listed, name) for name in _RULE_FIELDS}
     form = WaitingListForm.typed(request, placement=found, initial=initial)
     if form.submit(request, partial(waiting_list_set, user=request.user, placement=found)):
-        toast(request, "The order was saved.")
+        toast(request, gettext("The order was saved."))
         return redirect("waiting:list", found.pk)
-    words = "Students read their place in line and the rule on their page."
-    return FormPage("Order and offers", "Save the order", _trail(found), words).show(request, form)
+    words = gettext("Students read their place in line and the rule on their page.")
+    return FormPage(
+        gettext("Order and offers"), gettext("Save the order"), _trail(found), words
+    ).show(request, form)
 
 
 @keeps_typed
@@ -104,8 +110,8 @@ def turn(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
 
     if form.submit(request, act):
         return redirect("waiting:list", found.pk)
-    title = f"Move S-{number} on the waiting list"
-    return FormPage(title, "Move the student", _trail(found)).show(request, form)
+    title = gettext("Move S-%(number)s on the waiting list") % {"number": number}
+    return FormPage(title, gettext("Move the student"), _trail(found)).show(request, form)
 
 
 @keeps_typed
@@ -120,16 +126,22 @@ def move_new(request: SignedInRequest, uuid: str) -> HttpResponse:
     def act(*, student: str, hall: str, beds: int) -> None:
         numbers = students_typed(request.user, found.cohort, [student])
         if len(numbers) != 1:
-            raise HousingError("Name one student.", "student")
+            raise HousingError(gettext("Name one student."), "student")
         wish = move_wish_save(
             user=request.user, placement=found, number=numbers[0], hall=hall, beds=beds
         )
-        toast(request, f"{wish.student.label} waits for another bed: {wish.words}.")
+        toast(
+            request,
+            gettext("%(student)s waits for another bed: %(wish)s.")
+            % {"student": wish.student.label, "wish": wish.words},
+        )
 
     if form.submit(request, act):
         return redirect("waiting:list", found.pk)
-    words = "Students without a bed come first. The next student gets the old bed offered."
-    page = FormPage("Add a student with a bed", "Add the student", _trail(found), words)
+    words = gettext("Students without a bed come first. The next student gets the old bed offered.")
+    page = FormPage(
+        gettext("Add a student with a bed"), gettext("Add the student"), _trail(found), words
+    )
     return page.show(request, form)
 
 
@@ -143,11 +155,21 @@ def move_remove(request: SignedInRequest, uuid: str, number: int) -> HttpRespons
     form = TypedForm.typed(request)
     act = partial(move_wish_remove, user=request.user, placement=found, number=number)
     if form.submit(request, act):
-        toast(request, f"S-{number} does not wait for another bed any more.")
+        toast(
+            request,
+            gettext("S-%(number)s does not wait for another bed any more.") % {"number": number},
+        )
         return redirect("waiting:list", found.pk)
-    words = f"S-{number} waits for another bed: {wish.words}. The present bed stays."
+    words = gettext("S-%(number)s waits for another bed: %(wish)s. The present bed stays.") % {
+        "number": number,
+        "wish": wish.words,
+    }
     page = FormPage(
-        "Take off the waiting list", "Take the student off", _trail(found), words, is_danger=True
+        gettext("Take off the waiting list"),
+        gettext("Take the student off"),
+        _trail(found),
+        words,
+        is_danger=True,
     )
     return page.show(request, form)
 
@@ -167,7 +189,8 @@ def offer(request: SignedInRequest, uuid: str, room_id: int) -> HttpResponse:
 
     def act(*, number: int, hours: int) -> None:
         made = offer_make(user=request.user, placement=found, room=room, number=number, hours=hours)
-        toast(request, f"A bed in {room} is offered. {reachable_words(made)}")
+        words = gettext("A bed in %(room)s is offered.") % {"room": room}
+        toast(request, f"{words} {reachable_words(made)}")
 
     if form.submit(request, act):
         return redirect("waiting:list", found.pk)
@@ -200,20 +223,29 @@ def answer(request: SignedInRequest, uuid: str, offer_id: int) -> HttpResponse:
     def act(*, answer: str) -> None:
         if answer == "decline":
             offer_decline(offer=one, user=request.user)
-            toast(request, f"{one.student.label} declined the bed in {one.room_label}.")
+            toast(
+                request,
+                gettext("%(student)s declined the bed in %(room)s.")
+                % {"student": one.student.label, "room": one.room_label},
+            )
             return
         try:
             event = offer_accept(offer=one, user=request.user)
         except BedLostError as error:
             offer_void(offer=one, why=str(error))
-            raise HousingError(f"{error} The offer was withdrawn.") from error
+            raise HousingError(
+                gettext("%(reason)s The offer was withdrawn.") % {"reason": error}
+            ) from error
         undo = reverse("housing:placement-undo", args=[found.pk, event.pk])
         toast(request, event.sentence, undo_url=undo)
 
     if form.submit(request, act):
         return redirect("waiting:list", found.pk)
-    words = f"{one.student.label}: a bed in {one.room_label}."
-    page = FormPage("Record an answer", "Record the answer", _trail(found), words)
+    words = gettext("%(student)s: a bed in %(room)s.") % {
+        "student": one.student.label,
+        "room": one.room_label,
+    }
+    page = FormPage(gettext("Record an answer"), gettext("Record the answer"), _trail(found), words)
     return page.show(request, form)
 
 
@@ -227,10 +259,22 @@ def withdraw(request: SignedInRequest, uuid: str, offer_id: int) -> HttpResponse
     one = _offer(found, offer_id)
     form = WithdrawForm.typed(request)
     if form.submit(request, partial(offer_withdraw, user=request.user, offer=one)):
-        toast(request, f"The offer to {one.student.label} was withdrawn.")
+        toast(
+            request,
+            gettext("The offer to %(student)s was withdrawn.") % {"student": one.student.label},
+        )
         return redirect("waiting:list", found.pk)
-    words = f"{one.student.label}: a bed in {one.room_label}. The bed is free afterwards."
-    page = FormPage("Withdraw an offer", "Withdraw the offer", _trail(found), words, is_danger=True)
+    words = gettext("%(student)s: a bed in %(room)s. The bed is free afterwards.") % {
+        "student": one.student.label,
+        "room": one.room_label,
+    }
+    page = FormPage(
+        gettext("Withdraw an offer"),
+        gettext("Withdraw the offer"),
+        _trail(found),
+        words,
+        is_danger=True,
+    )
     return page.show(request, form)
 
 
@@ -244,10 +288,19 @@ def extend(request: SignedInRequest, uuid: str, offer_id: int) -> HttpResponse:
     one = _offer(found, offer_id)
     form = ExtendForm.typed(request, initial={"hours": waiting_list_of(found).hours})
     if form.submit(request, partial(offer_extend, user=request.user, offer=one)):
-        toast(request, f"{one.student.label} has more time, and gets a mail about it.")
+        toast(
+            request,
+            gettext("%(student)s has more time, and gets a mail about it.")
+            % {"student": one.student.label},
+        )
         return redirect("waiting:list", found.pk)
-    words = f"{one.student.label}: a bed in {one.room_label}."
-    page = FormPage("Extend an offer", "Set the new deadline", _trail(found), words)
+    words = gettext("%(student)s: a bed in %(room)s.") % {
+        "student": one.student.label,
+        "room": one.room_label,
+    }
+    page = FormPage(
+        gettext("Extend an offer"), gettext("Set the new deadline"), _trail(found), words
+    )
     return page.show(request, form)
 
 

@@ -1,0 +1,119 @@
+"""The language of the pages for staff: English, or that of STAFF_LANGUAGE with its catalogue."""
+
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone, translation
+from pytest_django.fixtures import SettingsWrapper
+
+from webapp.accounts.models import User
+from webapp.common import formats
+from webapp.surveys.views.student_pages import offered_languages
+
+DUTCH = {
+    "Questionnaires": "Vragenlijsten",
+    "Housing": "Huisvesting",
+    "Start from": "Beginnen met",
+    "Choose what to start from.": "Kies een begin.",
+    "today %(time)s": "vandaag %(time)s",
+    "D j M Y, H:i": "D j F Y, H.i",
+}
+
+
+def write_catalogue(folder: Path, texts: dict[str, str]) -> None:
+    """Write a compiled catalogue, in the format of msgfmt, so that no program is needed."""
+    header = "Content-Type: text/plain; charset=UTF-8\nPlural-Forms: nplurals=2; plural=(n != 1);\n"
+    pairs = sorted((key.encode(), text.encode()) for key, text in ({"": header} | texts).items())
+    places: list[list[int]] = [[], []]
+    strings = b""
+    start = 28 + 16 * len(pairs)
+    for k in (0, 1):
+        for pair in pairs:
+            places[k] += [len(pair[k]), start + len(strings)]
+            strings += pair[k] + b"\0"
+    count = len(pairs)
+    head = struct.pack("<7I", 0x950412DE, 0, count, 28, 28 + 8 * count, 0, 0)
+    tables = struct.pack(f"<{4 * count}I", *places[0], *places[1])
+    (folder / "LC_MESSAGES").mkdir(parents=True)
+    (folder / "LC_MESSAGES" / "django.mo").write_bytes(head + tables + strings)
+
+
+@pytest.fixture
+def dutch(tmp_path: Path, settings: SettingsWrapper) -> Iterator[None]:
+    """An installation whose staff read Dutch."""
+    write_catalogue(tmp_path / "nl", DUTCH)
+    settings.LOCALE_PATHS = [tmp_path, *settings.LOCALE_PATHS]
+    settings.STAFF_LANGUAGE = settings.LANGUAGE_CODE = "nl"
+    yield
+    translation.deactivate()
+
+
+@pytest.mark.usefixtures("dutch")
+def test_staff_read_their_language_whatever_the_browser_asks(bob: User) -> None:
+    client = Client(headers={"Accept-Language": "es"})
+    client.force_login(bob)
+    page = client.get(reverse("surveys:new")).content.decode()
+    assert '<html lang="nl"' in page
+    for text in ("Vragenlijsten", "Huisvesting", "Beginnen met"):
+        assert text in page
+    refused = client.post(reverse("surveys:new"), {"title": "A", "form": "copy:x"})
+    assert refused.status_code == 422
+
+
+@pytest.mark.usefixtures("dutch")
+def test_days_are_written_in_the_language_of_staff() -> None:
+    now = datetime(2026, 3, 4, 14, 5, tzinfo=UTC)
+    with timezone.override(UTC):
+        assert formats.when(now, now) == "vandaag 14:05"
+        assert formats.moment(now) == "wo 4 maart 2026, 14.05"
+
+
+@pytest.mark.usefixtures("dutch")
+@pytest.mark.django_db
+def test_students_keep_their_languages() -> None:
+    page = Client(headers={"Accept-Language": "es"}).get(reverse("surveys:enter"))
+    assert page["Content-Language"] == "es"
+    assert "Escribe" in page.content.decode()
+    assert list(offered_languages(None)) == ["en", "es"]
+
+
+def test_staff_read_english_by_default(client: Client, bob: User) -> None:
+    client.force_login(bob)
+    page = client.get(reverse("surveys:new"), headers={"Accept-Language": "nl"}).content.decode()
+    assert '<html lang="en"' in page
+    assert "Start from" in page
+
+
+def test_the_environment_chooses_the_language(tmp_path: Path) -> None:
+    write_catalogue(tmp_path / "nl", DUTCH)
+    code = (
+        "import django; django.setup();"
+        "from django.core.checks.translation import check_language_settings_consistent as check;"
+        "from webapp.common.context_processors import _SECTION_TITLES as titles;"
+        "print(check(None), titles['Housing'])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=settings.BASE_DIR,
+        env=os.environ
+        | {
+            "DJANGO_SETTINGS_MODULE": "webapp.settings",
+            "STAFF_LANGUAGE": "nl",
+            "TRANSLATIONS": str(tmp_path),
+            "DEBUG": "1",
+            "BETHE_HALL_INSTANCE": str(tmp_path / "instance"),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.split() == ["[]", "Huisvesting"]
