@@ -7,15 +7,17 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone, translation
-from pytest_django.fixtures import SettingsWrapper
 
 from webapp.accounts.models import User
+from webapp.api.openapi import PREFIX
+from webapp.api.services import token_create
 from webapp.common import formats
 from webapp.surveys.views.student_pages import offered_languages
 
@@ -24,6 +26,7 @@ DUTCH = {
     "Housing": "Huisvesting",
     "Start from": "Beginnen met",
     "Choose what to start from.": "Kies een begin.",
+    "The last day has to be after the first day.": "De laatste dag moet na de eerste dag liggen.",
     "today %(time)s": "vandaag %(time)s",
     "D j M Y, H:i": "D j F Y, H.i",
 }
@@ -48,7 +51,7 @@ def write_catalogue(folder: Path, texts: dict[str, str]) -> None:
 
 
 @pytest.fixture
-def dutch(tmp_path: Path, settings: SettingsWrapper) -> Iterator[None]:
+def dutch(tmp_path: Path, settings: Any) -> Iterator[None]:
     """An installation whose staff read Dutch."""
     write_catalogue(tmp_path / "nl", DUTCH)
     settings.LOCALE_PATHS = [tmp_path, *settings.LOCALE_PATHS]
@@ -84,6 +87,17 @@ def test_students_keep_their_languages() -> None:
     assert page["Content-Language"] == "es"
     assert "Escribe" in page.content.decode()
     assert list(offered_languages(None)) == ["en", "es"]
+
+
+@pytest.mark.usefixtures("dutch")
+def test_programs_are_answered_in_english(bob: User) -> None:
+    _, secret = token_create(user=bob, name="Campus", may_change=True, days=None)
+    term = {"name": "Autumn", "code": "", "starts_on": "2026-08-20", "ends_on": "2026-08-01"}
+    refused = Client().post(
+        f"{PREFIX}/terms", term, "application/json", headers={"authorization": f"Bearer {secret}"}
+    )
+    assert refused.status_code == 422
+    assert "The last day has to be after the first day." in refused.content.decode()
 
 
 def test_staff_read_english_by_default(client: Client, bob: User) -> None:

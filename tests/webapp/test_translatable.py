@@ -1,7 +1,10 @@
 """Sentences that people read go through gettext, with named placeholders and with real plurals.
 
-The syntax tree of every module of the web application is walked. Stored sentences, log lines and
-the documentation of the API stay English on purpose: the lists below say which, and why.
+The syntax tree of every module of the web application is walked. Log lines, the documentation of
+the API, and records stay English on purpose: the lists below say which, and why. A record that
+jobs, histories or the audit log keep is read years later by people of any language, and by code:
+it stays as it was written. A reason that the row of a mail or of an offer stores goes through
+gettext when it is stored, in the language of staff.
 """
 
 import ast
@@ -19,15 +22,15 @@ ENGLISH = {
     "webapp/charts": "its texts are given by the pages that draw",
     "webapp/monitoring": "metrics and logs",
     "webapp/supervisor": "the terminal and logs",
-    "webapp/database": "sentences that jobs store",
+    "webapp/database": "records of jobs",
     "webapp/encryption": "errors of settings, before any page is served",
-    "webapp/files/contents.py": "sentences that jobs store",
+    "webapp/files/contents.py": "records of jobs",
     "webapp/files/store": "errors of the store, which jobs store and logs show",
     "webapp/operations/admin.py": "rows of tables, for operators",
     "webapp/operations/alerts.py": "mails to operators, sent by the sweep",
     "webapp/operations/backup.py": "the terminal, and sentences that jobs store",
-    "webapp/common/outgoing.py": "reasons that a delivery or a letter stores",
-    "webapp/jobs": "jobs store their sentences; workers have no reader",
+    "webapp/common/outgoing.py": "answers of mail servers, and reasons that programs compare",
+    "webapp/jobs": "records of jobs; workers have no reader",
     "webapp/webhooks/transport.py": "answers that a delivery stores",
     "webapp/identity/back_channel.py": "answers to identity providers, by their protocol",
     "webapp/identity/openid_connect.py": "answers of identity providers, for the log",
@@ -119,10 +122,6 @@ STORED = {
     "webapp/housing/services/drafts.py": {
         "Late changes confirmed: X.",
     },
-    "webapp/housing/services/history.py": {
-        "The student got a bed otherwise.",
-        "The student withdrew.",
-    },
     "webapp/housing/services/many_rooms.py": {
         "X: X changed.",
     },
@@ -138,33 +137,18 @@ STORED = {
     "webapp/housing/views/decisions.py": {
         "S-X and S-X swapped rooms.",
     },
-    # rows of letters and of questions store it; it is the text of a letter
-    "webapp/letters/services/letters.py": {
-        "Its sending was cut off, and it may have arrived. Send it again if it did not.",
-        "The room changed before it was sent.",
-        "The placement is not published any more.",
-        "This installation has no public address for links.",
-        "Stopped by X.",
-        "Came back, as staff noted.",
-    },
+    # the subject of a mail, which staff write anew
     "webapp/letters/services/questions.py": {
         "Whom do you want to live with?",
-        "Its sending was cut off, and it may have arrived. Ask again if it did not.",
-        "The request was settled before it was sent.",
     },
     # reason that an ended job stores
     "webapp/matching/services/learning.py": {
         "The model “X” was removed.",
     },
-    # the history of a placement, and the rows of mails, store it
+    # the history of a placement stores it
     "webapp/room_choice/services/choosing.py": {
         "X chose X.",
         "X chose X, also for X.",
-    },
-    "webapp/room_choice/services/mails.py": {
-        "Its sending was cut off, and it may have arrived. Mail the slots again if it did not.",
-        "The round is closed.",
-        "This installation has no public address for links.",
     },
     # the row of a model or a job stores it
     "webapp/segmentation/services/model_files.py": {

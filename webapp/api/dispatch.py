@@ -20,6 +20,7 @@ from django.http import (
     UnreadablePostError,
 )
 from django.http.multipartparser import MultiPartParserError
+from django.utils import translation
 from django.views.decorators.csrf import csrf_exempt
 from pydantic import BaseModel, ValidationError
 
@@ -52,6 +53,7 @@ def view_of(endpoints: Sequence[Endpoint]) -> Any:
 
     @csrf_exempt
     @login_not_required
+    @translation.override("en-gb")  # programs get one language, whichever staff read
     def view(request: Request, **arguments: Any) -> HttpResponseBase:
         try:
             entry = by_method.get("GET" if request.method == "HEAD" else request.method or "")

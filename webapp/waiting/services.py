@@ -191,9 +191,10 @@ def offer_accept(*, offer: WaitingOffer, user: User | None = None) -> PlacementE
     found = _close(offer, OfferState.ACCEPTED, user)
     number = found.student.number
     if not placement.is_published or found.room_id is None:
-        raise BedLostError(
-            gettext("The room is not published or not in the building list any more.")
-        )
+        with translation.override(settings.LANGUAGE_CODE):  # the offer stores a refusal
+            raise BedLostError(
+                gettext("The room is not published or not in the building list any more.")
+            )
     try:
         with translation.override(settings.LANGUAGE_CODE):  # the offer stores a refusal
             seating = seats_put(placement, {number: Seat(found.room_id)})
@@ -442,7 +443,7 @@ def move_wish_remove(*, user: User | None, placement: Placement, number: int) ->
         raise HousingError(_("The wish for another bed was removed or fulfilled meanwhile."))
     offers_withdraw(
         placement.waiting_offers.filter(student__number=number),
-        "The student does not wait for another bed any more.",
+        gettext("The student does not wait for another bed any more."),
     )
     audit(
         user,

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
@@ -90,9 +91,9 @@ def offers_end(placement: Placement, before: Sequence[Row], after: Sequence[Row]
     for numbers, why in (
         (
             [row[0] for row in after if row[1] is not None and row[1] != old.get(row[0])],
-            "The student got a bed otherwise.",
+            gettext("The student got a bed otherwise."),
         ),
-        ([row[0] for row in after if row[4]], "The student withdrew."),
+        ([row[0] for row in after if row[4]], gettext("The student withdrew.")),
     ):
         offers_withdraw(placement.waiting_offers.filter(student__number__in=numbers), why)
 

@@ -42,9 +42,12 @@ from webapp.letters.recipients import (
 from webapp.letters.services.returned import HEADER, ticket_of
 from webapp.residents.links import link_to
 from webapp.tabular.tables_out import table_file
+from webapp.translation.lazy import gettext_lazy
 
 TESTS_A_MINUTE = 10
-LOST = "Its sending was cut off, and it may have arrived. Send it again if it did not."
+LOST = gettext_lazy(
+    "Its sending was cut off, and it may have arrived. Send it again if it did not."
+)
 _UNDERWAY = (Letter.WAITING, Letter.SENDING)
 _GIVEN_UP = (Letter.FAILED, Letter.BOUNCED, Letter.STOPPED)
 
@@ -137,7 +140,7 @@ def letters_queue(
     last = _last_letters(template, recipients)
     _of_term(template.letters.all(), placement).filter(
         state=Letter.WAITING, student__in=[r.student.pk for r in due.again]
-    ).update(state=Letter.STOPPED, error="The room changed before it was sent.")
+    ).update(state=Letter.STOPPED, error=_("The room changed before it was sent."))
     numbers = {key: letter.number + 1 for key, letter in last.items()}
     letters = [
         Letter(
@@ -220,7 +223,7 @@ def letters_send() -> int:
     """Send the due letters and return how many were sent; the sweep calls it."""
     letters = Letter.objects.select_related("template", "placement__organisation", "student")
     before = _batches()
-    sent = mails_send_due(letters, _compose, lost=LOST)
+    sent = mails_send_due(letters, _compose, lost=str(LOST))
     for template, placement in before - _batches():
         _tell_sent(template, placement)
     return sent
@@ -250,14 +253,14 @@ def _tell_sent(template_id: UUID | None, placement_id: UUID | None) -> None:
 def _compose(letter: Letter) -> EmailMessage:
     placement = letter.placement
     if placement is None or not placement.is_published:
-        raise RefusedError("The placement is not published any more.")
+        raise RefusedError(_("The placement is not published any more."))
     if not place_now(letter, placement):
-        raise RefusedError("The room changed before it was sent.")
+        raise RefusedError(_("The room changed before it was sent."))
     text = letter.text
     if PAGE in text:
         link = link_to(letter.student)
         if not link:
-            raise RefusedError("This installation has no public address for links.")
+            raise RefusedError(_("This installation has no public address for links."))
         text = text.replace(PAGE, link)
     message = _message(letter.template, [letter.address], letter.subject, text)
     message.extra_headers[HEADER] = ticket_of(letter)
@@ -268,7 +271,9 @@ def letters_stop(*, user: User, placement: Placement, template: LetterTemplate) 
     """Stop waiting letters, and return how many; sent letters are not affected."""
     with transaction.atomic():
         waiting = template.letters.filter(placement=placement, state=Letter.WAITING)
-        count = waiting.update(state=Letter.STOPPED, error=f"Stopped by {user.get_username()}.")
+        count = waiting.update(
+            state=Letter.STOPPED, error=_("Stopped by %(name)s.") % {"name": user.get_username()}
+        )
         if not count:
             raise LetterError(_("No letter waits any more."))
         audit(user, "stopped letters", placement, letter=template.name, letters=count)
@@ -328,7 +333,7 @@ def letters_bounced(
         if not keys:
             raise LetterError(_("No letter went to any of these addresses."), "addresses")
         count = template.letters.filter(pk__in=keys).update(
-            state=Letter.BOUNCED, error="Came back, as staff noted."
+            state=Letter.BOUNCED, error=_("Came back, as staff noted.")
         )
         audit(user, "noted bounces", placement, letter=template.name, letters=count)
     return count

@@ -42,7 +42,7 @@ Answer this mail with their student id or their university e-mail, or say that y
 Nobody learns that you asked.
 
 [organisation]"""
-LOST = "Its sending was cut off, and it may have arrived. Ask again if it did not."
+LOST = gettext_lazy("Its sending was cut off, and it may have arrived. Ask again if it did not.")
 MAX_SUBJECT, MAX_TEXT = 150, 5_000
 _UNDERWAY = (RequestQuestion.WAITING, RequestQuestion.SENDING)
 
@@ -185,13 +185,13 @@ def questions_send() -> int:
     rows = RequestQuestion.objects.select_related(
         "request__student", "request__cohort__organisation"
     )
-    return mails_send_due(rows, _compose, lost=LOST)
+    return mails_send_due(rows, _compose, lost=str(LOST))
 
 
 def _compose(question: RequestQuestion) -> EmailMessage:
     request = question.request
     if request.target_id is not None or request.is_ignored:
-        raise RefusedError("The request was settled before it was sent.")
+        raise RefusedError(_("The request was settled before it was sent."))
     subject, text = filled(question, request)
     return EmailMessage(
         subject,

@@ -19,8 +19,11 @@ from webapp.residents.selectors import shown_name
 from webapp.room_choice.errors import ChoiceError
 from webapp.room_choice.models import ChoiceRound, ChoiceSlot, SlotMail
 from webapp.room_choice.times import time_in_words
+from webapp.translation.lazy import gettext_lazy
 
-LOST = "Its sending was cut off, and it may have arrived. Mail the slots again if it did not."
+LOST = gettext_lazy(
+    "Its sending was cut off, and it may have arrived. Mail the slots again if it did not."
+)
 LANGUAGES = ("en", "es")  # a mail is in both: nobody knows which one the student reads
 _UNDERWAY = (SlotMail.WAITING, SlotMail.SENDING)
 
@@ -86,16 +89,16 @@ def slot_mails_send() -> int:
     rows = SlotMail.objects.select_related(
         "slot__student", "slot__round__placement__organisation", "slot__round__placement__cohort"
     )
-    return mails_send_due(rows, _compose, lost=LOST)
+    return mails_send_due(rows, _compose, lost=str(LOST))
 
 
 def _compose(mail: SlotMail) -> EmailMessage:
     round = mail.slot.round
     if not round.is_live or round.placement.is_published:
-        raise RefusedError("The round is closed.")
+        raise RefusedError(_("The round is closed."))
     link = link_to(mail.slot.student)
     if not link:
-        raise RefusedError("This installation has no public address for links.")
+        raise RefusedError(_("This installation has no public address for links."))
     texts = []
     for language in LANGUAGES:
         with translation.override(language):
