@@ -183,7 +183,7 @@ def test_who_is_there_already_is_left_out_and_said(
     with pytest.raises(QuestionnaireError, match="in First-years already"):
         join(bob, asked, cohort)
     Student(asked, "L10").say_all(1)
-    assert "1 other was left out: the cohort has their ids already." in join(bob, asked, cohort)
+    assert "1 other was left out: the cohort has their id already." in join(bob, asked, cohort)
     assert cohort.students.filter(original_id="L10").exists()
 
 
