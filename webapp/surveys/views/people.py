@@ -314,7 +314,7 @@ def delete_rest(request: SignedInRequest, uuid: str, line: int) -> HttpResponse:
 
     def act(found: Questionnaire) -> str:
         label = withdrawal_complete(user=request.user, questionnaire=found, line=line)
-        return gettext("What was kept of %(student)s is deleted. Their bed stays.") % {
+        return gettext("The rest of the data of %(student)s is deleted. Their bed stays.") % {
             "student": label
         }
 
