@@ -102,6 +102,14 @@ def test_from_a_survey_to_exported_pairs(
         screenshot(page, f"roommates-{name}", full=False)
 
 
+def hold_undo(page: Page) -> None:
+    """Keep the toast with Undo as if it had the focus: else it leaves after ten seconds.
+
+    A busy machine needs longer for the keys before Undo.
+    """
+    page.locator("#toasts .toast").dispatch_event("focusin")
+
+
 def decide_some(page: Page, assert_accessible: Callable[[Page], None]) -> None:
     """Accept by mouse, lock by key, swap by the card, undo, and pair again."""
     rows = page.locator("tr.pair")
@@ -117,6 +125,7 @@ def decide_some(page: Page, assert_accessible: Callable[[Page], None]) -> None:
     expect(page.locator("#swap-dialog").get_by_text("After the swap")).to_be_visible()
     page.locator("#swap-dialog").get_by_role("button", name="Swap", exact=True).click()
     expect(page.locator("#tab-swapped")).to_contain_text("2")
+    hold_undo(page)
     page.get_by_role("button", name="Undo").last.click()
     expect(page.locator("#tab-swapped")).to_contain_text("0")
     page.keyboard.press("Escape")
@@ -146,6 +155,7 @@ def deciding_goes_on_with_the_next_card(page: Page) -> None:
     first = card.get_attribute("data-drawer")
     page.keyboard.press("l")
     expect(page.locator("#tab-locked")).to_contain_text("1")
+    hold_undo(page)
     expect(card).not_to_have_attribute("data-drawer", first)
     expect(row).to_have_attribute("id", f"pair-{card.get_attribute('data-drawer')}")
     second = card.get_attribute("data-drawer")
@@ -181,6 +191,7 @@ def test_deciding_by_keyboard_alone(page_as: Callable[..., Page], tmp_path: Path
     expect(page.locator("tr.pair:focus")).to_have_count(1)
     page.keyboard.press("l")
     expect(page.locator("#tab-locked")).to_contain_text("1")
+    hold_undo(page)
     page.keyboard.press("z")
     expect(page.locator("#tab-locked")).to_contain_text("0")
     page.wait_for_load_state()  # undoing reloads the page; keys work once its scripts run

@@ -1,5 +1,5 @@
 """A student's way at 390 pixels: with and without scripts, by keyboard, in both languages, through
-faults. The screenshots lie in ``results/screens``."""
+faults. With KEEP_SCREENS=1 the screenshots lie in ``results/screens``."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.browser.conftest import CHROMIUM_FLAGS, SCREENS, find_chromium, run_axe
+from tests.browser.conftest import CHROMIUM_FLAGS, KEEPS_SCREENS, SCREENS, find_chromium, run_axe
 from tests.live.product import Product
 
 PHONE = {"width": 390, "height": 844}
@@ -71,6 +71,8 @@ def phone(browser: Browser, product: Product) -> Iterator[Callable[..., Page]]:
 
 
 def picture(page: Page, name: str) -> None:
+    if not KEEPS_SCREENS:
+        return
     SCREENS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENS / f"student-{name}.png", full_page=True)
 
@@ -88,7 +90,7 @@ def looked_at(page: Page, name: str, *, scripts: bool = True) -> None:
     shown = page if scripts else copy_for_axe(page)
     for scheme in ("light", "dark") if is_english else ("light",):
         shown.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        found = run_axe(shown)
+        found = run_axe(shown, scheme)
         assert not found, (name, scheme, [(one["id"], one["nodes"][0]["html"]) for one in found])
     assert shown.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], name
     picture(shown, f"{name}-{scheme}")

@@ -17,10 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.live.commands import ROOT, run_command
 from tests.made_once import MIGRATED, being_made
 from tests.patience import PATIENCE_SECONDS
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 _OF_THE_INSTALLATION = {"REDIS_URL", "SECRET_KEY", "DEBUG", "DATABASE_URL", "ALLOWED_HOSTS"}
 PASSWORD = "quiet-lamp-orbit-42"
 
@@ -113,16 +113,13 @@ class Product:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=PATIENCE_SECONDS)
 
-    def run(self, code: str, *, timeout: float = 120) -> str:
-        """Run Python inside the product's Django; return what it printed."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", "shell", "--no-imports", "-c", code],
-            cwd=ROOT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+    def run(self, code: str, *, timeout: float = 120, anew: bool = False) -> str:
+        """Run Python inside the product's Django; return what it printed.
+
+        ``anew`` starts Python for it; else it is a copy of a process that has loaded the code.
+        """
+        arguments = ["shell", "--no-imports", "-c", code]
+        done = run_command(arguments, self.environment, timeout=timeout, anew=anew)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -132,14 +129,7 @@ class Product:
 
     def manage(self, *arguments: str) -> str:
         """Run a management command of the product; return what it printed."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        done = run_command(arguments, self.environment, timeout=300)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -182,6 +172,25 @@ def _prepared() -> Path:
             Product(unfinished, port=0, environment=_environment(unfinished)).prepare()
             unfinished.rename(instance)
     return instance
+
+
+def _fill_database(product: Product) -> None:
+    """Prepare an installation on PostgreSQL: the first of a run; the others get its tables."""
+    url = product.environment["DATABASE_URL"]
+    with being_made("postgres.dump") as dump:
+        if not dump.exists():
+            product.prepare()
+            unfinished = dump.with_suffix(".part")
+            _postgres("pg_dump", "--format=custom", "--no-owner", f"--file={unfinished}", url)
+            unfinished.rename(dump)
+            return
+    _postgres("pg_restore", "--no-owner", "--exit-on-error", f"--dbname={url}", str(dump))
+    shutil.copytree(_prepared() / "static", product.instance / "static", dirs_exist_ok=True)
+
+
+def _postgres(*command: str) -> None:
+    """Run a program of PostgreSQL."""
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def children_of(pid: int) -> list[int]:
@@ -273,7 +282,7 @@ def new_product(instance: Path, **environment: str) -> Product:
         port = int(probe.getsockname()[1])
     product = Product(instance, port, _environment(instance) | environment)
     if "DATABASE_URL" in environment:
-        product.prepare()
+        _fill_database(product)
     elif not (instance / "bethe_hall.sqlite3").exists():  # one that was kept stays as it is
         shutil.copytree(
             _prepared(),
