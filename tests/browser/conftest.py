@@ -223,14 +223,16 @@ def run_axe(page: Page, scheme: str = "light") -> list[dict[str, Any]]:
     """
     options: dict[str, Any] = {"resultTypes": ["violations"]}
     if scheme == "dark":
-        options["runOnly"] = {"type": "rule", "values": COLOUR_RULES}
+        options["runOnly"] = {"type": "rule", "values": list(COLOUR_RULES)}
     for _ in range(5):
         try:
             page.evaluate(
                 "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
             )
             page.wait_for_timeout(150)  # the machine may be slow to paint
-            return Axe().run(page, options=options).response["violations"]
+            if not page.evaluate("() => 'axe' in window"):
+                page.evaluate(Axe().axe_script)
+            return page.evaluate("options => axe.run(options).then(r => r.violations)", options)
         except Error as error:
             if not any(sign in error.message for sign in LOADED_ANEW):
                 raise

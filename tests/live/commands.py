@@ -118,7 +118,8 @@ def _server() -> socket.socket:
 
     def stop() -> None:
         ours.close()
-        process.wait(10)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a command that nobody waits for
+            process.wait(10)
 
     atexit.register(stop)
     return ours

@@ -19,17 +19,19 @@ pytestmark = pytest.mark.slow
 PICTURE = (Path(__file__).parents[1] / "datasets/data/plain.heic").read_bytes()
 
 
-@pytest.fixture
-def mounted(tmp_path: Path) -> Iterator[Product]:
-    """The product with its files on a mount of their own, which tests change."""
-    media = tmp_path / "media"
+@pytest.fixture(scope="module")
+def mounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """The product with its files on a mount of their own, which each test breaks and mends."""
+    folder = tmp_path_factory.mktemp("mounted")
+    media = folder / "media"
     media.mkdir()
     mount = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", str(media)]
     if shutil.which("unshare") is None or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("no namespace in which a store may be mounted")
-    instance = tmp_path / "instance"
     product = new_product(
-        instance, MEDIA_ROOT=str(media), DJANGO_SETTINGS_MODULE="tests.webapp.live_settings"
+        folder / "instance",
+        MEDIA_ROOT=str(media),
+        DJANGO_SETTINGS_MODULE="tests.webapp.live_settings",
     )
     product.launcher = (
         "unshare", "-rm", "sh", "-c", f'mount -t tmpfs none {media} && exec "$@"', "sh",
@@ -59,11 +61,11 @@ def inside(product: Product, command: str) -> None:
 def test_a_store_that_fails_is_said_and_waited_for(
     mounted: Product, tmp_path: Path, breaks: str, mends: str
 ) -> None:
-    media = tmp_path / "media"
+    media = mounted.environment["MEDIA_ROOT"]
     program = {"Authorization": f"Bearer {mounted.run(_TOKEN).splitlines()[-1]}"}
     sets = f"{mounted.url}/api/v1/image-sets"
     made = requests.post(
-        sets, json={"name": "Set", "foreground": "leaf"}, headers=program, timeout=60
+        sets, json={"name": tmp_path.name, "foreground": "leaf"}, headers=program, timeout=60
     )
     files = f"{sets}/{made.json()['id']}/files"
 
@@ -77,7 +79,7 @@ def test_a_store_that_fails_is_said_and_waited_for(
     code = _WRITE.format(after=tmp_path / "write-now")
     mounted.run(code.replace('{"after"', '{"is_home": True, "after"'))
     running = "SELECT * FROM jobs_job WHERE state = 'running'"
-    wait_for(lambda: mounted.rows(running), logs=mounted.logs)
+    job = wait_for(lambda: mounted.rows(running), logs=mounted.logs)[0]["uuid"]
 
     inside(mounted, breaks.format(media=media))
     refused = upload("during.heic")
@@ -85,8 +87,9 @@ def test_a_store_that_fails_is_said_and_waited_for(
     assert "store of files does not answer" in refused.text
     assert int(refused.headers["Retry-After"]) > 0
     (tmp_path / "write-now").touch()
-    waiting = "SELECT * FROM jobs_job WHERE sentence LIKE 'The store of files does not answer%'"
-    wait_for(lambda: mounted.rows(waiting), logs=mounted.logs)
+    own = "SELECT * FROM jobs_job WHERE uuid = ?"
+    waiting = f"{own} AND sentence LIKE 'The store of files does not answer%'"
+    wait_for(lambda: mounted.rows(waiting, job), logs=mounted.logs)
     for path in ("/", "/jobs/", "/image-sets/", "/healthz"):
         assert visitor.get(path).status_code == 200
     wait_for(
@@ -94,8 +97,8 @@ def test_a_store_that_fails_is_said_and_waited_for(
     )
 
     inside(mounted, mends.format(media=media))
-    over = "SELECT * FROM jobs_job WHERE finished_at IS NOT NULL"
-    (ended,) = wait_for(lambda: mounted.rows(over), logs=mounted.logs)
+    over = f"{own} AND finished_at IS NOT NULL"
+    (ended,) = wait_for(lambda: mounted.rows(over, job), logs=mounted.logs)
     assert ended["state"] == "succeeded", dict(ended)
     assert "written whole" in ended["result"]
     assert (ended["attempt"], ended["deaths"]) == (1, 0)
