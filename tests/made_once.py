@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-MIGRATED = "migrated.sqlite3"  # a database to which every migration was applied, and no more
-
 
 @cache
 def shared_folder() -> Path:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.commands import ROOT, run_command
-from tests.made_once import MIGRATED, being_made
+from tests.made_once import being_made
 from tests.patience import PATIENCE_SECONDS
 
 _OF_THE_INSTALLATION = {"REDIS_URL", "SECRET_KEY", "DEBUG", "DATABASE_URL", "ALLOWED_HOSTS"}
@@ -166,31 +166,9 @@ def _prepared() -> Path:
     with being_made("instance") as instance:
         if not instance.exists():
             unfinished = Path(tempfile.mkdtemp(dir=instance.parent))
-            with being_made(MIGRATED) as migrated:
-                if migrated.exists():
-                    shutil.copy(migrated, unfinished / "bethe_hall.sqlite3")
-            Product(unfinished, port=0, environment=_environment(unfinished)).prepare()
+            Product(unfinished, port=0, environment=environment_of(unfinished)).prepare()
             unfinished.rename(instance)
     return instance
-
-
-def _fill_database(product: Product) -> None:
-    """Prepare an installation on PostgreSQL: the first of a run; the others get its tables."""
-    url = product.environment["DATABASE_URL"]
-    with being_made("postgres.dump") as dump:
-        if not dump.exists():
-            product.prepare()
-            unfinished = dump.with_suffix(".part")
-            _postgres("pg_dump", "--format=custom", "--no-owner", f"--file={unfinished}", url)
-            unfinished.rename(dump)
-            return
-    _postgres("pg_restore", "--no-owner", "--exit-on-error", f"--dbname={url}", str(dump))
-    shutil.copytree(_prepared() / "static", product.instance / "static", dirs_exist_ok=True)
-
-
-def _postgres(*command: str) -> None:
-    """Run a program of PostgreSQL."""
-    subprocess.run(command, check=True, capture_output=True)
 
 
 def children_of(pid: int) -> list[int]:
@@ -265,7 +243,7 @@ def memory_of(pids: Iterable[int]) -> int:
     return (total + sum(of_files.values())) << 10
 
 
-def _environment(instance: Path) -> dict[str, str]:
+def environment_of(instance: Path) -> dict[str, str]:
     """The variables of an installation in a folder, with nothing of another one's."""
     kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_INSTALLATION}
     return kept | {
@@ -280,9 +258,9 @@ def new_product(instance: Path, **environment: str) -> Product:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    product = Product(instance, port, _environment(instance) | environment)
+    product = Product(instance, port, environment_of(instance) | environment)
     if "DATABASE_URL" in environment:
-        _fill_database(product)
+        product.prepare()
     elif not (instance / "bethe_hall.sqlite3").exists():  # one that was kept stays as it is
         shutil.copytree(
             _prepared(),

@@ -4,11 +4,7 @@ alice looks, bob works, carol administers, otto is staff and an operator of the 
 Northfield University; mallory works elsewhere.
 """
 
-import os
-import sqlite3
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +13,6 @@ from django.core.cache import caches
 from django.db import connection
 from django.test import Client
 
-from tests.made_once import MIGRATED, being_made
 from tests.webapp.reader import Reader
 from tests.webapp.statements import Sent, covering, noted, read_notes
 from webapp.accounts.models import Organisation, Role, User
@@ -74,39 +69,6 @@ def _is_always_run(item: pytest.Item, notes: Mapping[str, Sent]) -> bool:
         or (marker and marker.kwargs.get("transaction"))
         or set(getattr(item, "fixturenames", ())) & _WITH_TRANSACTIONS
     )
-
-
-@pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """Copy the database that ``bin/with-tables`` migrated, where there is one.
-
-    SQLite: the first process of a run migrates its own database, and the others copy it.
-    """
-    template = os.environ.get("TEST_DATABASE_TEMPLATE")
-    if template:
-        connection.settings_dict["TEST"]["TEMPLATE"] = template
-    if connection.vendor == "sqlite":
-        connection.creation.create_test_db = partial(
-            copied_or_migrated, connection.creation.create_test_db
-        )
-
-
-def copied_or_migrated(create: Callable[..., str], *args: object, **options: object) -> str:
-    """Create the database of the tests in memory; its migrations run once in a run of tests."""
-    with being_made(MIGRATED) as migrated:
-        if not migrated.exists():
-            name = create(*args, **options)
-            unfinished = migrated.with_suffix(".unfinished")
-            with closing(sqlite3.connect(unfinished)) as target:
-                connection.connection.backup(target)
-            unfinished.rename(migrated)
-            return name
-    name = connection.creation._get_test_db_name()
-    # A database in memory lasts as long as somebody has it open.
-    with closing(sqlite3.connect(name, uri=True)) as target:
-        with closing(sqlite3.connect(migrated)) as source:
-            source.backup(target)
-        return create(*args, **options)
 
 
 @pytest.fixture(autouse=True)
