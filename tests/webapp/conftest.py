@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Note what the tests send to the usual database, for a choice of tests on another one."""
-    if connection.vendor != "sqlite":
+    if connection.vendor != "sqlite" or not _is_of_web(item):
         return (yield)
     with noted(item.nodeid):
         return (yield)
