@@ -37,8 +37,6 @@ ENGLISH = {
     "webapp/identity/outbound.py": "answers of identity providers, for the log",
     "webapp/identity/protocol_urls.py": "answers to identity providers, by their protocol",
     "webapp/identity/provider_keys.py": "answers of identity providers, for the log",
-    "webapp/housing/pairs/computing.py": "the results of jobs, which are stored",
-    "webapp/housing/problem.py": "errors of jobs, which are stored",
     "webapp/housing/webhook_reports.py": "what programs get",
     "webapp/matching/signals.py": "reasons that ended jobs store",
     "webapp/surveys/housing_forms.py": "questions that questionnaires store, with their Spanish",
@@ -90,53 +88,6 @@ STORED = {
     "webapp/demonstration/steps/step.py": {
         "“X” of the demonstration was removed or renamed.",
     },
-    # the history of a placement or of rooms stores it
-    "webapp/housing/pairs/decisions.py": {
-        "X X.",
-        "X pairs X.",
-    },
-    "webapp/housing/pairs/rule_changes.py": {
-        "X + X locked togetherX.",
-        "X + X released.",
-        "X stays with X.",
-        "X + X are never to be paired.",
-        "X + X are no longer rejectedX.",
-        "X + X may be paired again.",
-        "X stays single.",
-        "X is to be paired.",
-        "Pairs need not have the same X.",
-        "Pairs must have the same X.",
-    },
-    "webapp/housing/pairs/swaps.py": {
-        "Swapped: X.",
-    },
-    "webapp/housing/services/closing.py": {
-        "X another room in the draft X.",
-        "X X X.",
-    },
-    "webapp/housing/services/decisions.py": {
-        "X moved out.",
-        "X withdrawn.",
-        "X came back.",
-    },
-    "webapp/housing/services/drafts.py": {
-        "Late changes confirmed: X.",
-    },
-    "webapp/housing/services/many_rooms.py": {
-        "X: X changed.",
-    },
-    "webapp/housing/services/reviews.py": {
-        "X X another room here.",
-    },
-    "webapp/housing/services/versions.py": {
-        "Locked into another room, and stays there.",
-    },
-    "webapp/housing/views/changes.py": {
-        "S-X got a bed in X.",
-    },
-    "webapp/housing/views/decisions.py": {
-        "S-X and S-X swapped rooms.",
-    },
     # the subject of a mail, which staff write anew
     "webapp/letters/services/questions.py": {
         "Whom do you want to live with?",
@@ -144,11 +95,6 @@ STORED = {
     # reason that an ended job stores
     "webapp/matching/services/learning.py": {
         "The model “X” was removed.",
-    },
-    # the history of a placement stores it
-    "webapp/room_choice/services/choosing.py": {
-        "X chose X.",
-        "X chose X, also for X.",
     },
     # the row of a model or a job stores it
     "webapp/segmentation/services/model_files.py": {

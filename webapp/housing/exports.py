@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from django.utils.translation import gettext
+
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
@@ -206,7 +208,7 @@ def check_columns_of_names(user: User, columns: Iterable[str]) -> None:
 def checked_columns(chosen: Sequence[str]) -> list[str]:
     """Return the chosen columns. Raise HousingError for an unknown column."""
     if not chosen or len(chosen) > MAX_COLUMNS or not all(map(is_column, chosen)):
-        raise HousingError("Choose at least one column of the roster.")
+        raise HousingError(gettext("Choose at least one column of the roster."))
     return list(dict.fromkeys(chosen))
 
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from engine import InfeasibleError, place_in_rooms
 from engine.core.status import Status
 from engine.rooms.placement import Placement as FoundPlacement
@@ -46,7 +49,7 @@ def place(context: JobContext) -> Outcome:
     before it, and a longer run continues the last one.
     """
     placement = _find(context)
-    context.report("Reading students, rooms and requests")
+    context.report(_("Reading students, rooms and requests"))
     rules = PlacementRules.from_json(context.parameters.get("rules", placement.rules))
     problem = placement_problem(placement, rules=rules)
     start = start_of(placement, problem)
@@ -90,14 +93,26 @@ def place(context: JobContext) -> Outcome:
         )
         placed = len(problem.students) - len(found.unplaced)
         students = counted(len(problem.students), "student")
-        sentence = f"{version}: {placed:,} of {students} have a bed"
-        is_known = math.isfinite(found.relative_gap)
-        sentence += f", within {rough_gap(found.relative_gap)} of the best." if is_known else "."
+        values = {"number": version.number, "placed": f"{placed:,}", "students": students}
+        if math.isfinite(found.relative_gap):
+            words = _(
+                "Version %(number)s: %(placed)s of %(students)s have a bed, within %(gap)s of the "
+                "best."
+            )
+            sentences = [words % (values | {"gap": rough_gap(found.relative_gap)})]
+        else:
+            words = _("Version %(number)s: %(placed)s of %(students)s have a bed.")
+            sentences = [words % values]
         if of_suites:
-            sentence += " Scores with suite mates are no part of the proof."
-        if found.dropped:
-            sentence += f" {counted(len(found.dropped), 'request')} could not be honoured."
-        return {"sentence": sentence}
+            sentences.append(_("Scores with suite mates are no part of the proof."))
+        if n_dropped := len(found.dropped):
+            words = ngettext(
+                "%(count)s request could not be honoured.",
+                "%(count)s requests could not be honoured.",
+                n_dropped,
+            )
+            sentences.append(words % {"count": f"{n_dropped:,}"})
+        return {"sentence": " ".join(sentences)}
 
     return save
 
@@ -106,7 +121,7 @@ def place(context: JobContext) -> Outcome:
 def change(context: JobContext) -> Outcome:
     """Place a cohort again at a price of a move, and store the proposed changes for staff."""
     placement = _find(context)
-    context.report("Reading students, rooms and requests")
+    context.report(_("Reading students, rooms and requests"))
     suites = _changed_problem(placement, context)
     problem = suites.problem
     effort = Effort(context.on_progress, CHANGE_SECONDS)
@@ -151,7 +166,8 @@ def change(context: JobContext) -> Outcome:
             outcomes=outcomes,
         )
         moving = sum(row[1] is not None for row in rows)
-        return {"sentence": f"{counted(moving, 'person', 'people')} would move."}
+        words = ngettext("%(count)s person would move.", "%(count)s people would move.", moving)
+        return {"sentence": words % {"count": f"{moving:,}"}}
 
     return save
 
@@ -163,7 +179,7 @@ def price_curve(context: JobContext) -> Outcome:
     suites = _changed_problem(placement, context)
     problem = suites.problem
     for k, price in enumerate(reversed(PRICES)):
-        context.report(f"Price {price:g}", k / len(PRICES))
+        context.report(_("Price %(price)s") % {"price": f"{price:g}"}, k / len(PRICES))
         found = place_in_rooms(
             (problem.scores.model, problem.survey),
             problem.rooms,
@@ -178,12 +194,13 @@ def price_curve(context: JobContext) -> Outcome:
             should_stop=context.should_stop,
         )
         context.raise_if_stopped()
-        found, _ = _arranged(suites, found, price, context)
+        found = _arranged(suites, found, price, context)[0]
         point = (price, found.n_moved, found.score, len(found.unplaced))
         curve_point(placement=placement, job_id=context.job.pk, point=point)
 
     def save() -> dict[str, Any]:
-        return {"sentence": f"{len(PRICES)} prices computed."}
+        words = ngettext("%(count)s price computed.", "%(count)s prices computed.", len(PRICES))
+        return {"sentence": words % {"count": len(PRICES)}}
 
     return save
 
@@ -297,7 +314,7 @@ def _find(context: JobContext) -> Placement:
     placements = Placement.objects.select_related("cohort", "model", "buildings")
     placement = placements.filter(pk=key).first()
     if placement is None:
-        raise HousingError("The placement was removed meanwhile.")
+        raise HousingError(_("The placement was removed meanwhile."))
     return placement
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
@@ -52,7 +53,8 @@ def cancel_placing_of_cohort(cohort: Cohort, user: User, **kwargs: Any) -> None:
     """Cancel the placement jobs of a cohort that is being purged."""
     active = Job.objects.filter(organisation=cohort.organisation_id, state__in=ACTIVE_STATES)
     for job in active.filter(placements__cohort=cohort).distinct():
-        job_cancel(user=user, job=job, reason=f"The cohort “{cohort.name}” was removed.")
+        reason = _("The cohort “%(cohort)s” was removed.") % {"cohort": cohort.name}
+        job_cancel(user=user, job=job, reason=reason)
 
 
 @receiver(pre_delete, sender=Placement)

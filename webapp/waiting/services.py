@@ -9,9 +9,8 @@ import secrets
 from datetime import timedelta
 
 import structlog
-from django.conf import settings
 from django.db import transaction
-from django.utils import timezone, translation
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
@@ -36,6 +35,7 @@ from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.seats import Seat, Seating, seats_put
 from webapp.residents.mails import mail_offer, mail_offer_ended
 from webapp.translation.lazy import gettext_lazy
+from webapp.translation.staff import staff_language
 from webapp.waiting.models import MoveWish
 from webapp.waiting.selectors import next_student
 
@@ -191,24 +191,26 @@ def offer_accept(*, offer: WaitingOffer, user: User | None = None) -> PlacementE
     found = _close(offer, OfferState.ACCEPTED, user)
     number = found.student.number
     if not placement.is_published or found.room_id is None:
-        with translation.override(settings.LANGUAGE_CODE):  # the offer stores a refusal
+        with staff_language():  # the offer stores a refusal
             raise BedLostError(
                 gettext("The room is not published or not in the building list any more.")
             )
     try:
-        with translation.override(settings.LANGUAGE_CODE):  # the offer stores a refusal
+        with staff_language():  # the offer stores a refusal
             seating = seats_put(placement, {number: Seat(found.room_id)})
     except HousingError as error:
         raise BedLostError(str(error)) from error
-    event = event_record(
-        user=user,
-        placement=placement,
-        kind=ActKind.OFFERED,
-        verb="accepted an offered bed",
-        sentence=f"S-{number} accepted a bed in {found.room_label}.",
-        before=seating.before,
-        after=seating.after,
-    )
+    with staff_language():  # the history of the placement stores the sentence
+        event = event_record(
+            user=user,
+            placement=placement,
+            kind=ActKind.OFFERED,
+            verb="accepted an offered bed",
+            sentence=_("%(student)s accepted a bed in %(room)s.")
+            % {"student": f"S-{number}", "room": found.room_label},
+            before=seating.before,
+            after=seating.after,
+        )
     left = seating.before[0][1]
     WaitingOffer.objects.filter(pk=found.pk).update(event=event, was_followed=left is None)
     MoveWish.objects.filter(placement=placement, student=found.student).update(event=event)

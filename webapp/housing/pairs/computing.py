@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from engine import InvalidProblemError, Progress, Survey, load_roommate_model, propose_pairs
 from engine.core.progress import ProgressCallback
@@ -14,6 +15,7 @@ from engine.learning.roommates.model import RoommateModel
 from engine.learning.roommates.partner_means import compute_partner_means
 from engine.learning.roommates.proposal import Proposal as EngineProposal
 from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.common.formats import counted
 from webapp.files import store
 from webapp.housing.models import Placement
 from webapp.housing.pairs.placing import result_store, write_result
@@ -69,8 +71,12 @@ def propose(context: JobContext) -> Save:
             figures=figures,
         )
         left = figures["n_single"]
-        rest = "nobody left over" if not left else f"{left} single"
-        return {"sentence": f"{len(values):,} pairs, {rest}.", "placement": str(placement.pk)}
+        pairs = counted(len(values), "pair")
+        if left:
+            words = _("%(pairs)s, %(single)s single.") % {"pairs": pairs, "single": left}
+        else:
+            words = _("%(pairs)s, nobody left over.") % {"pairs": pairs}
+        return {"sentence": words, "placement": str(placement.pk)}
 
     return save
 
@@ -80,7 +86,7 @@ def _find(context: JobContext) -> Placement:
     key = context.parameters.get("placement") or context.parameters["proposal"]
     found = Placement.objects.select_related("cohort", "model").filter(pk=key).first()
     if found is None:
-        raise InvalidProblemError("The placement was removed while this job waited.")
+        raise InvalidProblemError(_("The placement was removed while this job waited."))
     return found
 
 

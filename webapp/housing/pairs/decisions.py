@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext_lazy
 
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError, PlacesChangedError
@@ -25,6 +26,7 @@ from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.reviews import put_sides, sides
 from webapp.housing.services.seats import Row, Seat, seats_put
 from webapp.matching.models import ForbiddenPair
+from webapp.translation.lazy import gettext_lazy
 
 
 class Decision(StrEnum):
@@ -44,12 +46,37 @@ _STATE_AFTER = {
     Decision.NEVER: PairState.NEVER,
     Decision.REOPEN: PairState.OPEN,
 }
-_WORDS = {
-    Decision.ACCEPT: "accepted",
-    Decision.REJECT: "rejected; they are paired again when you compute again",
-    Decision.LOCK: "locked together",
-    Decision.NEVER: "marked never to be paired",
-    Decision.REOPEN: "open again",
+# The history of a decision about one pair.
+_OF_PAIR = {
+    Decision.ACCEPT: gettext_lazy("%(pair)s accepted."),
+    Decision.REJECT: gettext_lazy(
+        "%(pair)s rejected; they are paired again when you compute again."
+    ),
+    Decision.LOCK: gettext_lazy("%(pair)s locked together."),
+    Decision.NEVER: gettext_lazy("%(pair)s marked never to be paired."),
+    Decision.REOPEN: gettext_lazy("%(pair)s open again."),
+}
+# The history of a decision about several pairs.
+_OF_PAIRS: dict[Decision, Any] = {
+    Decision.ACCEPT: ngettext_lazy(
+        "%(count)s pair accepted.", "%(count)s pairs accepted.", "number"
+    ),
+    Decision.REJECT: ngettext_lazy(
+        "%(count)s pair rejected; they are paired again when you compute again.",
+        "%(count)s pairs rejected; they are paired again when you compute again.",
+        "number",
+    ),
+    Decision.LOCK: ngettext_lazy(
+        "%(count)s pair locked together.", "%(count)s pairs locked together.", "number"
+    ),
+    Decision.NEVER: ngettext_lazy(
+        "%(count)s pair marked never to be paired.",
+        "%(count)s pairs marked never to be paired.",
+        "number",
+    ),
+    Decision.REOPEN: ngettext_lazy(
+        "%(count)s pair open again.", "%(count)s pairs open again.", "number"
+    ),
 }
 _AUDIT_VERBS = {
     Decision.ACCEPT: "accepted",
@@ -224,8 +251,9 @@ def _remove_rule_of(state: str, placement: Placement, pair: PlacedPair) -> bool:
 
 def _sentence(pairs: Sequence[PlacedPair], decision: Decision) -> str:
     if len(pairs) == 1:
-        return f"{pairs[0].label} {_WORDS[decision]}."
-    return f"{len(pairs):,} pairs {_WORDS[decision]}."
+        return _OF_PAIR[decision] % {"pair": pairs[0].label}
+    n = len(pairs)
+    return str(_OF_PAIRS[decision] % {"number": n, "count": f"{n:,}"})
 
 
 def pairs_record(

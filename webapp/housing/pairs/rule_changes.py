@@ -138,8 +138,11 @@ def _lock(user: User, placement: Placement, first: Student, second: Student) -> 
             second=second,
             defaults={"created_by": user.get_username()},
         )
-    rest = "; they are no longer rejected" if was_rejected else ""
-    return f"{first} + {second} locked together{rest}."
+    if was_rejected:
+        words = _("%(first)s + %(second)s locked together; they are no longer rejected.")
+    else:
+        words = _("%(first)s + %(second)s locked together.")
+    return words % {"first": first, "second": second}
 
 
 def _decide(user: User, pairs: QuerySet[PlacedPair], state: PairState) -> None:
@@ -155,7 +158,7 @@ def _decide(user: User, pairs: QuerySet[PlacedPair], state: PairState) -> None:
 def _release(user: User, placement: Placement, first: Student, second: Student) -> str:
     placement.locks.filter(first=first, second=second).delete()
     _open(placement.pairs.filter(first=first, second=second, state__in=HELD_STATES))
-    return f"{first} + {second} released."
+    return _("%(first)s + %(second)s released.") % {"first": first, "second": second}
 
 
 def _keep_lock(user: User, placement: Placement, student: Student, partner: Student) -> str:
@@ -164,7 +167,7 @@ def _keep_lock(user: User, placement: Placement, student: Student, partner: Stud
     kept = Q(first=partner) | Q(second=partner)
     placement.locks.filter(mine).exclude(kept).delete()
     _open(placement.pairs.filter(mine, state__in=HELD_STATES).exclude(kept))
-    return f"{student} stays with {partner}."
+    return _("%(student)s stays with %(partner)s.") % {"student": student, "partner": partner}
 
 
 def _never(user: User, placement: Placement, first: Student, second: Student) -> str:
@@ -182,20 +185,23 @@ def _never(user: User, placement: Placement, first: Student, second: Student) ->
         second=second,
         defaults={"created_by": user.get_username()},
     )
-    return f"{first} + {second} are never to be paired."
+    return _("%(first)s + %(second)s are never to be paired.") % {"first": first, "second": second}
 
 
 def _unreject(user: User, placement: Placement, first: Student, second: Student) -> str:
     """Undo a rejection; "never", which holds for every placement of the cohort, stays."""
     _let_pair(placement, first, second, (PairState.REJECTED,))
     never = ForbiddenPair.objects.filter(placement=None, first=first, second=second)
-    rest = ", but never to be paired" if never.exists() else ""
-    return f"{first} + {second} are no longer rejected{rest}."
+    if never.exists():
+        words = _("%(first)s + %(second)s are no longer rejected, but never to be paired.")
+    else:
+        words = _("%(first)s + %(second)s are no longer rejected.")
+    return words % {"first": first, "second": second}
 
 
 def _allow(user: User, placement: Placement, first: Student, second: Student) -> str:
     _let_pair(placement, first, second, (PairState.NEVER, PairState.REJECTED))
-    return f"{first} + {second} may be paired again."
+    return _("%(first)s + %(second)s may be paired again.") % {"first": first, "second": second}
 
 
 def _let_pair(
@@ -224,13 +230,13 @@ def _open(pairs: QuerySet[PlacedPair]) -> None:
 def _single(placement: Placement, student: Student) -> str:
     if student.number not in placement.singles:
         write_rules(placement, singles=sorted([*placement.singles, student.number]))
-    return f"{student} stays single."
+    return _("%(student)s stays single.") % {"student": student}
 
 
 def _unsingle(placement: Placement, student: Student) -> str:
     rest = [number for number in placement.singles if number != student.number]
     write_rules(placement, singles=rest)
-    return f"{student} is to be paired."
+    return _("%(student)s is to be paired.") % {"student": student}
 
 
 def _check_column(placement: Placement, column: str) -> None:
@@ -245,14 +251,14 @@ def _relax(placement: Placement, column: str) -> str:
     _check_column(placement, column)
     rest = [name for name in placement.same if name != column]
     write_rules(placement, same=rest)
-    return f"Pairs need not have the same {column}."
+    return _("Pairs need not have the same %(column)s.") % {"column": column}
 
 
 def _require(placement: Placement, column: str) -> str:
     _check_column(placement, column)
     if column not in placement.same:
         write_rules(placement, same=[*placement.same, column])
-    return f"Pairs must have the same {column}."
+    return _("Pairs must have the same %(column)s.") % {"column": column}
 
 
 _OF_PAIRS = {

@@ -164,12 +164,13 @@ def _swap(
         for old, new in zip(offer.old, offer.new, strict=True)
     }
     pairs = replace_pairs(placement, rows, versions)
-    labels = " and ".join(pair.label for pair in pairs)
+    one, other = pairs
+    sentence = _("Swapped: %(pair)s and %(other)s.") % {"pair": one.label, "other": other.label}
     return pairs_record(
         user=user,
         placement=placement,
         kind=ActKind.MOVED,
-        sentence=f"Swapped: {labels}.",
+        sentence=sentence,
         before=before,
         pairs=pairs,
         rules={},

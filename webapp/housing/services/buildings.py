@@ -283,7 +283,8 @@ def room_save(
     check_beds(room)
     room.save()
     meanings_apply([room], need_meanings_of(user))
-    note = "" if is_new else drafts_leave(user=user, leaving=leaving, why=f"{room} was changed.")
+    why = _("%(room)s was changed.") % {"room": room}
+    note = "" if is_new else drafts_leave(user=user, leaving=leaving, why=why)
     number_beds(room)
     buildings_touch(buildings)
     audit(user, "added a room" if is_new else "changed a room", buildings, room=room.label)
@@ -383,7 +384,8 @@ def room_remove(*, user: User, room: Room) -> str:
     room.state = RoomState.OFFLINE
     leaving = students_to_move_out([room])
     check_no_published_bed(leaving, [room])
-    note = drafts_leave(user=user, leaving=leaving, why=f"{room} was removed.")
+    why = _("%(room)s was removed.") % {"room": room}
+    note = drafts_leave(user=user, leaving=leaving, why=why)
     audit(user, "removed a room", room.buildings, room=room.label)
     buildings_touch(room.buildings)
     room.delete()

@@ -7,10 +7,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.formats import counted
 from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
 from webapp.housing.models import (
@@ -191,13 +191,17 @@ def change_keep(*, user: User, placement: Placement, change_id: int) -> Placemen
     placement.changes, placement.best_at = 0, timezone.now()
     placement.figures = {**placement.figures, **change.figures}
     placement.save(update_fields=["changes", "best_at", "figures"])
-    count = counted(len(seats), "person", "people")
+    sentence = ngettext(
+        "Late changes kept: %(count)s person moved.",
+        "Late changes kept: %(count)s people moved.",
+        len(seats),
+    ) % {"count": f"{len(seats):,}"}
     event = event_record(
         user=user,
         placement=placement,
         kind=ActKind.LATE,
         verb="kept late changes",
-        sentence=f"Late changes kept: {count} moved.",
+        sentence=sentence,
         before=seating.before,
         after=seating.after,
         details={"state": [before, state_of(placement)]},

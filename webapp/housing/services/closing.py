@@ -23,8 +23,6 @@ from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.seats import Seat, seats_put
 from webapp.housing.stays import stays_in
 
-_CLOSED = {RoomState.KEPT: "held back", RoomState.OFFLINE: "taken offline"}
-
 
 def rooms_in_words(rooms: Sequence[Room]) -> str:
     """Return the only room of a list, or how many there are, in words."""
@@ -118,24 +116,42 @@ def drafts_leave(
             continue
         placement = lock_placement(found)
         seating = seats_put(placement, {number: Seat(None) for number in students})
-        count = counted(len(students), "student needs", "students need")
+        count = f"{len(students):,}"
+        sentence = ngettext(
+            "%(count)s student needs another room.",
+            "%(count)s students need another room.",
+            len(students),
+        ) % {"count": count}
         event_record(
             user=user,
             placement=placement,
             kind=ActKind.CLOSED,
             verb="closed rooms",
-            sentence=f"{why} {count} another room.",
+            sentence=f"{why} {sentence}",
             before=seating.before,
             after=seating.after,
         )
-        words.append(f"{count} another room in the draft {placement.name}.")
+        words.append(
+            ngettext(
+                "%(count)s student needs another room in the draft %(placement)s.",
+                "%(count)s students need another room in the draft %(placement)s.",
+                len(students),
+            )
+            % {"count": count, "placement": placement.name}
+        )
     return " ".join(words)
 
 
 def closed_words(rooms: Sequence[Room], state: str) -> str:
     """Return a sentence on the new state of rooms, such as "Alder 312 was held back"."""
-    verb = "was" if len(rooms) == 1 else "were"
-    return f"{rooms_in_words(rooms)} {verb} {_CLOSED.get(RoomState(state), 'opened')}."
+    n = len(rooms)
+    if state == RoomState.KEPT:
+        words = ngettext("%(rooms)s was held back.", "%(rooms)s were held back.", n)
+    elif state == RoomState.OFFLINE:
+        words = ngettext("%(rooms)s was taken offline.", "%(rooms)s were taken offline.", n)
+    else:
+        words = ngettext("%(rooms)s was opened.", "%(rooms)s were opened.", n)
+    return words % {"rooms": rooms_in_words(rooms)}
 
 
 def lock_buildings(buildings: BuildingList) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.common.formats import counted
@@ -62,24 +63,27 @@ def emptying(numbers: Sequence[int], rooms: Sequence[int] = ()) -> Decision:
     if not numbers:
         raise HousingError(_("Nobody lives there."))
     seats = {number: Seat(None) for number in numbers}
-    return Decision(ActKind.MOVED, seats, f"{who_of(numbers)} moved out.", frozenset(rooms))
+    words = ngettext("%(who)s moved out.", "%(who)s moved out.", len(numbers))
+    return Decision(ActKind.MOVED, seats, words % {"who": who_of(numbers)}, frozenset(rooms))
 
 
 def withdrawing(numbers: Sequence[int]) -> Decision:
     """Return the decision to mark students as withdrawn, which frees their beds."""
     seats = {number: Seat(None, is_locked=False, has_left=True) for number in numbers}
-    return Decision(ActKind.WITHDREW, seats, f"{who_of(list(seats))} withdrawn.")
+    words = ngettext("%(who)s withdrawn.", "%(who)s withdrawn.", len(seats))
+    return Decision(ActKind.WITHDREW, seats, words % {"who": who_of(list(seats))})
 
 
 def returning(numbers: Sequence[int]) -> Decision:
     """Return the decision to bring back students who withdrew; they then wait for a bed."""
     seats = {number: Seat(None, has_left=False) for number in numbers}
-    return Decision(ActKind.RETURNED, seats, f"{who_of(list(seats))} came back.")
+    words = ngettext("%(who)s came back.", "%(who)s came back.", len(seats))
+    return Decision(ActKind.RETURNED, seats, words % {"who": who_of(list(seats))})
 
 
 def who_of(numbers: Sequence[int]) -> str:
     """Return the only student of a list, or how many there are, in words."""
-    return f"S-{numbers[0]}" if len(numbers) == 1 else counted(len(numbers), "person", "people")
+    return f"S-{numbers[0]}" if len(numbers) == 1 else counted(len(numbers), "person")
 
 
 @transaction.atomic
@@ -206,14 +210,20 @@ def places_lock(
     Place.objects.filter(pk__in=[p.pk for p in places]).update(is_locked=locked)
     for place in places:
         place.is_locked = locked
-    where = f" into {places[0].room}" if len({p.room_id for p in places}) == 1 else ""
+    n = len(places)
+    if not locked:
+        words = ngettext("%(who)s released.", "%(who)s released.", n)
+    elif len({place.room_id for place in places}) == 1:
+        words = ngettext("%(who)s locked into %(room)s.", "%(who)s locked into %(room)s.", n)
+    else:
+        words = ngettext("%(who)s locked.", "%(who)s locked.", n)
     who = who_of([place.number for place in places])
     return event_record(
         user=user,
         placement=placement,
         kind=ActKind.LOCKED,
         verb="locked" if locked else "released",
-        sentence=f"{who} locked{where}." if locked else f"{who} released.",
+        sentence=words % {"who": who, "room": places[0].room},
         before=before,
         after=[row_of(place) for place in places],
     )

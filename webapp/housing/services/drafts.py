@@ -5,13 +5,14 @@ were: the page that asks always compares it with the current rooms.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext_lazy
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.formats import counted
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import ActKind, Placement, PlacementEvent, ProposedChange
 from webapp.housing.services.conflicts import check_unchanged
@@ -21,12 +22,26 @@ from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.seats import Row, Seat, Seating, places_of
 from webapp.translation.lazy import gettext_lazy
 
-_SUMS = (
-    ("change", "person changes rooms", "people change rooms"),
-    ("get", "person gets a bed", "people get a bed"),
-    ("lose", "person loses their bed", "people lose their bed"),
-    ("withdraw", "person withdraws", "people withdraw"),
-    ("return", "person comes back", "people come back"),
+_SUMS: tuple[tuple[str, Any], ...] = (
+    (
+        "change",
+        ngettext_lazy("%(count)s person changes rooms", "%(count)s people change rooms", "number"),
+    ),
+    ("get", ngettext_lazy("%(count)s person gets a bed", "%(count)s people get a bed", "number")),
+    (
+        "lose",
+        ngettext_lazy(
+            "%(count)s person loses their bed", "%(count)s people lose their bed", "number"
+        ),
+    ),
+    (
+        "withdraw",
+        ngettext_lazy("%(count)s person withdraws", "%(count)s people withdraw", "number"),
+    ),
+    (
+        "return",
+        ngettext_lazy("%(count)s person comes back", "%(count)s people come back", "number"),
+    ),
 )
 DISCARDED = gettext_lazy("This draft was confirmed or discarded meanwhile. Nothing was changed.")
 
@@ -127,7 +142,8 @@ def draft_confirm(
     check_not_locked(placement, seats)
     seating.check()
     seating.write()
-    sentence = f"Late changes confirmed: {seating_words(seating)}."
+    changes = seating_words(seating)
+    sentence = _("Late changes confirmed: %(changes)s.") % {"changes": changes}
     event = event_record(
         user=user,
         placement=placement,
@@ -168,8 +184,8 @@ def seating_words(seating: Seating) -> str:
 
 def kinds_in_words(kinds: Sequence[str]) -> str:
     """Return how many people change rooms, get or lose a bed, withdraw or come back."""
-    parts = [counted(kinds.count(key), one, many) for key, one, many in _SUMS if key in kinds]
-    return ", ".join(parts)
+    counts = [(words, kinds.count(key)) for key, words in _SUMS if key in kinds]
+    return ", ".join(str(words % {"number": n, "count": f"{n:,}"}) for words, n in counts)
 
 
 def change_of(old: Row, new: Row) -> str:

@@ -41,7 +41,7 @@ def latecomers_leave(*, user: User, cohort: Cohort, arrivals: LateArrivals) -> N
             placement=placement,
             kind=ActKind.UNDONE,
             verb="undid",
-            sentence=f"Undone: {event.sentence}",
+            sentence=_("Undone: %(sentence)s") % {"sentence": event.sentence},
             before=rows,
             details={"arrival": arrivals.pk},
             undoes=event,

@@ -10,7 +10,6 @@ from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.formats import counted
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import MAX_BEDS, BuildingList, Room, RoomsChange, RoomState
 from webapp.housing.services.buildings import (
@@ -26,16 +25,17 @@ from webapp.housing.services.closing import (
     students_to_move_out,
 )
 from webapp.housing.services.need_meanings import meanings_apply
+from webapp.translation.lazy import gettext_lazy
 
 FIELDS = ("state", "capacity", "extra_beds", "designation", "meets", "suite", "note")
 WORDS = {
-    "state": "state",
-    "capacity": "beds",
-    "max_capacity": "beds with extra beds",
-    "designation": "who may live there",
-    "meets": "needs they meet",
-    "suite": "suite",
-    "note": "note",
+    "state": gettext_lazy("state"),
+    "capacity": gettext_lazy("beds"),
+    "max_capacity": gettext_lazy("beds with extra beds"),
+    "designation": gettext_lazy("who may live there"),
+    "meets": gettext_lazy("needs they meet"),
+    "suite": gettext_lazy("suite"),
+    "note": gettext_lazy("note"),
 }
 
 Values = Mapping[str, Any]  # state, capacity, max_capacity, designation, meets, suite, note
@@ -99,8 +99,12 @@ def rooms_change(
     changed = rooms_as_changed(found, values)
     if not changed:
         raise HousingError(_("These rooms have these values already. Nothing was changed."))
-    what = ", ".join(words for name, words in WORDS.items() if name in values)
-    sentence = f"{counted(len(changed), 'room')}: {what} changed."
+    what = ", ".join(str(words) for name, words in WORDS.items() if name in values)
+    sentence = ngettext(
+        "%(count)s room: %(values)s changed.",
+        "%(count)s rooms: %(values)s changed.",
+        len(changed),
+    ) % {"count": f"{len(changed):,}", "values": what}
     note = _write(user, buildings, changed, sentence)
     change = RoomsChange.objects.create(
         organisation=user.own_organisation,
@@ -136,7 +140,7 @@ def rooms_change_undo(*, user: User, change: RoomsChange) -> str:
             )
         for name, value in before[room.pk].items():
             setattr(room, name, value)
-    sentence = f"Undone: {change.sentence}"
+    sentence = _("Undone: %(sentence)s") % {"sentence": change.sentence}
     note = _write(user, change.buildings, found, sentence)
     change.undone_at = timezone.now()
     change.save(update_fields=["undone_at"])

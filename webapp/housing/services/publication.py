@@ -7,7 +7,6 @@ from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import counted
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import APART, ActKind, Placement
 from webapp.housing.services.checks import check_free_elsewhere, check_suites, forbidden_numbers
@@ -41,20 +40,30 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
     check_free_elsewhere(placement)
     check_suites(placement)
     if (other := placement.replaced) is not None:
-        _withdraw(user, lock_placement(other), f"{placement.name} is published instead.")
+        why = _("%(placement)s is published instead.") % {"placement": placement.name}
+        _withdraw(user, lock_placement(other), why)
     placement.published_at = timezone.now()
     placement.published_by = user.get_username()
     placement.save(update_fields=["published_at", "published_by"])
     placed = published_people(placement)
-    what = counted(placed, "student has a bed", "students have a bed")
     if placement.is_pairs:
-        what = counted(placed, "student has a roommate", "students have a roommate")
+        sentence = ngettext(
+            "Published: %(count)s student has a roommate.",
+            "Published: %(count)s students have a roommate.",
+            placed,
+        )
+    else:
+        sentence = ngettext(
+            "Published: %(count)s student has a bed.",
+            "Published: %(count)s students have a bed.",
+            placed,
+        )
     event_record(
         user=user,
         placement=placement,
         kind=ActKind.PUBLISHED,
         verb="published",
-        sentence=f"Published: {what}.",
+        sentence=sentence % {"count": f"{placed:,}"},
         people=placed,
     )
     report_published(placement, placed=placed)
@@ -120,14 +129,18 @@ def published_people(placement: Placement) -> int:
 def _withdraw(user: User, placement: Placement, why: str) -> None:
     placement.published_at, placement.published_by = None, ""
     placement.save(update_fields=["published_at", "published_by"])
-    offers_withdraw(placement.waiting_offers.all(), "The publication was withdrawn.")
+    offers_withdraw(placement.waiting_offers.all(), _("The publication was withdrawn."))
     placed = published_people(placement)
-    beds = counted(placed, "bed was", "beds were")
+    sentence = ngettext(
+        "Publication withdrawn: %(count)s bed was published.",
+        "Publication withdrawn: %(count)s beds were published.",
+        placed,
+    ) % {"count": f"{placed:,}"}
     event_record(
         user=user,
         placement=placement,
         kind=ActKind.UNPUBLISHED,
         verb="withdrew publication",
-        sentence=f"Publication withdrawn: {beds} published. {why}".strip(),
+        sentence=f"{sentence} {why}".strip(),
         people=placed,
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
@@ -50,12 +51,16 @@ def rooms_accept(
     after = {key: (state, members[key] if accepted else None) for key, (state, _) in before.items()}
     put_sides(placement, after)
     what = rooms_in_words([found[key] for key in lived_in])
+    if accepted:
+        words = ngettext("%(rooms)s accepted.", "%(rooms)s accepted.", len(lived_in))
+    else:
+        words = ngettext("%(rooms)s undecided again.", "%(rooms)s undecided again.", len(lived_in))
     return event_record(
         user=user,
         placement=placement,
         kind=ActKind.REVIEWED,
         verb="accepted" if accepted else "reopened",
-        sentence=f"{what} accepted." if accepted else f"{what} undecided again.",
+        sentence=words % {"rooms": what},
         rooms=_changes(before, after),
         count=len(after),
     )
@@ -102,7 +107,11 @@ def rooms_keep(
     rows_before, rows_after = _leave(placement, leaving.get(placement, {}))
     if rows_after:
         count = len(rows_after)
-        own = f"{count:,} {'person needs' if count == 1 else 'people need'} another room here."
+        own = ngettext(
+            "%(count)s person needs another room here.",
+            "%(count)s people need another room here.",
+            count,
+        ) % {"count": f"{count:,}"}
         others = f"{own} {others}".strip()
     return event_record(
         user=user,

@@ -65,13 +65,14 @@ def place_dates_set(
     if days_of(place) == before:
         raise HousingError(_("These are the dates of %(place)s already.") % {"place": place.label})
     days_put(placement, {number: days_of(place)})
-    words = place_stay(place, placement.term).words or "none"
+    words = place_stay(place, placement.term).words
+    sentence = _("Dates of %(student)s: %(dates)s.") if words else _("Dates of %(student)s: none.")
     return event_record(
         user=user,
         placement=placement,
         kind=ActKind.DATES,
         verb="changed dates",
-        sentence=f"Dates of {place.label}: {words}.",
+        sentence=sentence % {"student": place.label, "dates": words},
         before=[row_of(place)],
         after=[row_of(place)],
         details={"dates": [[number, before, days_of(place)]]},

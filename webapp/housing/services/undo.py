@@ -106,12 +106,13 @@ def decision_undo(
         details["rules"] = reversed_rules(rules)
     if "unsettles" in event.details:
         details["unsettles"] = event.details["unsettles"]
+    sentence = _("Undone: %(sentence)s") % {"sentence": event.sentence}
     event_record(
         user=user,
         placement=placement,
         kind=ActKind.UNDONE,
         verb="undid",
-        sentence=f"Undone: {event.sentence}",
+        sentence=sentence,
         before=seating.before,
         after=seating.after,
         rooms=[[key, new, old] for key, old, new in event.rooms],
@@ -119,7 +120,7 @@ def decision_undo(
         undoes=event,
         is_by_hand=False,
     )
-    return f"Undone: {event.sentence}"
+    return sentence
 
 
 def _arrivals_undo(user: User, placement: Placement, event: PlacementEvent) -> str:

@@ -18,6 +18,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
 from webapp.accounts.models import User
@@ -45,8 +46,15 @@ from webapp.housing.services.seats import Seat, Seating
 from webapp.housing.stays import ALWAYS, Stay, first_free_bed, stays_in
 from webapp.housing.webhook_reports import report_finished
 from webapp.jobs.models import Job
+from webapp.translation.lazy import gettext_lazy
 
-LOCKED_ELSEWHERE = "Locked into another room, and stays there."
+LOCKED_ELSEWHERE = gettext_lazy("Locked into another room, and stays there.")
+# The history of putting a version into force, by the origin of the version.
+PLACED = gettext_lazy("Version %(number)s placed: %(people)s.")
+PAIRED = gettext_lazy("Version %(number)s paired: %(people)s.")
+USED = gettext_lazy("Version %(number)s used: %(people)s.")
+TAKEN = gettext_lazy("Version %(number)s taken into force: %(people)s.")
+RESTORED = gettext_lazy("Version %(number)s restored: %(people)s.")
 
 
 @dataclass(slots=True)
@@ -116,7 +124,7 @@ def version_store(
     )
     if not placement.is_computed:
         _seat_everybody(placement)
-        _take_into_force(user, placement, version, fit_version(placement, version), "placed")
+        _take_into_force(user, placement, version, fit_version(placement, version), PLACED)
     Placement.objects.filter(pk=placement.pk).update(clashes=[])
     placed = sum(room is not None for room in rooms.values())
     report_finished(placement, placed=placed, students=len(rooms))
@@ -135,7 +143,7 @@ def version_of_pairs_use(
     locks = [[lock.first_id, lock.second_id] for lock in placement.locks.all()]
     placement.locks.all().delete()
     fitted = fit_version(placement, version)
-    _take_into_force(user, placement, version, fitted, "paired" if is_first else "used", locks)
+    _take_into_force(user, placement, version, fitted, PAIRED if is_first else USED, locks)
 
 
 def start_of(placement: Placement, problem: PlacementProblem) -> NDArray[np.int64]:
@@ -258,7 +266,7 @@ class _Fitting:
             return None
         if place.is_locked:
             if row[1] is not None and row[1] != place.room_id:
-                self._refused[place.number] = LOCKED_ELSEWHERE
+                self._refused[place.number] = str(LOCKED_ELSEWHERE)
             return place.room_id
         if row[1] is None or row[1] == place.room_id:
             return row[1]
@@ -400,8 +408,8 @@ def version_use(*, user: User, placement: Placement, number: int, digest: str) -
             )
             % {"version": version}
         )
-    verb = "taken into force" if version.is_waiting else "restored"
-    return _take_into_force(user, placement, version, fitted, verb)
+    words = TAKEN if version.is_waiting else RESTORED
+    return _take_into_force(user, placement, version, fitted, words)
 
 
 def find_version(placement: Placement, number: int) -> PlacementVersion:
@@ -420,7 +428,7 @@ def _take_into_force(
     placement: Placement,
     version: PlacementVersion,
     fitted: FittedVersion,
-    verb: str,
+    words: str,
     locks: Sequence[list[int]] = (),
 ) -> PlacementEvent:
     is_first = not placement.is_computed
@@ -433,9 +441,12 @@ def _take_into_force(
     seating.write()
     _write_uncertainty(placement, version)
     placed = placement.places.with_bed().count()
-    people = counted(placed, "student has a bed", "students have a bed")
     if placement.is_pairs:
         people = counted(placed // 2, "pair")
+    else:
+        people = ngettext(
+            "%(count)s student has a bed", "%(count)s students have a bed", placed
+        ) % {"count": f"{placed:,}"}
     details: dict[str, Any] = {} if is_first else {"state": [before, state_of(placement)]}
     if locks and not is_first:
         details["rules"] = {"locks": {"removed": list(locks), "added": []}}
@@ -445,7 +456,7 @@ def _take_into_force(
         placement=placement,
         kind=ActKind.VERSION,
         verb="took a version into force",
-        sentence=f"{version} {verb}: {people}.",
+        sentence=words % {"number": version.number, "people": people},
         before=rows[0],
         after=rows[1],
         details=details,
@@ -461,7 +472,7 @@ def _set_state(placement: Placement, version: PlacementVersion, fitted: FittedVe
 
     Students who cannot have the version's room count as moves by hand since its certificate.
     """
-    refused = sum(sentence != LOCKED_ELSEWHERE for sentence in fitted.refused.values())
+    refused = sum(sentence != str(LOCKED_ELSEWHERE) for sentence in fitted.refused.values())
     placement.rules, placement.figures = version.rules, version.figures
     placement.best_at, placement.changes = version.best_at, version.changes + refused
     placement.current, placement.clashes = version, []
@@ -534,6 +545,7 @@ def version_discard(*, user: User, placement: Placement, number: int) -> Placeme
         placement=placement,
         kind=ActKind.DISCARDED,
         verb="discarded a version",
-        sentence=f"{version} discarded. The rooms stay as they are.",
+        sentence=_("Version %(number)s discarded. The rooms stay as they are.")
+        % {"number": number},
         number=number,
     )

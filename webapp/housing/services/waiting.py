@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from django.db import transaction
 from django.db.models import Max, Min
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, LateArrivals
-from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
 from webapp.housing.models import ActKind, Place, Placement, PlacementEvent
 from webapp.housing.services.history import event_record
@@ -27,13 +27,17 @@ def latecomers_wait(*, user: User | None, cohort: Cohort, arrivals: LateArrivals
             [Place(placement=placement, student_id=key, number=number) for key, number in late],
             batch_size=400,
         )
-        count = counted(len(late), "student joined and waits", "students joined and wait")
+        sentence = ngettext(
+            "%(count)s student joined and waits for a bed.",
+            "%(count)s students joined and wait for a bed.",
+            len(late),
+        ) % {"count": f"{len(late):,}"}
         event_record(
             user=user,
             placement=placement,
             kind=ActKind.ARRIVED,
             verb="took in latecomers",
-            sentence=f"{count} for a bed.",
+            sentence=sentence,
             after=[[number, None, None, False, False] for _, number in late],
             details={"arrival": arrivals.pk},
         )
@@ -55,13 +59,20 @@ def turn_change(
     ends = waiting.aggregate(first=Min("turn"), last=Max("turn"))
     turn = ends["first"] - 1 if is_first else ends["last"] + 1
     turns_put(placement, {number: turn})
-    where = "first" if is_first else "last"
+    if is_first:
+        words = _("%(student)s is first on the waiting list.")
+    else:
+        words = _("%(student)s is last on the waiting list.")
+    if reason and is_first:
+        words = _("%(student)s is first on the waiting list: %(reason)s.")
+    elif reason:
+        words = _("%(student)s is last on the waiting list: %(reason)s.")
     return event_record(
         user=user,
         placement=placement,
         kind=ActKind.TURNED,
         verb="reordered",
-        sentence=f"{place.label} is {where} on the waiting list{f': {reason}' if reason else ''}.",
+        sentence=words % {"student": place.label, "reason": reason},
         details={"turns": [[number, place.turn, turn]]},
     )
 

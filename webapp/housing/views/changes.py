@@ -194,7 +194,10 @@ def give(request: SignedInRequest, uuid: str) -> HttpResponse:
         chosen = found.buildings.rooms.filter(pk=room or 0).first()
         if chosen is None:
             raise HousingError(_("This room is not in the building list any more."))
-        sentence = f"S-{students} got a bed in {chosen}."
+        sentence = _("%(student)s got a bed in %(room)s.") % {
+            "student": f"S-{students}",
+            "room": chosen,
+        }
         _decide(request, found, moving([Move(students, chosen.pk)], sentence), version)
 
     return _press(request, uuid, StudentRoomForm.typed(request), act)

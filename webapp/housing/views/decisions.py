@@ -376,9 +376,13 @@ def _asked(request: SignedInRequest) -> Act | None:
 
 def _move(request: SignedInRequest, numbers: list[int], options: Options) -> PlacementEvent | None:
     room = _room(options["placement"], request.POST.get("to", ""))
-    who = " and ".join(f"S-{number}" for number in numbers)
+    first, *others = [f"S-{number}" for number in numbers]
+    who = first
+    for other in others:
+        who = _("%(students)s and %(other)s") % {"students": who, "other": other}
     moves = [Move(number, room.pk) for number in numbers]
-    return decide_or_draft(request, moving(moves, f"{who} moved to {room}."), options)
+    words = ngettext("%(who)s moved to %(room)s.", "%(who)s moved to %(room)s.", len(numbers))
+    return decide_or_draft(request, moving(moves, words % {"who": who, "room": room}), options)
 
 
 def _swap(request: SignedInRequest, numbers: list[int], options: Options) -> PlacementEvent | None:
@@ -390,7 +394,10 @@ def _swap(request: SignedInRequest, numbers: list[int], options: Options) -> Pla
     if one.room_id == other.room_id:
         raise HousingError(_("They share a room already. Name somebody of another room."))
     moves = [Move(numbers[0], other.room_id), Move(numbers[1], one.room_id)]
-    sentence = f"S-{numbers[0]} and S-{numbers[1]} swapped rooms."
+    sentence = _("S-%(first)s and S-%(second)s swapped rooms.") % {
+        "first": numbers[0],
+        "second": numbers[1],
+    }
     return decide_or_draft(request, moving(moves, sentence), options)
 
 

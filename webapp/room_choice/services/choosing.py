@@ -27,6 +27,7 @@ from webapp.housing.services.seats import Seat, Seating
 from webapp.room_choice.errors import ChoiceConflictError, ChoiceError
 from webapp.room_choice.models import ChoiceRound, RoomChoice, RoundState
 from webapp.room_choice.selectors.turns import StudentTurn, turn_of
+from webapp.translation.staff import staff_language
 
 QUEUE_SECONDS = 10.0
 
@@ -167,16 +168,17 @@ def _write(choice: _Choice, placement: Placement) -> None:
     if seating is None:
         return
     seating.write()
-    event = event_record(
-        user=None,
-        placement=placement,
-        kind=ActKind.MOVED,
-        verb="chose a room",
-        sentence=_sentence(turn, choice.room),
-        before=seating.before,
-        after=seating.after,
-        round=turn.round.name,
-    )
+    with staff_language():  # staff read the history, and why offers ended
+        event = event_record(
+            user=None,
+            placement=placement,
+            kind=ActKind.MOVED,
+            verb="chose a room",
+            sentence=_sentence(turn, choice.room),
+            before=seating.before,
+            after=seating.after,
+            round=turn.round.name,
+        )
     RoomChoice.objects.bulk_create(
         RoomChoice(
             round=turn.round, student=one, chosen_by=turn.student, room=choice.room, event=event
@@ -195,6 +197,9 @@ def _locked(placement: Placement) -> Placement:
 def _sentence(turn: StudentTurn, room: Room) -> str:
     """Return the words of the history, which staff read."""
     if not turn.mates:
-        return f"{turn.student.label} chose {room}."
-    others = ", ".join(mate.label for mate in turn.mates)
-    return f"{turn.student.label} chose {room}, also for {others}."
+        return _("%(student)s chose %(room)s.") % {"student": turn.student.label, "room": room}
+    return _("%(student)s chose %(room)s, also for %(others)s.") % {
+        "student": turn.student.label,
+        "room": room,
+        "others": ", ".join(mate.label for mate in turn.mates),
+    }
