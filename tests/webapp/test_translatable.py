@@ -41,15 +41,7 @@ ENGLISH = {
     "webapp/matching/signals.py": "reasons that ended jobs store",
     "webapp/surveys/housing_forms.py": "questions that questionnaires store, with their Spanish",
     "webapp/surveys/housing_forms_es.py": "the Spanish of those questions",
-    "webapp/segmentation/checking.py": "progress that jobs store",
-    "webapp/segmentation/labelled_files.py": "errors and results that jobs store",
-    "webapp/segmentation/learning_reports.py": "results that jobs store",
-    "webapp/segmentation/measuring.py": "files of other programs, and errors that jobs store",
-    "webapp/segmentation/pairing.py": "facts that the rows of files store",
     "webapp/segmentation/painting/process.py": "another process, without a reader",
-    "webapp/segmentation/reading_time.py": "progress that jobs store",
-    "webapp/segmentation/services/removals.py": "reasons that ended jobs store",
-    "webapp/segmentation/spread_learning.py": "progress that jobs store",
 }
 ENGLISH_FILES = {
     "jobs.py": "workers run it, and what it says is stored",
@@ -95,13 +87,6 @@ STORED = {
     # reason that an ended job stores
     "webapp/matching/services/learning.py": {
         "The model “X” was removed.",
-    },
-    # the row of a model or a job stores it
-    "webapp/segmentation/services/model_files.py": {
-        "Imported from X.",
-    },
-    "webapp/segmentation/services/painted_models.py": {
-        "Its images are being predicted.",
     },
     # a delivery sends or stores it
     "webapp/webhooks/services.py": {

@@ -10,6 +10,8 @@ from dataclasses import asdict
 from itertools import repeat
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from engine import Progress, StoppedError, evaluate_mask, predict_segmentation
 from engine.metrics import Confusion, class_figures
 from webapp.jobs.context import JobContext
@@ -49,7 +51,10 @@ def check_held_out(
     rows = zip(images, masks, repeat(None) if maps is None else maps, strict=maps is not None)
     for done, (image, mask, planes) in enumerate(rows, start=1):
         context.raise_if_stopped()
-        sentence = f"Checking held-out image {done} of {total}"
+        sentence = _("Checking held-out image %(number)s of %(total)s") % {
+            "number": done,
+            "total": total,
+        }
         context.on_progress(Progress(sentence, fraction=0.99))
         try:
             prediction = predict_segmentation(model, image, planes, should_stop=is_over)

@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from engine import (
     InvalidProblemError,
@@ -84,7 +86,7 @@ def learn(context: JobContext) -> Any:
             "checked": checked
         }
         if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
-            raise SegmentationError(REMOVED)
+            raise SegmentationError(str(REMOVED))
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
 
     return finish
@@ -100,6 +102,11 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
     def finish() -> dict[str, Any]:
         figures = {name: finite(value) for name, value in trained.result.figures().items()}
         n = len(used)
+        learned = ngettext(
+            "Learned from strokes on %(count)s image.",
+            "Learned from strokes on %(count)s images.",
+            n,
+        ) % {"count": n}
         errors = {name: finite(float(value)) for name, value in trained.errors.items()}
         outcome = figures | {
             "loss": trained.loss,
@@ -112,12 +119,11 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
             "n_maps": trained.model.n_maps,
             "errors": errors,
             "checked": checked,
-            "sentence": f"Learned from strokes on {n} image{'s'[: n != 1]}. "
-            f"{limit_sentence(trained.left_out)}".strip(),
+            "sentence": f"{learned} {limit_sentence(trained.left_out)}".strip(),
         }
         fields = {"outcome": outcome, "learned_digests": digests}
         if not Segmenter.objects.filter(pk=segmenter.pk).update(**fields):
-            raise SegmentationError(REMOVED)
+            raise SegmentationError(str(REMOVED))
         sentence = outcome["sentence"]
         if context.parameters.get("predict"):
             sentence = f"{sentence} {predict_painted(segmenter.pk)}".strip()
@@ -158,7 +164,7 @@ def learn_edges(context: JobContext, segmenter: Segmenter) -> Any:
             "n_known": list(trained.n_known),
         }
         if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
-            raise SegmentationError(REMOVED)
+            raise SegmentationError(str(REMOVED))
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
 
     return finish
@@ -232,7 +238,11 @@ def kept_sentence(job: Job) -> str:
     total += _unlisted(job)
     if not done:
         return keeps_nothing(job)
-    return f"{done} of {total} image{'s'[: total != 1]} {'is' if done == 1 else 'are'} predicted."
+    of_all = ngettext("of %(total)s image", "of %(total)s images", total) % {"total": total}
+    words = ngettext(
+        "%(count)s %(of_all)s is predicted.", "%(count)s %(of_all)s are predicted.", done
+    )
+    return words % {"count": done, "of_all": of_all}
 
 
 def standing(job: Job) -> tuple[int, int]:
@@ -272,7 +282,7 @@ def predict(context: JobContext) -> dict[str, Any] | Pieces:
     """
     batch = PredictionBatch.objects.filter(pk=context.parameters["batch"]).first()
     if batch is None or not batch.images.exists():
-        raise InvalidProblemError("There is nothing to predict in this batch.")
+        raise InvalidProblemError(_("There is nothing to predict in this batch."))
     _list_images(context, batch)
     pieces = prediction_pieces(batch)
     if len(pieces) > 1:
@@ -289,7 +299,9 @@ def _list_images(context: JobContext, batch: PredictionBatch) -> None:
     learned = set(batch.model.learned_digests) if batch.n_unlisted else set()
     while batch.n_unlisted:
         context.raise_if_stopped()
-        context.report(f"Listing images: {n_listed:,} of {total:,}", n_listed / total)
+        words = _("Listing images: %(done)s of %(total)s")
+        counts = {"done": f"{n_listed:,}", "total": f"{total:,}"}
+        context.report(words % counts, n_listed / total)
         n_listed = total - rows_make(batch=batch, learned=learned)
 
 
@@ -318,43 +330,55 @@ def _has_same_options(batch: PredictionBatch) -> bool:
     "segmentation.objects",
     verb="Measure",
     subject=Subject("batch", PredictionBatch, "segmentation:prediction-objects", "objects"),
-    kept=lambda job: "Images measured before the stop keep their new counts.",
+    kept=lambda job: _("Images measured before the stop keep their new counts."),
 )
 def measure(context: JobContext) -> dict[str, Any]:
     """Measure the objects of every predicted image of a batch by its options."""
     batch = PredictionBatch.objects.filter(pk=context.parameters["batch"]).first()
     if batch is None:
-        raise InvalidProblemError("The prediction was removed meanwhile.")
+        raise InvalidProblemError(_("The prediction was removed meanwhile."))
     options = options_of(batch.object_options, batch.model.classes)
     rows = list(batch.images.done().select_related("file"))
-    lost = 0
+    lost, total = 0, len(rows)
     for done, row in enumerate(rows):
         row.batch = batch
         context.raise_if_stopped()
         if not _has_same_options(batch):
-            raise InvalidProblemError("Other choices were made meanwhile; those are measured.")
-        context.report(f"{done} of {len(rows)} images measured", done / len(rows))
+            raise InvalidProblemError(_("Other choices were made meanwhile; those are measured."))
+        words = ngettext(
+            "%(done)s of %(total)s image measured", "%(done)s of %(total)s images measured", total
+        )
+        context.report(words % {"done": done, "total": total}, done / total)
         lost += len(objects_write(row, options))
-    sentence = f"{len(rows)} image{'s'[: len(rows) != 1]} measured."
+    words = ngettext("%(count)s image measured.", "%(count)s images measured.", total)
+    sentence = words % {"count": total}
     if lost:
-        sentence += f" {lost} correction{'s'[: lost != 1]} could not be applied again; see History."
+        words = ngettext(
+            "%(count)s correction could not be applied again; see History.",
+            "%(count)s corrections could not be applied again; see History.",
+            lost,
+        )
+        sentence = f"{sentence} {words % {'count': lost}}"
     return {"sentence": sentence}
 
 
-@job_kind(KIND, verb="Remove", kept=lambda job: "The rest is deleted within a day.")
+@job_kind(KIND, verb="Remove", kept=lambda job: _("The rest is deleted within a day."))
 def remove(context: JobContext) -> dict[str, Any]:
     """Delete the rows and files of a removed set or prediction."""
     models = {model.__name__: model for model in (ImageSet, PredictionBatch)}
     model = models[context.parameters["model"]]
     target = model.everything.filter(pk=context.parameters["key"]).first()
     if target is None:  # deleted by a process that was killed before it could report
-        return {"sentence": "All of it is gone."}
+        return {"sentence": _("All of it is gone.")}
 
     def report(n_rows: int) -> None:
         context.raise_if_stopped()
-        context.report(f"{n_rows:,} images taken away")
+        words = ngettext("%(count)s image taken away", "%(count)s images taken away", n_rows)
+        context.report(words % {"count": f"{n_rows:,}"})
 
-    return {"sentence": f"{removed_take_away(target, report):,} images taken away."}
+    gone = removed_take_away(target, report)
+    words = ngettext("%(count)s image taken away.", "%(count)s images taken away.", gone)
+    return {"sentence": words % {"count": f"{gone:,}"}}
 
 
 def _predict(context: JobContext, rows: QuerySet[PredictedImage]) -> None:
@@ -368,7 +392,7 @@ def _predict(context: JobContext, rows: QuerySet[PredictedImage]) -> None:
     for done, row in enumerate(waiting, start=total - len(waiting)):
         context.on_progress(
             Progress(
-                sentence=f"{done} of {total} so far",
+                sentence=_("%(done)s of %(total)s so far") % {"done": done, "total": total},
                 fraction=done / total,
                 seconds_left=_seconds_left(context, done - total + len(waiting), total - done),
             )
@@ -384,10 +408,16 @@ def predicted_sentence(rows: Any) -> str:
     """Return "47 of 48 images predicted. notes.txt is not an image."""
     refused = list(rows.filter(state=PredictedImage.State.REFUSED))
     total = rows.count()
-    first = f" {refused[0].sentence}" if refused else ""
-    n_more = len(refused) - 1
-    more = f" {n_more} more {'was' if n_more == 1 else 'were'} refused." if n_more > 0 else ""
-    return f"{total - len(refused)} of {total} image{'s'[: total != 1]} predicted.{first}{more}"
+    words = ngettext(
+        "%(done)s of %(total)s image predicted.", "%(done)s of %(total)s images predicted.", total
+    )
+    sentences = [words % {"done": total - len(refused), "total": total}]
+    if refused:
+        sentences.append(refused[0].sentence)
+    if (n_more := len(refused) - 1) > 0:
+        words = ngettext("%(count)s more was refused.", "%(count)s more were refused.", n_more)
+        sentences.append(words % {"count": n_more})
+    return " ".join(sentences)
 
 
 def _seconds_left(context: JobContext, done_now: int, left: int) -> float:
@@ -412,9 +442,8 @@ def _labelled(
 
     def when_read(used: list[ImageFile]) -> None:
         if purpose == "learned" and not used:
-            raise InvalidProblemError(
-                f"None of the images can be used. {left_out_sentence(labelled.left_out)}".strip()
-            )
+            words = _("None of the images can be used.")
+            raise InvalidProblemError(f"{words} {left_out_sentence(labelled.left_out)}".strip())
         digests = {f"{purpose}_digests": [file.digest for file in used]}
         Segmenter.objects.filter(pk=segmenter.pk).update(**digests)
 

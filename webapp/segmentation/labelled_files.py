@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError
@@ -98,8 +100,12 @@ def left_out_sentence(left_out: Sequence[dict[str, str]]) -> str:
     """Return "Left out: a.mask.png: the mask is ... And 2 more." or nothing."""
     if not left_out:
         return ""
-    more = f" And {len(left_out) - 1} more." if len(left_out) > 1 else ""
-    return f"Left out: {left_out[0]['reason']}{more}"
+    sentence = _("Left out: %(reason)s") % {"reason": left_out[0]["reason"]}
+    n_more = len(left_out) - 1
+    if not n_more:
+        return sentence
+    more = ngettext("And %(count)s more.", "And %(count)s more.", n_more) % {"count": n_more}
+    return f"{sentence} {more}"
 
 
 def _maps(rows: Iterator[tuple[ByteImage, Labels, Planes | None]]) -> Iterator[Planes]:
@@ -124,8 +130,11 @@ def _numbers(path: Path, name: str) -> NDArray[np.int64]:
     reading = understand_mask(path, name=name)
     if reading.n_numbered < 0 and reading.n_objects > 1:
         raise InvalidProblemError(
-            f"{name}: its objects have no numbers, so the edges between those that touch are not "
-            "known."
+            _(
+                "%(name)s: its objects have no numbers, so the edges between those that touch are "
+                "not known."
+            )
+            % {"name": name}
         )
     return reading.numbers.astype(np.int64)
 
@@ -136,6 +145,11 @@ def _read_maps(file: ImageFile, image: ByteImage, n_planes: int) -> Planes:
     check_proportions(file.name, planes.shape, image.shape)
     if planes.shape[2] != n_planes:
         raise InvalidProblemError(
-            f"{file.name}: its probability map has {planes.shape[2]} planes, not {n_planes}."
+            ngettext(
+                "%(name)s: its probability map has %(count)s plane, not %(expected)s.",
+                "%(name)s: its probability map has %(count)s planes, not %(expected)s.",
+                planes.shape[2],
+            )
+            % {"name": file.name, "count": planes.shape[2], "expected": n_planes}
         )
     return planes

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from PIL import Image
 
 from engine import Progress, StoppedError
@@ -16,10 +18,11 @@ from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
 from webapp.segmentation.models import HeldOutPoint, Segmenter
 from webapp.segmentation.rendering import png_bytes, probability_picture
+from webapp.translation.lazy import gettext_lazy
 
 PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
 PREVIEWS = 2
-REMOVED = "The model was removed meanwhile."
+REMOVED = gettext_lazy("The model was removed meanwhile.")
 
 
 class LearningWatcher:
@@ -43,7 +46,7 @@ class LearningWatcher:
             return
         self._last_iteration = progress.iteration
         if not Segmenter.objects.filter(pk=self._segmenter.pk).exists():
-            raise StoppedError(REMOVED)
+            raise StoppedError(str(REMOVED))
         if preview.error is not None:
             self._keep_error(progress.iteration, preview.error)
         for number, marginals in enumerate(preview.marginals[:PREVIEWS]):
@@ -57,7 +60,7 @@ class LearningWatcher:
                 defaults={"seconds": self._context.seconds, "error": error},
             )
         except IntegrityError as no_segmenter:
-            raise StoppedError(REMOVED) from no_segmenter
+            raise StoppedError(str(REMOVED)) from no_segmenter
 
 
 def _write_preview(path: Path, marginals: np.ndarray) -> None:
@@ -98,19 +101,49 @@ def learning_outcome(
         "detail": context.job.parameters.get("detail", []),
         "n_maps": trained.model.n_maps,
     }
-    words = "Learned" if outcome["converged"] else "Stopped early"
-    gap = outcome["relative_gap"]
-    if trained.result.is_certified and gap is not None and gap <= 1:
-        words = "Certified" if outcome["converged"] else words
-        words += f": within {formats.gap(gap)} of the best fit"
-    words += f", from {n_learned} image{'s'[: n_learned != 1]}. {left_out_sentence(left_out)}"
-    outcome["sentence"] = f"{words.strip()} {limit_sentence(trained.left_out)}".strip()
+    gap = outcome["relative_gap"] if trained.result.is_certified else None
+    sentences = [
+        _ending(n_learned, gap, has_converged=outcome["converged"]),
+        left_out_sentence(left_out),
+        limit_sentence(trained.left_out),
+    ]
+    outcome["sentence"] = " ".join(filter(None, sentences))
     return outcome
+
+
+def _ending(n_learned: int, gap: float | None, *, has_converged: bool) -> str:
+    """Return how learning ended, and on how many images, in one sentence."""
+    is_within = gap is not None and gap <= 1
+    if is_within and has_converged:
+        words = ngettext(
+            "Certified: within %(gap)s of the best fit, from %(count)s image.",
+            "Certified: within %(gap)s of the best fit, from %(count)s images.",
+            n_learned,
+        )
+    elif is_within:
+        words = ngettext(
+            "Stopped early: within %(gap)s of the best fit, from %(count)s image.",
+            "Stopped early: within %(gap)s of the best fit, from %(count)s images.",
+            n_learned,
+        )
+    elif has_converged:
+        words = ngettext(
+            "Learned, from %(count)s image.", "Learned, from %(count)s images.", n_learned
+        )
+    else:
+        words = ngettext(
+            "Stopped early, from %(count)s image.",
+            "Stopped early, from %(count)s images.",
+            n_learned,
+        )
+    return words % {"count": n_learned, "gap": formats.gap(gap)}
 
 
 def limit_sentence(left_out: Sequence[str]) -> str:
     """Return the sentence that lists the work a time limit left out, or nothing."""
-    return f"The time limit left out: {'; '.join(left_out)}." if left_out else ""
+    if not left_out:
+        return ""
+    return _("The time limit left out: %(work)s.") % {"work": "; ".join(left_out)}
 
 
 def finite(value: float | int | str) -> float | int | str | None:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from engine.datasets.image_names import (
     is_lossy,
     map_stem,
@@ -21,8 +24,11 @@ from engine.datasets.image_names import (
     prefixed_stem,
 )
 from engine.datasets.masks import mask_fits
+from webapp.translation.lazy import gettext_lazy
 
-NO_MASK = "It cannot be read as a mask: white for what is to be found, black for all else."
+NO_MASK = gettext_lazy(
+    "It cannot be read as a mask: white for what is to be found, black for all else."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +76,15 @@ def pair_by_name(files: Iterable[PairingFile]) -> Pairing:
         named = _named_alike(file, images.get(stem, []))
         image = named[0] if len(named) == 1 else None
         if not named:
-            problems[file.key] = f"No image is named {stem}."
+            problems[file.key] = _no_image_named(stem)
         elif image is None:
-            problems[file.key] = (
-                f"{len(named)} images have this name, {named[0].name} for one; pair it by hand."
-            )
+            problems[file.key] = ngettext(
+                "%(count)s image has this name, %(image)s for one; pair it by hand.",
+                "%(count)s images have this name, %(image)s for one; pair it by hand.",
+                len(named),
+            ) % {"count": len(named), "image": named[0].name}
         elif image.key in taken:
-            problems[file.key] = f"{image.name} has another mask."
+            problems[file.key] = _("%(image)s has another mask.") % {"image": image.name}
         elif problem := pair_problem(file, image):
             problems[file.key] = problem
         else:
@@ -114,10 +122,18 @@ def _named_alike(mask: PairingFile, images: list[PairingFile]) -> list[PairingFi
 def pair_problem(mask: PairingFile, image: PairingFile) -> str:
     """Return the reason why a file cannot be the mask of an image; "" if it can."""
     if not mask.mask_like:
-        return mask.not_mask or NO_MASK
+        return mask.not_mask or str(NO_MASK)
     (columns, rows), (width, height) = mask.size, image.size
     if not mask_fits((rows, columns), (height, width)):
-        return f"The mask is {columns} × {rows} pixels, but {image.name} is {width} × {height}."
+        return _(
+            "The mask is %(columns)s × %(rows)s pixels, but %(image)s is %(width)s × %(height)s."
+        ) % {
+            "columns": columns,
+            "rows": rows,
+            "image": image.name,
+            "width": width,
+            "height": height,
+        }
     return ""
 
 
@@ -125,14 +141,28 @@ def _map_problem(file: PairingFile, images: dict[str, list[PairingFile]]) -> str
     """Return the reason why a file cannot be the probabilities of an image; "" if it can."""
     stem = map_stem(file.name) or picture_stem(file.name)
     named = images.get(stem, [])
-    if len(named) != 1:
-        return (
-            f"No image is named {stem}." if not named else f"{len(named)} images are named {stem}."
-        )
+    if not named:
+        return _no_image_named(stem)
+    if len(named) > 1:
+        return ngettext(
+            "%(count)s image is named %(name)s.", "%(count)s images are named %(name)s.", len(named)
+        ) % {"count": len(named), "name": stem}
     (columns, rows), (width, height) = file.size, named[0].size
     if not mask_fits((rows, columns), (height, width)):
-        return f"The map is {columns} × {rows} pixels, but {named[0].name} is {width} × {height}."
+        return _(
+            "The map is %(columns)s × %(rows)s pixels, but %(image)s is %(width)s × %(height)s."
+        ) % {
+            "columns": columns,
+            "rows": rows,
+            "image": named[0].name,
+            "width": width,
+            "height": height,
+        }
     return ""
+
+
+def _no_image_named(stem: str) -> str:
+    return _("No image is named %(name)s.") % {"name": stem}
 
 
 def _roles(files: list[PairingFile]) -> dict[UUID, str]:

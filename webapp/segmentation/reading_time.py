@@ -2,6 +2,8 @@
 
 import time
 
+from django.utils.translation import gettext as _
+
 from engine import Progress
 from engine.learning.segmentation.clock import expected_seconds
 from webapp.jobs.context import JobContext
@@ -26,7 +28,10 @@ class ReadingTime:
         each = spent / self._done if self._done else USUAL_SECONDS
         left = each * (total - self._done) + self._learning(total)
         self._done += 1
-        sentence = f"Reading image {self._done} of {total}"
+        sentence = _("Reading image %(number)s of %(total)s") % {
+            "number": self._done,
+            "total": total,
+        }
         self._context.on_progress(
             Progress(sentence, seconds=self._context.seconds, seconds_left=left)
         )

@@ -12,6 +12,7 @@ from engine.learning.segmentation.dask_hosts import DaskHosts
 from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles
 from webapp.segmentation.models import ImageFile, Segmenter
+from webapp.translation.lazy import gettext_lazy
 
 log = structlog.get_logger(__name__)
 
@@ -21,7 +22,7 @@ ATTEMPTS = 3
 PATIENCE = 10.0
 """Seconds to wait for the scheduler."""
 
-LOST = "A host went away; going on from the last checkpoint"
+LOST = gettext_lazy("A host went away; going on from the last checkpoint")
 
 
 def train_linear(
@@ -50,7 +51,7 @@ def train_linear(
                 return learn(hosts)
         except HostLostError as error:
             log.warning("a host of a learning is lost", error=str(error))
-            context.report(LOST)
+            context.report(str(LOST))
     return learn(None)
 
 

@@ -22,6 +22,8 @@ from webapp.segmentation.services.removals import (
     removed_reason,
 )
 
+MAX_PROBLEM = ImageFile._meta.get_field("problem").max_length
+
 
 def image_set_create(*, user: User, name: str, foreground: str) -> ImageSet:
     """Create an empty image set.
@@ -168,7 +170,7 @@ def pairing_refresh(*, image_set: ImageSet) -> None:
         changed = []
         for key, file in files.items():
             partner = pairing.image_of.get(key)
-            problem = pairing.problems.get(key, "")
+            problem = pairing.problems.get(key, "")[:MAX_PROBLEM]
             if (file.role, file.mask_of_id, file.problem) != (pairing.roles[key], partner, problem):
                 file.role, file.mask_of_id, file.problem = pairing.roles[key], partner, problem
                 file.fixed = file.fixed and not problem

@@ -73,7 +73,7 @@ def segmenter_import(
                     "sha256": found,
                     "checked": origin.figures,
                     "image_sets": origin.image_sets,
-                    "sentence": f"Imported from {file_name}.",
+                    "sentence": _("Imported from %(file)s.") % {"file": file_name},
                 },
             )
             written = path.stat().st_size

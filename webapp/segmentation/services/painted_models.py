@@ -143,7 +143,10 @@ def _images(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.
     pixels = sum(min(file.width * file.height, LEARNED_PIXELS) for file in files)
     for number, file in enumerate(files):
         context.raise_if_stopped()
-        sentence = f"Reading image {number + 1} of {len(files)}"
+        sentence = _("Reading image %(number)s of %(total)s") % {
+            "number": number + 1,
+            "total": len(files),
+        }
         left = expected_seconds(pixels)
         context.on_progress(Progress(sentence, seconds=context.seconds, seconds_left=left))
         yield read_image(file.store.fetch(file.digest), name=file.name, view=file.view)
@@ -158,5 +161,5 @@ def predict_painted(segmenter_pk: UUID) -> str:
     try:
         prediction_start(user=segmenter.created_by, segmenter=segmenter, image_set=image_set)
     except Refusal as error:
-        return f"The set was not predicted: {error}"
-    return "Its images are being predicted."
+        return _("The set was not predicted: %(reason)s") % {"reason": error}
+    return _("Its images are being predicted.")

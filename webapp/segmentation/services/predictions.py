@@ -242,7 +242,7 @@ def _settle(
     if not found:
         for path in paths:
             store.remove(path)
-        raise StoppedError("The prediction was removed meanwhile.")
+        raise StoppedError(_("The prediction was removed meanwhile."))
 
 
 def _known_mask(

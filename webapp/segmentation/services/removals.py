@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Organisation, User
 from webapp.audit.services import audit
@@ -169,9 +170,10 @@ def learning_jobs_cancel(*, user: User, image_set: ImageSet) -> None:
 def removed_reason(target: Target | Segmenter) -> str:
     """Return the reason for cancelling a job whose image set, predictions or model is removed."""
     if isinstance(target, PredictionBatch):
-        return "The predictions were removed."
-    noun = "image set" if isinstance(target, ImageSet) else "model"
-    return f"The {noun} “{target.name}” was removed."
+        return _("The predictions were removed.")
+    if isinstance(target, ImageSet):
+        return _("The image set “%(name)s” was removed.") % {"name": target.name}
+    return _("The model “%(name)s” was removed.") % {"name": target.name}
 
 
 def prediction_paths(result: PredictedImage) -> list:
