@@ -1,10 +1,9 @@
 """Sentences that people read go through gettext, with named placeholders and with real plurals.
 
-The syntax tree of every module of the web application is walked. Log lines, the documentation of
-the API, and records stay English on purpose: the lists below say which, and why. A record that
-jobs, histories or the audit log keep is read years later by people of any language, and by code:
-it stays as it was written. A reason that the row of a mail or of an offer stores goes through
-gettext when it is stored, in the language of staff.
+The syntax tree of every module of the web application is walked. What programs and
+operators read stays English on purpose, such as log lines and the documentation of the API: the
+lists below say what, and why. What jobs, histories, mails and offers store goes through gettext
+when it is stored, in the language of staff, and stays as it was written.
 """
 
 import ast
@@ -22,15 +21,12 @@ ENGLISH = {
     "webapp/charts": "its texts are given by the pages that draw",
     "webapp/monitoring": "metrics and logs",
     "webapp/supervisor": "the terminal and logs",
-    "webapp/database": "records of jobs",
     "webapp/encryption": "errors of settings, before any page is served",
-    "webapp/files/contents.py": "records of jobs",
     "webapp/files/store": "errors of the store, which jobs store and logs show",
     "webapp/operations/admin.py": "rows of tables, for operators",
     "webapp/operations/alerts.py": "mails to operators, sent by the sweep",
     "webapp/operations/backup.py": "the terminal, and sentences that jobs store",
     "webapp/common/outgoing.py": "answers of mail servers, and reasons that programs compare",
-    "webapp/jobs": "records of jobs; workers have no reader",
     "webapp/webhooks/transport.py": "answers that a delivery stores",
     "webapp/identity/back_channel.py": "answers to identity providers, by their protocol",
     "webapp/identity/openid_connect.py": "answers of identity providers, for the log",
@@ -38,55 +34,38 @@ ENGLISH = {
     "webapp/identity/protocol_urls.py": "answers to identity providers, by their protocol",
     "webapp/identity/provider_keys.py": "answers of identity providers, for the log",
     "webapp/housing/webhook_reports.py": "what programs get",
-    "webapp/matching/signals.py": "reasons that ended jobs store",
     "webapp/surveys/housing_forms.py": "questions that questionnaires store, with their Spanish",
     "webapp/surveys/housing_forms_es.py": "the Spanish of those questions",
     "webapp/segmentation/painting/process.py": "another process, without a reader",
 }
 ENGLISH_FILES = {
-    "jobs.py": "workers run it, and what it says is stored",
     "exports.py": "headings that other systems read",
     "metrics.py": "descriptions of metrics",
     "demonstration.py": "a command prints it, and names of objects are stored",
 }
-# Calls whose texts are stored, logged or printed, or that only programmers read.
+# Calls whose texts are logged or printed, or that only programmers read.
 OTHER_CALLS = re.compile(
-    r"log\.\w+|audit|_audit|event_record|\w+\.report|report|say|print|job_enqueue|job_cancel|"
+    r"log\.\w+|audit|_audit|say|print|"
     r"(Value|Type|Key|Runtime|Assertion|Command|NotImplemented)Error|ImproperlyConfigured|"
-    r"StoppedError|re\.\w+|offers_withdraw|render|format_html|mark_safe|StringIO|drafts_leave|"
-    r"\w*Constraint|send_event|moving|_withdraw"
+    r"re\.\w+|render|format_html|mark_safe|StringIO|\w*Constraint|send_event"
 )
-# Single texts that are stored or sent, by their module; X stands for each value.
+# Single texts that stay English, by their module; X stands for each value.
 STORED = {
     # an error for programmers
     "webapp/cohorts/models.py": {
         "This draft holds a new cohort.",
     },
-    # results of the demonstration store their errors; a command prints the rest
+    # a command prints it
     "webapp/demonstration/services.py": {
-        "It failed on our side; the log of the sweep has the reason.",
         "X will be prepared once the server runs.",
-        "X of the demonstration was removed.",
-        "It was removed while it was being prepared.",
-        "Its job ended without a result.",
-        "X: being prepared again.",
     },
-    "webapp/demonstration/steps/early_arrivals.py": {
-        "X has no rooms.",
-    },
-    "webapp/demonstration/steps/pictures.py": {
-        "“X” of the demonstration was removed.",
-    },
-    "webapp/demonstration/steps/step.py": {
-        "“X” of the demonstration was removed or renamed.",
+    # the end of errors of the engine, which are English
+    "webapp/jobs/endings.py": {
+        "Nothing was saved.",
     },
     # the subject of a mail, which staff write anew
     "webapp/letters/services/questions.py": {
         "Whom do you want to live with?",
-    },
-    # reason that an ended job stores
-    "webapp/matching/services/learning.py": {
-        "The model “X” was removed.",
     },
     # a delivery sends or stores it
     "webapp/webhooks/services.py": {
@@ -96,6 +75,8 @@ STORED = {
         "Answered X.",
     },
 }
+# Calls whose text is shown, by the place of the text among the arguments.
+PLACES_OF_TEXTS = {"toast": 1, "attempt": 2, "context.report": 0, "StoppedError": 0, "Progress": 0}
 PARTS_OF_FORMS = {"label", "help_text", "empty_label"}
 SENTENCE = re.compile(r"[A-Z“•(].* .*[.?!]")
 
@@ -143,7 +124,7 @@ class Finder(ast.NodeVisitor):
 
     def check_parts(self, node: ast.Call, name: str) -> None:
         """Look at the first text of refusals and toasts, and at the words of form fields."""
-        first = {"toast": 1, "attempt": 2}.get(name, 0 if name in self.refusals else None)
+        first = PLACES_OF_TEXTS.get(name, 0 if name in self.refusals else None)
         given = [] if first is None else node.args[first : first + 1]
         if name.endswith(("Field", "Select")) and not name.startswith("models."):
             given += [one.value for one in node.keywords if one.arg in PARTS_OF_FORMS]
@@ -215,6 +196,9 @@ def untranslatable(source: str, errors: set[str]) -> list[tuple[int, str]]:
         'raise HousingError(f"{room} is taken.")',
         'raise HousingError("no room")',
         'toast(request, "Saved")',
+        'context.report("Reading images")',
+        'event_record(sentence=f"{student} moved to {room}.")',
+        'raise StoppedError("The model was removed.")',
         'name = forms.CharField(label="Name")',
         'class State(models.TextChoices):\n    OPEN = "open", "Open"',
         'words = "The room is taken."',

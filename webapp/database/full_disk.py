@@ -8,12 +8,17 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import cast
 
 from django.db import DatabaseError
+from django.utils.translation import gettext_lazy
 
 FULL_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT}
-FULL_DISK = "The server's disk is full."
-FULL_DISK_ADVICE = "Nothing was changed. The operator of this server has to make room."
+FULL_DISK = cast(str, gettext_lazy("The server's disk is full."))
+FULL_DISK_ADVICE = cast(
+    str,
+    gettext_lazy("Nothing was changed. The operator of this server has to make room."),
+)
 KEPT_BYTES = 256e6  # that files leave to the database; less on a small disk
 KEPT_SHARE = 0.02  # share of a disk
 _OF_DATABASES = ("disk is full", "No space left on device")  # messages of SQLite and PostgreSQL

@@ -27,9 +27,10 @@ from webapp.demonstration.models import (
 from webapp.demonstration.steps.step import Step, StepError
 from webapp.files.store import StoreAwayError
 from webapp.jobs.models import JobState
+from webapp.translation.lazy import gettext_lazy
 
 TURN_SECONDS = 2.0  # of one turn of the sweep, which also checks for dead workers
-UNFORESEEN = "It failed on our side; the log of the sweep has the reason."
+UNFORESEEN = gettext_lazy("It failed on our side; the log of the sweep has the reason.")
 
 log = structlog.get_logger(__name__)
 
@@ -76,7 +77,7 @@ def _advance(key: int) -> bool:
         raise  # nothing changed: it is tried again at the next turn
     except Exception:
         log.exception("a result of the demonstration failed", result=key)
-        return _fail(key, UNFORESEEN)
+        return _fail(key, str(UNFORESEEN))
 
 
 def _advance_locked(key: int) -> bool:
@@ -99,7 +100,9 @@ def _start(row: DemonstrationResult, step: Step, user: User) -> bool:
     for name in step.needs:
         objects[name] = STEP_OF[name].find(row.organisation_id, ready[name].target)
         if objects[name] is None:
-            raise StepError(f"{STEP_OF[name].title} of the demonstration was removed.")
+            raise StepError(
+                _("%(result)s of the demonstration was removed.") % {"result": STEP_OF[name].title}
+            )
     started = step.start(user, objects)
     _change(row, ResultState.STARTED, target=str(started.target.pk), job=started.job)
     return True
@@ -108,12 +111,12 @@ def _start(row: DemonstrationResult, step: Step, user: User) -> bool:
 def _finish(row: DemonstrationResult, step: Step, user: User) -> bool:
     target = step.find(row.organisation_id, row.target)
     if target is None:
-        raise StepError("It was removed while it was being prepared.")
+        raise StepError(_("It was removed while it was being prepared."))
     job = row.job
     if job is not None and job.is_active:
         return False
     if job is not None and job.state != JobState.SUCCEEDED:
-        raise StepError(job.error or job.sentence or "Its job ended without a result.")
+        raise StepError(job.error or job.sentence or _("Its job ended without a result."))
     if step.finish(user, target):
         _change(row, ResultState.READY)
     return True
@@ -148,7 +151,7 @@ def result_retry(*, user: User, key: str) -> str:
             if needed is not None and (needed.has_failed or _is_gone(needed)):
                 _reset(user, needed)
         audit(user, "prepared again", STEP_OF[key].title)
-    return f"{STEP_OF[key].title}: being prepared again."
+    return _("%(result)s: being prepared again.") % {"result": STEP_OF[key].title}
 
 
 def _is_gone(row: DemonstrationResult) -> bool:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from django.utils.translation import gettext as _
+
 from engine.core.whole_file import PartFile, part_file
 from webapp.database.full_disk import FULL_DISK, is_full_disk, require_room
 from webapp.files import store
@@ -24,7 +26,7 @@ class StorageFullError(Exception):
     """Error of a full disk; the message is for the person who uploads."""
 
     def __init__(self) -> None:
-        super().__init__(f"{FULL_DISK} Nothing of this file was saved.")
+        super().__init__(f"{FULL_DISK} {_('Nothing of this file was saved.')}")
 
 
 @dataclass(frozen=True, slots=True)

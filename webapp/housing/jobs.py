@@ -28,9 +28,22 @@ from webapp.housing.suites import SuiteProblem, arranged, with_suites
 from webapp.housing.uncertainty import uncertainty_shares
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Outcome, Subject, job_kind
+from webapp.translation.lazy import gettext_lazy
 
-PLACEMENT = Subject("placement", Placement, "housing:placement", "placement")
-CHANGES = Subject("placement", Placement, "housing:changes", "placement")
+PLACEMENT = Subject(
+    "placement",
+    Placement,
+    "housing:placement",
+    "placement",
+    gettext_lazy("The placement was removed."),
+)
+CHANGES = Subject(
+    "placement",
+    Placement,
+    "housing:changes",
+    "placement",
+    gettext_lazy("The placement was removed."),
+)
 TARGET_GAP = 0.005
 MAY_DROP = ("requests",)  # contradicting rules that a run may drop; staff decide about others
 # A run ends after a fixed amount of counted work, about one CPU second per unit, so that it can be

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.jobs.liveness import memory_kills, parent_process, this_process
 from webapp.jobs.models import Job, JobState, Worker
@@ -39,7 +40,7 @@ def job_claim(*, job_id: uuid.UUID) -> Job | None:
         heartbeat_at=Now(),  # the database's time: the clocks of several hosts differ
         started_at=Coalesce("started_at", Now()),
         attempt_started_at=Now(),
-        sentence="Starting",
+        sentence=_("Starting"),
         progress=None,
         seconds_left=None,
         n_competitors=0,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from engine import Progress, StoppedError
 from engine.core.checkpoint import Checkpoint
@@ -105,7 +106,7 @@ class JobContext:
     def raise_if_stopped(self) -> None:
         """Raise StoppedError if the job was cancelled; call it between two stages of work."""
         if self.should_stop():
-            raise StoppedError("The job was cancelled.")
+            raise StoppedError(_("The job was cancelled."))
 
     def keep_file(self, written: Path, path: Path) -> None:
         """Store a file of the job's folder; it is discarded unless the job succeeds.
@@ -122,8 +123,8 @@ class JobContext:
 
     def wait_for_store(self) -> None:
         """Report that the store is away, and wait; raise StoppedError if the job is cancelled."""
-        self.report("The store of files does not answer; it goes on when that is back")
-        for _ in range(STORE_LOOKS):
+        self.report(_("The store of files does not answer; it goes on when that is back"))
+        for _look in range(STORE_LOOKS):
             self.raise_if_stopped()
             time.sleep(STOP_SECONDS)
 

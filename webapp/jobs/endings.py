@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.common.events import send_event
 from webapp.files import store
@@ -14,6 +15,7 @@ from webapp.jobs.failures import Failure
 from webapp.jobs.models import Job, JobState
 
 MAX_SENTENCE = Job._meta.get_field("sentence").max_length
+MAX_REASON = Job._meta.get_field("cancel_reason").max_length
 MAX_ERROR: int = Job._meta.get_field("error").max_length or 0
 
 
@@ -25,7 +27,7 @@ def job_succeed(*, job: Job, result: dict[str, Any]) -> None:
         result=result,
         progress=1.0,
         seconds_left=None,
-        sentence=str(result.get("sentence", "Done"))[:300],
+        sentence=str(result.get("sentence", _("Done")))[:300],
         finished_at=timezone.now(),
     )
 
@@ -33,11 +35,13 @@ def job_succeed(*, job: Job, result: dict[str, Any]) -> None:
 def job_fail(*, job: Job, failure: Failure) -> bool:
     """Mark a claimed job as failed; return False if it was over already."""
     ending = f"{registry.kept_results_sentence(job)} {failure.advice}".strip()
-    reason = failure.reason.removesuffix(" Nothing was saved.")  # the ending mentions what is kept
+    reason = failure.reason  # without the last sentence: the ending mentions what is kept
+    for last in (_("Nothing was saved."), "Nothing was saved."):
+        reason = reason.removesuffix(f" {last}")
     reason = reason if reason.endswith((".", "?")) else f"{reason}."
     error = f"{reason[: MAX_ERROR - len(ending) - 1]} {ending}".rstrip()
     with transaction.atomic():
-        ended = _end(job, state=JobState.FAILED, sentence="Failed", error=error)
+        ended = _end(job, state=JobState.FAILED, sentence=_("Failed"), error=error)
         if ended and job.parent_id is None and not job.is_of_installation:
             send_event(
                 job.organisation_id,
@@ -52,15 +56,16 @@ def job_fail(*, job: Job, failure: Failure) -> bool:
 
 def job_finish_cancelled(*, job: Job) -> bool:
     """Mark a claimed job as cancelled; return False if it was over already."""
-    beginning = f"Cancelled after {job.elapsed.total_seconds():.0f} s."
+    seconds = f"{job.elapsed.total_seconds():.0f}"
+    beginning = _("Cancelled after %(seconds)s s.") % {"seconds": seconds}
     reasons = Job.objects.filter(pk=job.pk).values_list("cancel_reason", flat=True)
     sentence = cancelled_sentence(beginning, reasons.first() or "", job)
     return _end(job, state=JobState.CANCELLED, sentence=sentence)
 
 
-def job_finish_without(*, job: Job, noun: str) -> bool:
+def job_finish_without(*, job: Job, subject: registry.Subject) -> bool:
     """Mark a claimed job as cancelled because its subject was removed."""
-    reason = f"The {noun} {'were' if noun.endswith('s') else 'was'} removed."
+    reason = str(subject.removed)[:MAX_REASON]
     Job.objects.filter(pk=job.pk, cancel_reason="").update(cancel_reason=reason)
     return job_finish_cancelled(job=job)
 

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.utils.translation import ngettext_lazy
 
 from webapp.database.full_disk import FULL_DISK
+from webapp.translation.lazy import format_lazy, gettext_lazy
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,22 +18,43 @@ class Failure:
 
 
 OUR_FAULT = Failure(
-    "Something failed on our side.",
-    "Start it again; if it fails again, tell an administrator the time of this job.",
+    gettext_lazy("Something failed on our side."),
+    gettext_lazy("Start it again; if it fails again, tell an administrator the time of this job."),
 )
-DISK_FULL = Failure(FULL_DISK, "Start it again once whoever runs this server has made room.")
-OUT_OF_MEMORY = Failure("This needs more memory than the machine has.")
+DISK_FULL = Failure(
+    FULL_DISK, gettext_lazy("Start it again once whoever runs this server has made room.")
+)
+OUT_OF_MEMORY = Failure(gettext_lazy("This needs more memory than the machine has."))
 TOO_LONG = Failure(
-    f"It ran for {settings.JOB_HARD_TIME_LIMIT // 3600} hours, the most that a job may.",
-    "Make it smaller, or accept a larger gap.",
+    format_lazy(
+        ngettext_lazy(
+            "It ran for {count} hour, the most that a job may.",
+            "It ran for {count} hours, the most that a job may.",
+            settings.JOB_HARD_TIME_LIMIT // 3600,
+        ),
+        count=settings.JOB_HARD_TIME_LIMIT // 3600,
+    ),
+    gettext_lazy("Make it smaller, or accept a larger gap."),
 )
 GIVEN_UP = Failure(
-    f"The process of this computation ended by itself {settings.JOB_MAX_DEATHS} times, and it was "
-    "given up.",
-    "It may need more memory than this machine has.",
+    format_lazy(
+        ngettext_lazy(
+            "The process of this computation ended by itself {count} time, and it was given up.",
+            "The process of this computation ended by itself {count} times, and it was given up.",
+            settings.JOB_MAX_DEATHS,
+        ),
+        count=settings.JOB_MAX_DEATHS,
+    ),
+    gettext_lazy("It may need more memory than this machine has."),
 )
 INTERRUPTED = Failure(
-    f"The server was stopped {settings.JOB_MAX_ATTEMPTS} times while this ran, and it was given "
-    "up.",
-    "Start it again when the server runs without interruptions.",
+    format_lazy(
+        ngettext_lazy(
+            "The server was stopped {count} time while this ran, and it was given up.",
+            "The server was stopped {count} times while this ran, and it was given up.",
+            settings.JOB_MAX_ATTEMPTS,
+        ),
+        count=settings.JOB_MAX_ATTEMPTS,
+    ),
+    gettext_lazy("Start it again when the server runs without interruptions."),
 )

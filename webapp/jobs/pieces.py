@@ -12,6 +12,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.audit.services import audit
 from webapp.common import formats
@@ -129,5 +130,8 @@ def _standing(job: Job) -> tuple[int, int]:
 
 
 def _sentence(done: int, total: int, running: int) -> str:
-    workers = f", {formats.counted(running, 'worker')} at it" if running > 1 else ""
-    return f"{done:,} of {total:,} so far{workers}"
+    values = {"done": f"{done:,}", "total": f"{total:,}"}
+    if running <= 1:
+        return _("%(done)s of %(total)s so far") % values
+    values["workers"] = formats.counted(running, "worker")
+    return _("%(done)s of %(total)s so far, %(workers)s at it") % values

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from webapp.common.models import OrganisationOwned
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
@@ -43,7 +45,7 @@ class Queue(StrEnum):
 
 def keeps_nothing(job: Job) -> str:
     """Return the sentence of a job that leaves nothing behind unless it succeeds."""
-    return "Nothing was changed."
+    return _("Nothing was changed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Subject:
     model: type[OrganisationOwned]
     url_name: str  # name of its page's URL, which takes only the key
     noun: str  # "model": label of the link to that page
+    removed: str  # "The model was removed.": why a job of a removed subject ends
 
 
 @dataclass(frozen=True, slots=True)

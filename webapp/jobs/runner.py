@@ -25,6 +25,7 @@ from webapp.jobs.failures import DISK_FULL, OUR_FAULT, OUT_OF_MEMORY, TOO_LONG, 
 from webapp.jobs.models import Job
 from webapp.jobs.pieces import pieces_deal, spread_advance, spread_report
 from webapp.jobs.watchdog import Watchdog
+from webapp.translation.lazy import gettext_lazy
 
 log = structlog.get_logger(__name__)
 lines = structlog.get_logger("bethe_hall.lines")
@@ -33,7 +34,7 @@ AWAY_SECONDS = 600.0  # seconds that a process waits for the database; then the 
 LOOK_SECONDS = 1.0
 MAX_STORE_FAULTS = 5  # per attempt; the store recovered after each
 SPARE_BYTES = 8 << 20  # kept while a job runs, to record a lack of memory
-WAS_AWAY = "The database did not answer; it goes on from its last checkpoint"
+WAS_AWAY = gettext_lazy("The database did not answer; it goes on from its last checkpoint")
 
 
 def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
@@ -103,7 +104,7 @@ def _give_back(job: Job) -> None:
     while time.monotonic() < deadline:
         try:
             connection.close()
-            services.job_requeue(job=job, sentence=WAS_AWAY)
+            services.job_requeue(job=job, sentence=str(WAS_AWAY))
         except (OperationalError, InterfaceError):
             time.sleep(LOOK_SECONDS)
         else:
@@ -130,7 +131,7 @@ def _run_claimed(job: Job) -> list[uuid.UUID]:
         context = JobContext(job, partial(spread_report, job_id=job.parent_id))
     spare: bytearray | None = None
     if (gone := registry.gone_subject(job)) is not None:
-        endings.job_finish_without(job=job, noun=gone.noun)
+        endings.job_finish_without(job=job, subject=gone)
         return []
     try:
         spare = bytearray(SPARE_BYTES)
@@ -203,7 +204,7 @@ def _fail(job: Job, failure: Failure) -> None:
     Deleting the subject of a job cancels the job, and its next step may not find the subject.
     """
     if failure is OUR_FAULT and (gone := registry.gone_subject(job)) is not None:
-        endings.job_finish_without(job=job, noun=gone.noun)
+        endings.job_finish_without(job=job, subject=gone)
     elif Job.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
         endings.job_finish_cancelled(job=job)
     else:

@@ -84,7 +84,7 @@ def job_enqueue(
         parameters=parameters,
         seed=secrets.randbelow(2**31) if seed is None else seed,
         code_version=code_version(),
-        sentence="Waiting for a free worker",
+        sentence=_("Waiting for a free worker"),
         stores_bytes=stores,
         request_id=current_request_id()[:64],
     )
@@ -178,7 +178,7 @@ def job_cancel(*, user: User, job: Job, reason: str = "") -> bool:
     queued = Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(
         state=JobState.CANCELLED,
         finished_at=now,
-        sentence=endings.cancelled_sentence("Cancelled while it waited.", reason, job),
+        sentence=endings.cancelled_sentence(_("Cancelled while it waited."), reason, job),
         **asked,
     )
     if queued:
@@ -276,7 +276,7 @@ def _requeue(job: Job) -> str:
         job_fail(job=job, failure=failure)
         log.error("job given up", job=str(job.pk), attempts=job.attempt, deaths=job.deaths)
         return "given_up"
-    if job_requeue(job=job, sentence="Interrupted; it goes on from its last checkpoint"):
+    if job_requeue(job=job, sentence=_("Interrupted; it goes on from its last checkpoint")):
         log.warning("job requeued", job=str(job.pk), attempt=job.attempt)
     return "requeued"
 

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from engine import (
     InvalidProblemError,
@@ -33,16 +34,21 @@ from webapp.matching.results import (
 )
 from webapp.matching.services.learning import model_check, model_estimate
 from webapp.matching.stopping import stop_asked
+from webapp.translation.lazy import gettext_lazy
 
-TOO_SHORT = "A minute did not suffice to tell how sure each weight is."
+TOO_SHORT = gettext_lazy("A minute did not suffice to tell how sure each weight is.")
+NO_MODEL = gettext_lazy("The model was removed while this job waited.")
+NO_COHORT = gettext_lazy("The cohort was removed while this job waited.")
 Save = Callable[[], dict[str, Any]]
-MODEL = Subject("model", LearnedModel, "matching:model", "model")
+MODEL = Subject(
+    "model", LearnedModel, "matching:model", "model", gettext_lazy("The model was removed.")
+)
 
 
-def _find(model: Any, key: UUID | str, words: str) -> Any:
+def _find(model: Any, key: UUID | str, refusal: str) -> Any:
     found = model.objects.filter(pk=key).first()
     if found is None:
-        raise InvalidProblemError(f"The {words} was removed while this job waited.")
+        raise InvalidProblemError(str(refusal))
     return found
 
 
@@ -61,7 +67,7 @@ def learn(context: JobContext) -> Save:
 
     Its check and its intervals are separate jobs: cancelling those loses no weights.
     """
-    model = _find(LearnedModel, context.parameters["model"], "model")
+    model = _find(LearnedModel, context.parameters["model"], NO_MODEL)
     data, options = _read_cohorts(model), model.options
     wants_to_stop = stop_asked(context, model)
     trained = train_roommates(
@@ -92,10 +98,13 @@ def learn(context: JobContext) -> Save:
             checked_name="",
         )
         if not found:
-            raise MatchingError("The model was removed meanwhile.")
+            raise MatchingError(_("The model was removed meanwhile."))
         unchecked = _queue_check(context, model)
         _queue_intervals(context, model)
-        return {"sentence": _learned_sentence(figures) + unchecked, "model": str(model.pk)}
+        return {
+            "sentence": f"{_learned_sentence(figures)} {unchecked}".strip(),
+            "model": str(model.pk),
+        }
 
     return save
 
@@ -105,7 +114,7 @@ def _read_cohorts(model: LearnedModel) -> list[tuple[Survey, Any]]:
     questionnaire = questionnaire_of(model.questions)
     cohorts = list(model.cohorts.order_by("created_at", "pk"))
     if len(cohorts) != len(model.sources):
-        raise InvalidProblemError("A cohort of this model was removed while the job waited.")
+        raise InvalidProblemError(_("A cohort of this model was removed while the job waited."))
     return [(cohort_survey(cohort, questionnaire), cohort_choices(cohort)) for cohort in cohorts]
 
 
@@ -125,8 +134,8 @@ def _queue_intervals(context: JobContext, model: LearnedModel) -> None:
 )
 def estimate_intervals(context: JobContext) -> Save:
     """Estimate the confidence interval of each weight of a learned model, and its drift."""
-    model = _find(LearnedModel, context.parameters["model"], "model")
-    context.report("Working out how sure each weight is")
+    model = _find(LearnedModel, context.parameters["model"], NO_MODEL)
+    context.report(_("Working out how sure each weight is"))
     known = weight_intervals(
         _read_cohorts(model), model.options["rho"], context.should_stop, context.checkpoint
     )
@@ -135,12 +144,12 @@ def estimate_intervals(context: JobContext) -> Save:
     def save() -> dict[str, Any]:
         found = LearnedModel.objects.select_for_update().filter(pk=model.pk).first()
         if found is None:
-            raise MatchingError("The model was removed meanwhile.")
+            raise MatchingError(_("The model was removed meanwhile."))
         found.weights = [{**row, **known.get(row["question"], {})} for row in found.weights]
         found.save(update_fields=["weights"])
-        return {
-            "sentence": "Confidence intervals of the weights are ready." if known else TOO_SHORT
-        }
+        if not known:
+            return {"sentence": str(TOO_SHORT)}
+        return {"sentence": _("Confidence intervals of the weights are ready.")}
 
     return save
 
@@ -150,24 +159,24 @@ def _queue_check(context: JobContext, model: LearnedModel) -> str:
     if model.checked_on_id is None or context.job.created_by is None:
         return ""
     try:
-        year = _find(Cohort, model.checked_on_id, "cohort")
+        year = _find(Cohort, model.checked_on_id, NO_COHORT)
         model_check(
             user=context.job.created_by, model=LearnedModel.objects.get(pk=model.pk), cohort=year
         )
     except (TooManyError, MatchingError, InvalidProblemError) as error:
-        return f" Not checked: {error}"
+        return _("Not checked: %(reason)s") % {"reason": error}
     return ""
 
 
 def _learned_sentence(figures: dict[str, Any]) -> str:
     gap = formats.gap(figures["relative_gap"])
     if not figures["is_certified"]:
-        return f"Estimate: {gap} from the best fit."
+        return _("Estimate: %(gap)s from the best fit.") % {"gap": gap}
     if figures["is_converged"]:
-        return f"Certified: within {gap} of the best fit."
+        return _("Certified: within %(gap)s of the best fit.") % {"gap": gap}
     if not formats.is_telling(figures["relative_gap"]):
-        return "Stopped early: too early to tell how near the best fit the weights are."
-    return f"Stopped early at {gap} from the best fit."
+        return _("Stopped early: too early to tell how near the best fit the weights are.")
+    return _("Stopped early at %(gap)s from the best fit.") % {"gap": gap}
 
 
 def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, dict[str, Any]]:
@@ -184,18 +193,19 @@ def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, dict
 @job_kind("roommates.check", verb="Check", subject=MODEL)
 def check(context: JobContext) -> Save:
     """Compare a model with the pairs of a year that it was not trained on."""
-    model = _find(LearnedModel, context.parameters["model"], "model")
-    cohort = _find(Cohort, context.parameters["cohort"], "cohort")
-    context.report("Comparing with pairs that were not learned from")
+    model = _find(LearnedModel, context.parameters["model"], NO_MODEL)
+    cohort = _find(Cohort, context.parameters["cohort"], NO_COHORT)
+    context.report(_("Comparing with pairs that were not learned from"))
     fields = _findings(context, load_roommate_model(store.get(model.path)), cohort)
 
     def save() -> dict[str, Any]:
         if Cohort.objects.select_for_update().filter(pk=cohort.pk).first() is None:
-            raise MatchingError("The cohort was removed meanwhile.")
+            raise MatchingError(_("The cohort was removed meanwhile."))
         LearnedModel.objects.filter(pk=model.pk).update(
             **fields, checked_on=cohort, checked_name=cohort.name
         )
         auc, baseline = fields["findings"]["auc"], fields["findings"]["baseline_auc"]
-        return {"sentence": f"AUC {auc:.2f} against {baseline:.2f} for plain distance."}
+        words = _("AUC %(auc)s against %(baseline)s for plain distance.")
+        return {"sentence": words % {"auc": f"{auc:.2f}", "baseline": f"{baseline:.2f}"}}
 
     return save

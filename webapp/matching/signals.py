@@ -5,6 +5,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -25,7 +26,8 @@ def cancel_jobs_of_cohort(cohort: Cohort, user: User, **kwargs: Any) -> None:
         parameters__cohort=str(cohort.pk),
     )
     for job in reading:
-        job_cancel(user=user, job=job, reason=f"The cohort “{cohort.name}” was removed.")
+        reason = _("The cohort “%(cohort)s” was removed.") % {"cohort": cohort.name}
+        job_cancel(user=user, job=job, reason=reason)
 
 
 @receiver(post_delete, sender=LearnedModel)

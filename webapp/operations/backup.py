@@ -31,7 +31,7 @@ from django.utils import timezone
 from engine.core.whole_file import whole_file
 from webapp.common.errors import Refusal
 from webapp.common.models import Installation
-from webapp.database.full_disk import FULL_DISK, is_full_disk, require_room
+from webapp.database.full_disk import is_full_disk, require_room
 from webapp.files import store
 from webapp.files.store.protocol import MARK, UNFINISHED_SECONDS
 from webapp.version import code_version
@@ -66,7 +66,9 @@ def backup_write(target: Path, on_progress: Report = _say_nothing) -> dict[str, 
         return _write(target, on_progress)
     except (OSError, sqlite3.Error, DatabaseError) as error:
         if is_full_disk(error):
-            raise BackupError(f"{FULL_DISK} No backup was made; earlier ones are whole.") from error
+            raise BackupError(
+                "The server's disk is full. No backup was made; earlier ones are whole."
+            ) from error
         raise
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from webapp.common import formats
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import job_kind
@@ -22,7 +23,7 @@ def backup_name() -> str:
     return f"hall-{timezone.localtime():%Y-%m-%d-%H%M%S}.tar"
 
 
-@job_kind(BACKUP, verb="Back up", kept=lambda job: "No backup was made; earlier ones are whole.")
+@job_kind(BACKUP, verb="Back up", kept=lambda job: _("No backup was made; earlier ones are whole."))
 def back_up(context: JobContext) -> dict[str, Any]:
     """Write a backup as ``manage.py backup`` does, and remove the oldest ones made by this job."""
     target = Path(settings.BACKUP_FOLDER) / context.parameters["name"]
@@ -35,8 +36,16 @@ def back_up(context: JobContext) -> dict[str, Any]:
         backup_write(target, say)
     size = target.stat().st_size / 1e9
     removed = _remove_oldest(target.parent)
-    left = f" {formats.counted(removed, 'older backup')} removed." if removed else ""
-    return {"sentence": f"{target.name} holds everything, {size:.2g} GB.{left}"}
+    sentence = _("%(file)s holds everything, %(gigabytes)s GB.") % {
+        "file": target.name,
+        "gigabytes": f"{size:.2g}",
+    }
+    if removed:
+        words = ngettext(
+            "%(count)s older backup removed.", "%(count)s older backups removed.", removed
+        )
+        sentence = f"{sentence} {words % {'count': f'{removed:,}'}}"
+    return {"sentence": sentence}
 
 
 def _remove_oldest(folder: Path) -> int:

@@ -3,6 +3,8 @@
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from engine import InvalidProblemError
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
@@ -18,8 +20,11 @@ from webapp.reports.figures import (
     veto_figures,
 )
 from webapp.reports.services import check_store
+from webapp.translation.lazy import gettext_lazy
 
-CHECKED = Subject("placement", Placement, "reports:checks", "checks")
+CHECKED = Subject(
+    "placement", Placement, "reports:checks", "checks", gettext_lazy("The checks were removed.")
+)
 
 
 @job_kind("reports.check", verb="Check", subject=CHECKED)
@@ -29,25 +34,25 @@ def check(context: JobContext) -> Outcome:
     placements = Placement.objects.select_related("cohort", "model", "buildings")
     placement = placements.filter(pk=key).first()
     if placement is None:
-        raise HousingError("The placement was removed meanwhile.")
+        raise HousingError(_("The placement was removed meanwhile."))
     if placement.version != context.parameters["version"]:
-        raise HousingError("The placement was changed before its check began. Check it again.")
-    context.report("Reading students, rooms and requests", 0.0)
+        raise HousingError(_("The placement was changed before its check began. Check it again."))
+    context.report(_("Reading students, rooms and requests"), 0.0)
     problem = placement_problem(placement)
     weights = problem.scores.model
     scores = weights.scores(problem.survey)
     figures: dict[str, Any] = {"pairs": pair_scores(problem, scores)}
-    context.report("Comparing groups", 0.1)
+    context.report(_("Comparing groups"), 0.1)
     figures["parity"] = parity_figures(problem, scores, placement.cohort.constraints)
     context.raise_if_stopped()
-    context.report("Reading past roommates", 0.2)
+    context.report(_("Reading past roommates"), 0.2)
     try:
         years = held_out_years(placement.model)
         figures["veto"] = veto_figures(placement.model, weights, years)
     except InvalidProblemError as error:
         figures["veto"] = {"error": str(error)}
     context.raise_if_stopped()
-    context.report("Drawing placements at random", 0.3)
+    context.report(_("Drawing placements at random"), 0.3)
     figures["doubt"] = uncertainty_figures(problem, scores, context.rng, context.should_stop)
     context.raise_if_stopped()
     try:
@@ -60,6 +65,6 @@ def check(context: JobContext) -> Outcome:
         check_store(
             placement_id=placement.pk, version=context.parameters["version"], figures=figures
         )
-        return {"sentence": "Uncertainty, vetoes, groups and drift are computed."}
+        return {"sentence": _("Uncertainty, vetoes, groups and drift are computed.")}
 
     return save

@@ -49,16 +49,29 @@ from webapp.segmentation.services.predictions import predict_image, prediction_p
 from webapp.segmentation.services.removals import KIND, removed_take_away
 from webapp.segmentation.services.waiting_images import rows_make
 from webapp.segmentation.spread_learning import train_linear
+from webapp.translation.lazy import gettext_lazy
 
 USUAL_SECONDS = 1.0  # seconds to predict an image, until one is predicted
-PREDICTIONS = Subject("batch", PredictionBatch, "segmentation:prediction", "predictions")
+PREDICTIONS = Subject(
+    "batch",
+    PredictionBatch,
+    "segmentation:prediction",
+    "predictions",
+    gettext_lazy("The predictions were removed."),
+)
 
 
 @job_kind(
     "segmentation.learn",
     verb="Learn",
     queue=Queue.LONG,
-    subject=Subject("segmenter", Segmenter, "segmentation:segmenter", "model"),
+    subject=Subject(
+        "segmenter",
+        Segmenter,
+        "segmentation:segmenter",
+        "model",
+        gettext_lazy("The model was removed."),
+    ),
     objective_label="Objective: no weights can fit better than this",
     lower_bound_label="Log-likelihood of the weights found so far",
     axis_label="Log-likelihood of the masks (nats)",
@@ -193,7 +206,7 @@ def _keep_model(
             origin_write(weights_file, origin)
             context.keep_file(weights_file, segmenter.path)
     except StorageFullError as error:
-        raise InvalidProblemError(FULL_DISK) from error
+        raise InvalidProblemError(str(FULL_DISK)) from error
 
 
 def _train(
@@ -329,7 +342,13 @@ def _has_same_options(batch: PredictionBatch) -> bool:
 @job_kind(
     "segmentation.objects",
     verb="Measure",
-    subject=Subject("batch", PredictionBatch, "segmentation:prediction-objects", "objects"),
+    subject=Subject(
+        "batch",
+        PredictionBatch,
+        "segmentation:prediction-objects",
+        "objects",
+        gettext_lazy("The objects were removed."),
+    ),
     kept=lambda job: _("Images measured before the stop keep their new counts."),
 )
 def measure(context: JobContext) -> dict[str, Any]:
@@ -401,7 +420,7 @@ def _predict(context: JobContext, rows: QuerySet[PredictedImage]) -> None:
         try:
             predict_image(model=model, row=row, job=context.job)
         except StorageFullError as error:
-            raise InvalidProblemError(FULL_DISK) from error
+            raise InvalidProblemError(str(FULL_DISK)) from error
 
 
 def predicted_sentence(rows: Any) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext
+
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.demonstration.steps.past_years import PLACE_SECONDS, SEED, forget_placement
@@ -72,7 +74,7 @@ def _house(user: User) -> BuildingList:
 def publish(user: User, placement: Placement) -> bool:
     """Publish the placement as it was computed, and write a letter for it, which is not sent."""
     if not placement.is_computed:
-        raise StepError(f"{placement.name} has no rooms.")
+        raise StepError(gettext("%(placement)s has no rooms.") % {"placement": placement.name})
     if not placement.is_published:
         administrator = administrator_of(user)
         placement_publish(user=administrator, placement=placement, version=placement.version)

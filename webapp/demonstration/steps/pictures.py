@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
 from PIL import Image
 
 from webapp.accounts.models import User
@@ -77,7 +78,9 @@ def count(user: User, needs: Mapping[str, Any]) -> Started:
     segmenter: Segmenter = needs["painted"]
     image_set = segmenter.image_sets.first()
     if image_set is None:
-        raise StepError(f"“{SET_NAME}” of the demonstration was removed.")
+        raise StepError(
+            gettext("“%(name)s” of the demonstration was removed.") % {"name": SET_NAME}
+        )
     batch = prediction_start(user=user, segmenter=segmenter, image_set=image_set)
     return Started(batch, batch.job)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Model
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from webapp.accounts.models import Role, User
 from webapp.common.errors import Refusal
@@ -88,7 +89,9 @@ def required(model: type[Any], user: User, name: str) -> Any:
     """Return the object of this name; raise StepError if somebody removed or renamed it."""
     found = named(model, user, name)
     if found is None:
-        raise StepError(f"“{name}” of the demonstration was removed or renamed.")
+        raise StepError(
+            gettext("“%(name)s” of the demonstration was removed or renamed.") % {"name": name}
+        )
     return found
 
 

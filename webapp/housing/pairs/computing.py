@@ -25,11 +25,18 @@ from webapp.jobs.registry import Subject, job_kind
 from webapp.matching.allowed_pairs import allowed_scores
 from webapp.matching.like_students import multiples_between_groups
 from webapp.matching.numbers import pair_probability, reasons
+from webapp.translation.lazy import gettext_lazy
 
 Save = Callable[[], dict[str, Any]]
 SAMPLING_SECONDS = 25.0  # time limit for sampling the standard errors of pair probabilities
 ROUNDING = 1e-9  # relative gap below which the arithmetic of floats cannot tell anything
-PAIRS = Subject("placement", Placement, "housing:placement", "placement")
+PAIRS = Subject(
+    "placement",
+    Placement,
+    "housing:placement",
+    "placement",
+    gettext_lazy("The placement was removed."),
+)
 
 
 @job_kind("roommates.propose", verb="Pair", subject=PAIRS)

@@ -230,7 +230,7 @@ def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
     with transaction.atomic():
         for job in (model.job, model.check_job, model.intervals_job):
             if job is not None and job.is_active:
-                reason = f"The model “{model.name}” was removed."
+                reason = _("The model “%(name)s” was removed.") % {"name": model.name}
                 job_cancel(user=user, job=job, reason=reason)
         audit(user, "removed", model)
         model.delete()
