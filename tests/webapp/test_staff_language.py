@@ -19,7 +19,12 @@ from webapp.accounts.models import User
 from webapp.api.openapi import PREFIX
 from webapp.api.services import token_create
 from webapp.common import formats
+from webapp.jobs.claims import job_claim
+from webapp.jobs.endings import job_fail
+from webapp.jobs.failures import Failure
+from webapp.jobs.services import job_enqueue
 from webapp.surveys.views.student_pages import offered_languages
+from webapp.translation.staff import staff_language
 
 DUTCH = {
     "Questionnaires": "Vragenlijsten",
@@ -29,6 +34,9 @@ DUTCH = {
     "The last day has to be after the first day.": "De laatste dag moet na de eerste dag liggen.",
     "today %(time)s": "vandaag %(time)s",
     "D j M Y, H:i": "D j F Y, H.i",
+    "Waiting for a free worker": "Wacht op een vrije werker",
+    "Nothing was saved.": "Er is niets bewaard.",
+    "Nothing was changed.": "Er is niets gewijzigd.",
 }
 
 
@@ -98,6 +106,23 @@ def test_programs_are_answered_in_english(bob: User) -> None:
     )
     assert refused.status_code == 422
     assert "The last day has to be after the first day." in refused.content.decode()
+
+
+@pytest.mark.usefixtures("dutch")
+def test_jobs_store_the_language_of_staff(bob: User) -> None:
+    job = job_enqueue(user=bob, kind="roommates.simulate", parameters={})
+    assert job.sentence == "Wacht op een vrije werker"
+    claimed = job_claim(job_id=job.pk)
+    assert claimed is not None
+    job_fail(job=claimed, failure=Failure("Er is geen plaats. Er is niets bewaard."))
+    job.refresh_from_db()
+    assert job.error == "Er is geen plaats. Er is niets gewijzigd."
+
+
+@pytest.mark.usefixtures("dutch")
+def test_acts_of_students_are_stored_in_the_language_of_staff() -> None:
+    with translation.override("es"), staff_language():
+        assert translation.gettext("Questionnaires") == "Vragenlijsten"
 
 
 def test_staff_read_english_by_default(client: Client, bob: User) -> None:

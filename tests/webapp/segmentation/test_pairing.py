@@ -83,7 +83,7 @@ def test_what_a_person_unpaired_stays_unpaired() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "problem"),
-    [({"size": (40, 40)}, "The mask is 40 × 40"), ({"mask_like": False}, NO_MASK)],
+    [({"size": (40, 40)}, "The mask is 40 × 40"), ({"mask_like": False}, str(NO_MASK))],
 )
 def test_what_a_person_paired_ends_when_the_two_no_longer_fit(changed, problem) -> None:
     fixed = file(2, "x.mask.png", fixed=True, fixed_image=1, fixed_role="mask", **changed)
