@@ -376,10 +376,10 @@ def _asked(request: SignedInRequest) -> Act | None:
 
 def _move(request: SignedInRequest, numbers: list[int], options: Options) -> PlacementEvent | None:
     room = _room(options["placement"], request.POST.get("to", ""))
-    first, *others = [f"S-{number}" for number in numbers]
-    who = first
-    for other in others:
-        who = _("%(students)s and %(other)s") % {"students": who, "other": other}
+    who = ""
+    for student in (f"S-{number}" for number in numbers):
+        both = _("%(students)s and %(other)s") % {"students": who, "other": student}
+        who = both if who else student
     moves = [Move(number, room.pk) for number in numbers]
     words = ngettext("%(who)s moved to %(room)s.", "%(who)s moved to %(room)s.", len(numbers))
     return decide_or_draft(request, moving(moves, words % {"who": who, "room": room}), options)
