@@ -1,9 +1,9 @@
 """`migrate` of Django, with a quick way for a database that has no tables yet."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.apps import apps
+from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -20,7 +20,7 @@ class Command(migrate.Command):
     both ways make is the same, which ``tests/webapp/operations/test_migrate.py`` compares.
     """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
             "--one-by-one",
