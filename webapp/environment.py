@@ -22,7 +22,7 @@ def flag(name: str, default: bool = False) -> bool:
     """Return True for 1, true, yes or on, and False for 0, false, no or off, in any case."""
     word = text(name).strip().lower()
     if word and word not in _YES | _NO:
-        raise _refused(name, "1 or 0")
+        raise refused(name, "1 or 0")
     return word in _YES if word else default
 
 
@@ -37,9 +37,9 @@ def whole_number(name: str, default: int, least: int = 0) -> int:
     try:
         number = int(text(name, str(default)))
     except ValueError as error:
-        raise _refused(name, f"a whole number from {least}") from error
+        raise refused(name, f"a whole number from {least}") from error
     if number < least:
-        raise _refused(name, f"a whole number from {least}")
+        raise refused(name, f"a whole number from {least}")
     return number
 
 
@@ -48,11 +48,12 @@ def number(name: str, default: float) -> float:
     try:
         value = float(text(name, str(default)))
     except ValueError as error:
-        raise _refused(name, "a number from 0") from error
+        raise refused(name, "a number from 0") from error
     if not value >= 0:  # nan is not
-        raise _refused(name, "a number from 0")
+        raise refused(name, "a number from 0")
     return value
 
 
-def _refused(name: str, expected: str) -> ImproperlyConfigured:
+def refused(name: str, expected: str) -> ImproperlyConfigured:
+    """Return the error of a variable whose value cannot be one."""
     return ImproperlyConfigured(f"{name}: expected {expected}, received {os.environ[name]!r}.")

@@ -20,9 +20,10 @@ from urllib.parse import unquote, urlsplit
 import dj_database_url
 from csp.constants import NONE, SELF
 from django.utils.functional import SimpleLazyObject
+from django.utils.translation import to_locale
 
 from webapp.common.client_address import read_networks
-from webapp.environment import flag, listed, number, text, whole_number
+from webapp.environment import flag, listed, number, refused, text, whole_number
 from webapp.instance import BASE_DIR, instance_path, read_or_create_secret
 from webapp.monitoring.log_settings import logging_settings
 from webapp.private_files import make_new_files_private
@@ -292,6 +293,9 @@ if TRUSTED_PROXIES or TRUST_PROXY:
 # of other languages, such as nl/LC_MESSAGES/django.mo.
 STAFF_LANGUAGE = text("STAFF_LANGUAGE", "en")
 TRANSLATIONS = text("TRANSLATIONS")
+_catalogue = f"{to_locale(STAFF_LANGUAGE)}/LC_MESSAGES/django.mo"
+if STAFF_LANGUAGE != "en" and not (TRANSLATIONS and Path(TRANSLATIONS, _catalogue).is_file()):
+    raise refused("STAFF_LANGUAGE", f"en, or a language with a file {_catalogue} in TRANSLATIONS")
 LANGUAGE_CODE = "en-gb" if STAFF_LANGUAGE == "en" else STAFF_LANGUAGE
 USE_I18N = True
 STUDENT_LANGUAGES = {"en": "English", "es": "Español"}  # students choose one for their pages

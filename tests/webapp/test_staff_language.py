@@ -132,27 +132,41 @@ def test_staff_read_english_by_default(client: Client, bob: User) -> None:
     assert "Start from" in page
 
 
-def test_the_environment_chooses_the_language(tmp_path: Path) -> None:
-    write_catalogue(tmp_path / "nl", DUTCH)
+def started_with(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Load the settings in a new process; print what Django finds wrong, and a title."""
     code = (
         "import django; django.setup();"
         "from django.core.checks.translation import check_language_settings_consistent as check;"
         "from webapp.common.context_processors import _SECTION_TITLES as titles;"
         "print(check(None), titles['Housing'])"
     )
-    found = subprocess.run(
+    environment = {
+        "DJANGO_SETTINGS_MODULE": "webapp.settings",
+        "DEBUG": "1",
+        "BETHE_HALL_INSTANCE": str(folder / "instance"),
+    }
+    return subprocess.run(
         [sys.executable, "-c", code],
         cwd=settings.BASE_DIR,
-        env=os.environ
-        | {
-            "DJANGO_SETTINGS_MODULE": "webapp.settings",
-            "STAFF_LANGUAGE": "nl",
-            "TRANSLATIONS": str(tmp_path),
-            "DEBUG": "1",
-            "BETHE_HALL_INSTANCE": str(tmp_path / "instance"),
-        },
+        env=os.environ | environment | variables,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+
+
+def test_the_environment_chooses_the_language(tmp_path: Path) -> None:
+    write_catalogue(tmp_path / "nl", DUTCH)
+    found = started_with(tmp_path, STAFF_LANGUAGE="nl", TRANSLATIONS=str(tmp_path))
     assert found.stdout.split() == ["[]", "Huisvesting"]
+
+
+@pytest.mark.parametrize("folder", ["", "elsewhere"])
+def test_a_language_without_a_catalogue_stops_the_start(tmp_path: Path, folder: str) -> None:
+    translations = str(tmp_path / folder) if folder else ""
+    found = started_with(tmp_path, STAFF_LANGUAGE="pt-br", TRANSLATIONS=translations)
+    assert found.returncode == 1
+    assert (
+        "STAFF_LANGUAGE: expected en, or a language with a file pt_BR/LC_MESSAGES/django.mo in "
+        "TRANSLATIONS, received 'pt-br'."
+    ) in found.stderr
