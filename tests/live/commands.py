@@ -20,11 +20,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from webapp.supervisor.forks import end_as_program
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # What models and services import and what needs no settings: most of the time of a start.
@@ -201,28 +202,16 @@ def _report(arguments: list[str], answer: int, output: int, errors: int) -> None
 
 def _run(arguments: list[str], output: int, errors: int) -> None:
     """Become the command."""
-    code = 1
-    try:
+
+    def command() -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(errors, 2)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         sys.argv = ["manage.py", *arguments]
         runpy.run_path(str(ROOT / "manage.py"), run_name="__main__")
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        if isinstance(end.code, str):
-            os.write(2, f"{end.code}\n".encode())
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        with contextlib.suppress(BaseException):
-            atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(BaseException):
-                stream.flush()
-        os._exit(code)
+
+    end_as_program(command)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from typing import IO
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, NoReturn
 
 from webapp.collector import freeze_loaded_objects
 
@@ -107,12 +107,21 @@ def _run(
     command: Sequence[str], environment: Mapping[str, str], output: int, name: str, parent: int
 ) -> None:
     """Become the program; never return to the code that forked."""
-    code = 1
-    try:
+
+    def program() -> None:
         _leave_parent(environment, output, name, parent)
         module = command[2]
         sys.argv = [module, *command[3:]]
         runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+    end_as_program(program)
+
+
+def end_as_program(program: Callable[[], None]) -> NoReturn:
+    """Run a program in a forked process and end as the interpreter does at its end."""
+    code = 1
+    try:
+        program()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -121,7 +130,7 @@ def _run(
     except BaseException:
         traceback.print_exc()
     finally:
-        # As the interpreter does at its end; the frames of the parent below never continue.
+        # The frames of the parent below never continue.
         with contextlib.suppress(BaseException):
             atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
