@@ -1,9 +1,9 @@
 """Sentences that people read go through gettext, with named placeholders and with real plurals.
 
-The syntax tree of every module of the web application is walked. What programs and
-operators read stays English on purpose, such as log lines and the documentation of the API: the
-lists below say what, and why. What jobs, histories, mails and offers store goes through gettext
-when it is stored, in the language of staff, and stays as it was written.
+The syntax tree of every module of the web application is walked. Texts for programs and operators
+stay English on purpose, such as log lines and the documentation of the API: the lists below say
+which, and why. Sentences that jobs, histories, mails and offers store go through gettext when they
+are stored, in the language of staff, and stay as they were written.
 """
 
 import ast
@@ -25,7 +25,7 @@ ENGLISH = {
     "webapp/files/store": "errors of the store, which jobs store and logs show",
     "webapp/operations/admin.py": "rows of tables, for operators",
     "webapp/operations/alerts.py": "mails to operators, sent by the sweep",
-    "webapp/operations/backup.py": "the terminal, and sentences that jobs store",
+    "webapp/operations/backup.py": "the terminal; the job of backups stores the same sentences",
     "webapp/common/outgoing.py": "answers of mail servers, and reasons that programs compare",
     "webapp/webhooks/transport.py": "answers that a delivery stores",
     "webapp/identity/back_channel.py": "answers to identity providers, by their protocol",
