@@ -26,7 +26,8 @@ class StorageFullError(Exception):
     """Error of a full disk; the message is for the person who uploads."""
 
     def __init__(self) -> None:
-        super().__init__(f"{FULL_DISK} {_('Nothing of this file was saved.')}")
+        advice = _("Nothing of this file was saved.")
+        super().__init__(f"{FULL_DISK} {advice}")
 
 
 @dataclass(frozen=True, slots=True)
