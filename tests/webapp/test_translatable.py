@@ -87,7 +87,6 @@ class Finder(ast.NodeVisitor):
     def __init__(self, refusals: set[str]) -> None:
         self.refusals = refusals
         self.found: list[tuple[int, str]] = []
-        self.parents: list[ast.AST] = []
 
     def visit(self, node: ast.AST) -> None:
         """Look at a node and everything below, unless its texts are of no concern here."""
@@ -95,6 +94,8 @@ class Finder(ast.NodeVisitor):
             return  # a docstring
         if isinstance(node, ast.FunctionDef) and node.name in ("__str__", "__repr__"):
             return  # audit lines store them
+        if isinstance(node, ast.JoinedStr):
+            self.check_f_string(node)
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             if name in GETTEXT:
@@ -112,6 +113,12 @@ class Finder(ast.NodeVisitor):
             if isinstance(node, ast.Constant):
                 return
         self.generic_visit(node)
+
+    def check_f_string(self, node: ast.JoinedStr) -> None:
+        """Forbid texts of gettext within f-strings, in which xgettext does not find them."""
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in GETTEXT:
+                self.found.append((node.lineno, f"within an f-string: {ast.unparse(call)}"))
 
     def check_call(self, node: ast.Call) -> None:
         """Require literal texts with named placeholders."""
@@ -204,6 +211,7 @@ def untranslatable(source: str, errors: set[str]) -> list[tuple[int, str]]:
         'words = "The room is taken."',
         'words = _(f"{room} is taken.")',
         'words = _("%s is taken.") % room',
+        "words = f\"{room} {_('is taken.')}\"",
         'words = ngettext("%d room.", "%d rooms.", n) % n',
     ],
 )

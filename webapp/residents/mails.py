@@ -30,7 +30,8 @@ _BETWEEN = "\n\n---\n\n"
 def moment_in_words(moment: datetime, organisation: Organisation) -> str:
     """Return a day and time in the organisation's time zone, which it names."""
     local = timezone.localtime(moment, organisation.zone)
-    return f"{date_format(local, _('j F Y, H:i'))} ({local:%Z})"
+    words = date_format(local, _("j F Y, H:i"))
+    return f"{words} ({local:%Z})"
 
 
 def mail_offer(offer: WaitingOffer) -> bool:

@@ -206,7 +206,7 @@ def offer_accept(*, offer: WaitingOffer, user: User | None = None) -> PlacementE
             placement=placement,
             kind=ActKind.OFFERED,
             verb="accepted an offered bed",
-            sentence=_("%(student)s accepted a bed in %(room)s.")
+            sentence=gettext("%(student)s accepted a bed in %(room)s.")
             % {"student": f"S-{number}", "room": found.room_label},
             before=seating.before,
             after=seating.after,
