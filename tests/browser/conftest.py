@@ -205,9 +205,8 @@ def assert_accessible() -> Callable[..., None]:
                 found.append(f"{scheme} {violation['id']}: {violation['help']}: {nodes}")
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
         page.set_viewport_size({"width": 360, "height": 780})
-        overflow = page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
+        width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        overflow = standing_still(page, lambda: page.evaluate(width))
         page.set_viewport_size(before)
         if overflow > 0:
             found.append(f"scrolls sideways by {overflow} px at 360 px")
@@ -217,24 +216,30 @@ def assert_accessible() -> Callable[..., None]:
 
 
 def run_axe(page: Page, scheme: str = "light") -> list[dict[str, Any]]:
-    """Return what axe finds on the page: in the light scheme by all rules, in the dark by colour.
-
-    A page that loads itself again meanwhile is looked at anew.
-    """
+    """Return what axe finds on the page: by all rules in light colours, by colour in dark ones."""
     options: dict[str, Any] = {"resultTypes": ["violations"]}
     if scheme == "dark":
         options["runOnly"] = {"type": "rule", "values": list(COLOUR_RULES)}
+
+    def look() -> list[dict[str, Any]]:
+        page.evaluate(
+            "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+        )
+        page.wait_for_timeout(150)  # the machine may be slow to paint
+        if not page.evaluate("() => 'axe' in window"):
+            page.evaluate(Axe().axe_script)
+        return page.evaluate("options => axe.run(options).then(r => r.violations)", options)
+
+    return standing_still(page, look)
+
+
+def standing_still(page: Page, look: Callable[[], Any]) -> Any:
+    """Return what is seen on the page; one that loads itself again meanwhile is looked at anew."""
     for _ in range(5):
         try:
-            page.evaluate(
-                "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
-            )
-            page.wait_for_timeout(150)  # the machine may be slow to paint
-            if not page.evaluate("() => 'axe' in window"):
-                page.evaluate(Axe().axe_script)
-            return page.evaluate("options => axe.run(options).then(r => r.violations)", options)
+            return look()
         except Error as error:
             if not any(sign in error.message for sign in LOADED_ANEW):
                 raise
             page.wait_for_load_state()
-    raise AssertionError(f"{page.url} never stood still for axe")
+    raise AssertionError(f"{page.url} never stood still")
