@@ -234,7 +234,7 @@ def run_axe(page: Page, scheme: str = "light") -> list[dict[str, Any]]:
 
 
 def standing_still(page: Page, look: Callable[[], Any]) -> Any:
-    """Return what is seen on the page; one that loads itself again meanwhile is looked at anew."""
+    """Return the answer of ``look``; repeat it if the page loads itself again meanwhile."""
     for _ in range(5):
         try:
             return look()

@@ -1,6 +1,6 @@
 """Management commands of products, in copies of a process that has loaded the code.
 
-A command that starts Python anew spends three processor seconds on imports, a copy a tenth of one.
+A command in a new Python spends three processor seconds on imports, and in a copy a tenth of one.
 Each command is still a process of its own, with the environment, the working folder and the exit
 code that it would have. ``run_command`` starts the process that is copied and asks it for copies.
 
@@ -43,15 +43,19 @@ _MESSAGE_BYTES = 150_000
 
 
 def run_command(
-    arguments: Sequence[str], environment: Mapping[str, str], *, timeout: float, anew: bool = False
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    timeout: float,
+    new_python: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``manage.py`` with these arguments in the root of the repository.
 
-    With ``anew``, or if the environment changes how Python itself starts, the command is a new
+    With ``new_python``, or if the environment changes how Python starts, the command is a new
     Python instead of a copy.
     """
     command = [sys.executable, "manage.py", *arguments]
-    if anew or _at_start(environment) != _at_start(os.environ):
+    if new_python or _at_start(environment) != _at_start(os.environ):
         return subprocess.run(
             command,
             cwd=ROOT,

@@ -113,13 +113,13 @@ class Product:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=PATIENCE_SECONDS)
 
-    def run(self, code: str, *, timeout: float = 120, anew: bool = False) -> str:
+    def run(self, code: str, *, timeout: float = 120, new_python: bool = False) -> str:
         """Run Python inside the product's Django; return what it printed.
 
-        ``anew`` starts Python for it; else it is a copy of a process that has loaded the code.
+        With ``new_python`` it starts Python; otherwise it copies a process that loaded the code.
         """
         arguments = ["shell", "--no-imports", "-c", code]
-        done = run_command(arguments, self.environment, timeout=timeout, anew=anew)
+        done = run_command(arguments, self.environment, timeout=timeout, new_python=new_python)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

@@ -152,9 +152,9 @@ def test_what_a_running_product_keeps_is_read_by_nobody_else(tmp_path: Path) -> 
 def test_the_secret_is_made_once_and_kept_to_oneself(tmp_path: Path) -> None:
     first = new_product(tmp_path)
     code = "from django.conf import settings; print(settings.SECRET_KEY)"
-    key = first.run(code, anew=True)
+    key = first.run(code, new_python=True)
     assert len(key) >= 50
-    assert first.run(code, anew=True) == key
+    assert first.run(code, new_python=True) == key
     assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
 
 

@@ -1,4 +1,4 @@
-"""Which statements each test sends to the database, and tests that together send all of them.
+"""Notes of the statements that each test sends, and a choice of tests that send all of them.
 
 Every test of the web runs on SQLite. On another database it is enough that every statement of the
 product, and every error that one ends with, comes from some test: those that ran on SQLite left
@@ -27,7 +27,7 @@ _OF_A_TEST = ("SAVEPOINT", "RELEASE", "ROLLBACK", "BEGIN", "PRAGMA", "SELECT sql
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What one test sent: digests of its statements, and the CPU seconds of the test."""
+    """Digests of the statements that one test sent, and its CPU seconds."""
 
     statements: frozenset[str]
     seconds: float

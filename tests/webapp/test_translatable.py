@@ -63,7 +63,7 @@ STORED = {
     "webapp/jobs/endings.py": {
         "Nothing was saved.",
     },
-    # the subject of a mail, which staff write anew
+    # the subject of a mail, which staff can change
     "webapp/letters/services/questions.py": {
         "Whom do you want to live with?",
     },
