@@ -400,6 +400,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_TIME_LIMIT = JOB_HARD_TIME_LIMIT
 CELERY_TASK_SOFT_TIME_LIMIT = JOB_HARD_TIME_LIMIT - 120  # raises in the job, which reports it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A process of a worker has this many seconds to start before the worker kills it and starts another.
+# With Celery's four, a busy machine kills every one of them, and no job is ever taken.
+CELERY_WORKER_PROC_ALIVE_TIMEOUT = 120.0
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 50
 # A process that has grown beyond this is replaced after its job.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = int(number("JOB_MEMORY_GB", 1) * 1e6)  # kB

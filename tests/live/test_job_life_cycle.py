@@ -105,6 +105,28 @@ def test_the_whole_worker_killed_is_replaced_and_the_job_goes_on(
 
 
 @pytest.mark.slow
+def test_processes_that_start_slowly_are_waited_for(product: Product) -> None:
+    """On a busy machine a new process of a worker takes more than the four seconds of Celery."""
+    worker = product.pid_of("worker")
+    before = set(children_of(worker))
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    stopped = set[int]()
+    while len(stopped) < len(before):
+        for pid in set(children_of(worker)) - before - stopped:
+            os.kill(pid, signal.SIGSTOP)
+            stopped.add(pid)
+    time.sleep(5.5)
+    assert all(map(is_running, stopped)), product.logs()
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    pk = enqueue(product, "counting.sum", steps=1, seconds_a_step=0.0)[0]
+    job = wait(product, pk, is_over)
+    assert job["state"] == "succeeded"
+    assert int(job["worker"].split(":")[-2]) in stopped
+
+
+@pytest.mark.slow
 def test_a_worker_that_is_stopped_or_killed_is_no_death_of_its_job(
     product: Product, tmp_path: Path
 ) -> None:
