@@ -67,7 +67,9 @@ def pause(pid: int, seconds: float) -> bool:
 
 
 def fill_disk(folder: Path, seconds: float) -> None:
-    """Take all room of a file system for some seconds."""
+    """Take all room of a file system for some seconds; it must be one of its own."""
+    if not folder.is_mount():
+        raise RuntimeError(f"{folder} is no file system of its own.")
     filler = folder / "filler"
     try:
         with filler.open("wb", buffering=0) as file:
@@ -132,6 +134,9 @@ class OneMachine:
             for pid in reversed(descendants(self.product.process.pid)):
                 kill(pid)
             self.product.process.wait()
+        if self._mounts and (self._mounts[0] / "log").is_dir():  # they end with the file system
+            logs = self._mounts[0].parent / "log"
+            shutil.copytree(self._mounts[0] / "log", logs, dirs_exist_ok=True)
         for place in reversed(self._mounts):
             subprocess.run(["umount", "-l", str(place)], check=False)
 
@@ -156,6 +161,10 @@ class OneMachine:
     def run(self, code: str) -> str:
         """Run Python in the installation."""
         return self.product.run(code, timeout=600)
+
+    def logs(self) -> str:
+        """Return the ends of all logs."""
+        return self.product.logs()
 
     def stop(self) -> None:
         """Stop as a service manager would."""
@@ -364,6 +373,13 @@ class ThreeHosts:
     def run(self, code: str) -> str:
         """Run Python in the installation, from the first host."""
         return self.product.run(code, timeout=600)
+
+    def logs(self) -> str:
+        """Return the ends of all logs."""
+        return "\n".join(
+            f"--- {file.name}\n" + "\n".join(file.read_text(errors="replace").splitlines()[-25:])
+            for file in sorted(self.folder.glob("*.log"))
+        )
 
     def stop(self) -> None:
         """Stop hosts, then services, then the network."""

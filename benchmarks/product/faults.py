@@ -335,7 +335,7 @@ def processes_left(marks: list[str]) -> list[str]:
 
 
 def wait_until_settled(installation: Any) -> None:
-    """Wait until no job waits or runs, as long as they become fewer."""
+    """Wait until no job waits or runs, as long as they become fewer; if some stay, print logs."""
     fewest, since = -1, time.monotonic()
     while time.monotonic() - since < SETTLE_SECONDS:
         installation.keep()
@@ -348,6 +348,7 @@ def wait_until_settled(installation: Any) -> None:
         if left < fewest or fewest < 0:
             fewest, since = left, time.monotonic()
         time.sleep(3)
+    print(f"{fewest} jobs wait or run, as many as before.\n{installation.logs()}", flush=True)
 
 
 def run(installation: Any, *, kills: int, seed: int, n_jobs: int, pace: float) -> list[str]:
