@@ -352,6 +352,7 @@ JOB_HARD_TIME_LIMIT = 6 * 3600  # seconds
 JOB_HEARTBEAT_SECONDS = 2.0
 JOB_ORPHAN_SECONDS = 30.0  # silence after which a claimed job counts as abandoned
 JOB_SWEEP_SECONDS = 5.0
+JOB_STUCK_SECONDS = 300.0  # a worker that takes no job for this long, though one waits, is ended
 JOB_IDLE_SECONDS = 60.0  # idle time after which a used process is replaced by a small one
 JOB_MAX_DEATHS = 5  # deaths of its own process; a server that stops or restarts does not count
 JOB_MAX_ATTEMPTS = 100  # whatever ended them: stops a job that ends its whole worker
@@ -400,7 +401,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_TIME_LIMIT = JOB_HARD_TIME_LIMIT
 CELERY_TASK_SOFT_TIME_LIMIT = JOB_HARD_TIME_LIMIT - 120  # raises in the job, which reports it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# A process of a worker has this many seconds to start before the worker kills it and starts another.
+# A process of a worker that has not started after this many seconds is killed, and another started.
 # With Celery's four, a busy machine kills every one of them, and no job is ever taken.
 CELERY_WORKER_PROC_ALIVE_TIMEOUT = 120.0
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 50

@@ -126,6 +126,32 @@ def test_processes_that_start_slowly_are_waited_for(product: Product) -> None:
     assert int(job["worker"].split(":")[-2]) in stopped
 
 
+_END_STUCK = """
+import time
+from datetime import timedelta
+from django.conf import settings
+from webapp.jobs import stuck
+settings.JOB_STUCK_SECONDS, stuck._LATELY = 1.0, timedelta(seconds=1)
+watch = stuck.StuckWorkers()
+watch.look()
+time.sleep(1.1)
+print(watch.look())
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_stopped_for_good_is_replaced(product: Product) -> None:
+    worker = product.pid_of("worker")
+    wait_for(
+        lambda: product.rows("SELECT 1 FROM jobs_worker WHERE process LIKE ?", f"%:{worker}:%")
+    )
+    os.kill(worker, signal.SIGSTOP)
+    pk = enqueue(product, "counting.sum", steps=1, seconds_a_step=0.0)[0]
+    wait_for(lambda: product.run(_END_STUCK) == "1", logs=product.logs)
+    assert wait(product, pk, is_over)["state"] == "succeeded"
+    assert product.pid_of("worker") != worker
+
+
 @pytest.mark.slow
 def test_a_worker_that_is_stopped_or_killed_is_no_death_of_its_job(
     product: Product, tmp_path: Path

@@ -75,6 +75,12 @@ def job_claim_next(*, kinds: list[str], queue: str = "") -> Job | None:
             return job  # otherwise another process was quicker: look again
 
 
+def may_claim(*, kinds: list[str], queue: str) -> bool:
+    """Return True if a free process of the queue's workers could claim a job of these kinds now."""
+    jobs = Job.objects.filter(kind__in=kinds)
+    return _next_turn(jobs, most_running(queue, jobs)) is not None
+
+
 Turn = tuple[int, uuid.UUID | None]
 """Organisation whose turn it is, and the parent of its piece, or None for a whole job."""
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socket
 from functools import cache
 from pathlib import Path
@@ -49,6 +50,18 @@ def is_at_work(worker: str) -> bool:
     except OSError:
         return False
     return command.strip() != _STOPPING
+
+
+def end_process(worker: str) -> bool:
+    """Kill the named process; return False if it is gone, or of another machine or user."""
+    process_id, _ = _read(worker)
+    if not is_alive(worker):
+        return False
+    try:
+        os.kill(process_id, signal.SIGKILL)  # a stopped process takes no other signal
+    except OSError:
+        return False
+    return True
 
 
 def memory_kills() -> int | None:

@@ -189,6 +189,7 @@ class Worker(models.Model):
     is_of_installation = True
 
     name = models.CharField(max_length=120, unique=True)  # "QUEUE-MACHINE@HOST"
+    process = models.CharField(max_length=120, blank=True)  # name of its main process
     processes = models.PositiveSmallIntegerField(default=0)
     memory_used = models.BigIntegerField(default=0, help_text="bytes of its host; 0: unknown")
     memory_total = models.BigIntegerField(default=0, help_text="bytes of its host; 0: unknown")

@@ -28,8 +28,11 @@ def workers_note() -> int:
         return 0
     answers = {name: facts for reply in replies for name, facts in reply.items()}
     for name, facts in answers.items():
-        figures = {key: int(facts.get(key) or 0) for key in FIGURES}
-        Worker.objects.update_or_create(name=name[:120], defaults={**figures, "seen_at": Now()})
+        known = {key: int(facts.get(key) or 0) for key in FIGURES}
+        process = str(facts.get("process") or "")[:120]
+        Worker.objects.update_or_create(
+            name=name[:120], defaults={**known, "process": process, "seen_at": Now()}
+        )
     if secrets.randbelow(100) == 0:
         for worker in workers():
             if worker.silent > FORGET_SECONDS:
