@@ -8,6 +8,7 @@ from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner, step
+from engine.kernels.room_tables import Occupancy, RoomObjective, room_worth
 
 FRIEND, ANYWHERE = 0.6, 0.9  # shares of moves into the room of a good roommate, and into any room
 # The others exchange the rooms of two whole groups.
@@ -32,12 +33,6 @@ def _below(state: IntArray, n: int) -> int:
 @step
 def _uniform(state: IntArray) -> float:
     return ((_draw(state) >> 10) + 1) * (1.0 / (1 << 52))
-
-
-@step
-def _worth(scored: float, liked: float, people: int, normal: int, extra_price: float) -> float:
-    worth = liked + (scored / (people - 1) if people > 1 else 0.0)
-    return worth - extra_price * (people - normal) if people > normal else worth
 
 
 @step
@@ -72,39 +67,30 @@ def _put(
 
 @njit(cache=True, nogil=True)
 def anneal_rooms(
+    objective: RoomObjective,
+    occupancy: Occupancy,
     n_moves: int,
     hot: float,
     cold: float,
     near: IntArray,
     seed: IntArray,
-    scores: FloatArray,
-    bonus: FloatArray,
-    own_score: FloatArray,
-    sizes: IntArray,
-    likes: FloatArray,
-    capacity: IntArray,
-    normal: IntArray,
-    extra_price: float,
-    outside: int,
-    must_fill: bool,
-    room_of: IntArray,
-    scored: FloatArray,
-    liked: FloatArray,
-    people: IntArray,
 ) -> float:
     """Make moves that lose little more than the temperature, which falls from ``hot`` to ``cold``.
 
     Parameters
     ----------
+    objective : RoomObjective
+    occupancy : Occupancy; updated, but for ``sums`` and ``wishes``, which must be filled again.
     near : (n, k) good roommates of every atom; seed : (1,) state of the generator, not 0; updated.
-    scores, bonus (n, n) or (0, 0), own_score, sizes (n,), likes (rooms, n), capacity, normal
-        (rooms,), extra_price : as in ``room_exchange``.
-    room_of (n,), scored, liked, people (rooms,) : the placement; updated.
 
     Returns
     -------
     float : the change of the total. Atoms outside stay outside, and nobody leaves a room for it.
     """
+    scores, bonus, own_score, sizes, likes, capacity, normal, extra_price, outside, must_fill = (
+        objective
+    )
+    room_of, _, _, scored, liked, people = occupancy
     n, rooms, largest = len(sizes), outside, 0
     has_bonus = len(bonus) > 0
     for h in range(rooms):
@@ -181,10 +167,10 @@ def anneal_rooms(
             if has_bonus:
                 like_g += _score_with(c, a, g, bonus, members, count)
                 like_h -= _score_with(c, c, h, bonus, members, count)
-        gain = _worth(score_g, like_g, people_g, normal[g], extra_price)
-        gain += _worth(score_h, like_h, people_h, normal[h], extra_price)
-        gain -= _worth(scored[g], liked[g], people[g], normal[g], extra_price)
-        gain -= _worth(scored[h], liked[h], people[h], normal[h], extra_price)
+        gain = room_worth(score_g, like_g, people_g, normal[g], extra_price)
+        gain += room_worth(score_h, like_h, people_h, normal[h], extra_price)
+        gain -= room_worth(scored[g], liked[g], people[g], normal[g], extra_price)
+        gain -= room_worth(scored[h], liked[h], people[h], normal[h], extra_price)
         if gain < toll:
             continue
         changed += gain

@@ -5,6 +5,7 @@ from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner
+from engine.kernels.room_tables import Occupancy, RoomObjective
 
 
 @inner
@@ -75,29 +76,17 @@ def sweep_beds(
 
 
 @njit(cache=True, nogil=True)
-def weigh_exchanges(
-    atom: int,
-    scores: FloatArray,
-    bonus: FloatArray,
-    own_score: FloatArray,
-    sizes: IntArray,
-    likes: FloatArray,
-    capacity: IntArray,
-    room_of: IntArray,
-    sums: FloatArray,
-    wishes: FloatArray,
-    scored: FloatArray,
-    liked: FloatArray,
-    people: IntArray,
-) -> FloatArray:
+def weigh_exchanges(objective: RoomObjective, occupancy: Occupancy, atom: int) -> FloatArray:
     """Return the changes of every exchange of one atom: (other or -1, room, change, here, there).
 
-    The last room is outside, where nobody is scored. Exchanges that do not fit are left out;
-    exchanges that rules forbid have a change of about -1e7. The tables are from ``fill_tables``.
+    Exchanges that do not fit are left out; exchanges that rules forbid have a change of about -1e7.
+    The price of extra beds is not in the changes.
     """
+    scores, bonus, own_score, sizes, likes, capacity, _, _, outside, _ = objective
+    room_of, sums, wishes, scored, liked, people = occupancy
     n, rooms = len(sizes), len(capacity)
     out = np.empty((n + rooms, 5))
-    count, g, outside = 0, room_of[atom], rooms - 1
+    count, g = 0, room_of[atom]
     has_bonus = len(bonus) > 0
     for k in range(n + rooms):
         b = k if k < n else -1

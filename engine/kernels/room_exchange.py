@@ -5,34 +5,14 @@ from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner
-
-
-@inner
-def _worth(scored: float, liked: float, people: int, normal: int, extra_price: float) -> float:
-    """Return the value of a room; nobody is scored alone, and beds above normal have a price."""
-    worth = liked + (scored / (people - 1) if people > 1 else 0.0)
-    return worth - extra_price * (people - normal) if people > normal else worth
+from engine.kernels.room_tables import Occupancy, RoomObjective, room_worth
 
 
 @njit(cache=True, nogil=True)
-def fill_tables(
-    scores: FloatArray,
-    bonus: FloatArray,
-    own_score: FloatArray,
-    sizes: IntArray,
-    likes: FloatArray,
-    room_of: IntArray,
-    outside: int,
-    sums: FloatArray,
-    wishes: FloatArray,
-    scored: FloatArray,
-    liked: FloatArray,
-    people: IntArray,
-) -> None:
-    """Write the tables for swaps: sums (rooms, n) over each room's members, and room totals.
-
-    ``wishes`` is (rooms, n), or (0, 0) without bonuses. Room ``outside`` scores nobody.
-    """
+def fill_tables(objective: RoomObjective, occupancy: Occupancy) -> None:
+    """Write the sums of an occupancy from its ``room_of``."""
+    scores, bonus, own_score, sizes, likes, _, _, _, outside, _ = objective
+    room_of, sums, wishes, scored, liked, people = occupancy
     n = len(sizes)
     sums[:] = 0.0
     wishes[:] = 0.0
@@ -56,40 +36,25 @@ def fill_tables(
 
 @njit(cache=True, nogil=True)
 def swap_while_better(
-    scores: FloatArray,
-    bonus: FloatArray,
-    own_score: FloatArray,
-    sizes: IntArray,
-    likes: FloatArray,
-    capacity: IntArray,
-    normal: IntArray,
-    extra_price: float,
-    order: IntArray,
-    outside: int,
-    must_fill: bool,
-    least: float,
-    room_of: IntArray,
-    sums: FloatArray,
-    wishes: FloatArray,
-    scored: FloatArray,
-    liked: FloatArray,
-    people: IntArray,
+    objective: RoomObjective, occupancy: Occupancy, order: IntArray, least: float
 ) -> float:
     """Make the best exchange of each atom of ``order`` if it gains more than ``least``.
 
-    ``likes`` (rooms, n) is an atom's own contribution to a room, very low if it may not live there;
-    ``normal`` (rooms,) the beds that cost nothing, of the ``capacity``; the tables are those of
-    ``fill_tables``, kept up to date. Returns the total gain.
+    Returns the total gain.
     """
+    scores, bonus, own_score, sizes, likes, capacity, normal, extra_price, outside, must_fill = (
+        objective
+    )
+    room_of, sums, wishes, scored, liked, people = occupancy
     n, rooms, gained = len(sizes), len(capacity), 0.0
     has_bonus = len(bonus) > 0
     # Contribution of each atom to its own room, and of one atom to every room: read in order below.
     score_at_home, like_at_home = np.empty(n), np.empty(n)
     for b in range(n):
-        _look_home(b, own_score, likes, room_of, outside, sums, wishes, score_at_home, like_at_home)
+        _look_home(b, objective, occupancy, score_at_home, like_at_home)
     score_there, like_there, worth = np.empty(rooms), np.empty(rooms), np.empty(rooms)
     for h in range(rooms):
-        worth[h] = _worth(scored[h], liked[h], people[h], normal[h], extra_price)
+        worth[h] = room_worth(scored[h], liked[h], people[h], normal[h], extra_price)
     for a in order:
         g = room_of[a]
         best, partner, target = least, -1, -1
@@ -101,11 +66,11 @@ def swap_while_better(
         scored_g, liked_g = scored[g] - score_at_home[a], liked[g] - like_at_home[a]
         if not must_fill:
             fewer = people[g] - sizes[a]
-            away = _worth(scored_g, liked_g, fewer, normal[g], extra_price) - worth[g]
+            away = room_worth(scored_g, liked_g, fewer, normal[g], extra_price) - worth[g]
             for h in range(rooms):
                 if h == g or people[h] + sizes[a] > capacity[h]:
                     continue
-                moved = _worth(
+                moved = room_worth(
                     scored[h] + score_there[h], liked[h] + like_there[h], people[h] + sizes[a],
                     normal[h], extra_price,
                 )  # fmt: skip
@@ -131,95 +96,53 @@ def swap_while_better(
                 score_g = scored_g + sums[g, b] + own_score[b] - scores[a, b]
             if h != outside:
                 score_h = scored[h] - score_at_home[b] + score_there[h] - scores[a, b]
-            gain += _worth(score_g, like_g, people_g, normal[g], extra_price)
-            gain += _worth(score_h, like_h, people_h, normal[h], extra_price)
+            gain += room_worth(score_g, like_g, people_g, normal[g], extra_price)
+            gain += room_worth(score_h, like_h, people_h, normal[h], extra_price)
             if gain > best:
                 best, partner, target = gain, b, h
         if target < 0:
             continue
         gained += best
-        _move(
-            a, target, scores, bonus, own_score, sizes, likes, outside,
-            room_of, sums, wishes, scored, liked, people,
-        )  # fmt: skip
+        _move(a, target, objective, occupancy)
         if partner >= 0:
-            _move(
-                partner, g, scores, bonus, own_score, sizes, likes, outside,
-                room_of, sums, wishes, scored, liked, people,
-            )  # fmt: skip
+            _move(partner, g, objective, occupancy)
         for h in (g, target):
-            worth[h] = _worth(scored[h], liked[h], people[h], normal[h], extra_price)
+            worth[h] = room_worth(scored[h], liked[h], people[h], normal[h], extra_price)
         for b in range(n):
             if room_of[b] == g or room_of[b] == target:
-                _look_home(
-                    b, own_score, likes, room_of, outside, sums, wishes,
-                    score_at_home, like_at_home,
-                )  # fmt: skip
+                _look_home(b, objective, occupancy, score_at_home, like_at_home)
     return gained
 
 
 @inner
 def _look_home(
     b: int,
-    own_score: FloatArray,
-    likes: FloatArray,
-    room_of: IntArray,
-    outside: int,
-    sums: FloatArray,
-    wishes: FloatArray,
+    objective: RoomObjective,
+    occupancy: Occupancy,
     score_at_home: FloatArray,
     like_at_home: FloatArray,
 ) -> None:
     """Write an atom's contribution to its current room."""
-    h = room_of[b]
-    score_at_home[b] = sums[h, b] + own_score[b] if h != outside else 0.0
-    like_at_home[b] = likes[h, b]
+    h, outside, wishes = occupancy.room_of[b], objective.outside, occupancy.wishes
+    score_at_home[b] = occupancy.sums[h, b] + objective.own_score[b] if h != outside else 0.0
+    like_at_home[b] = objective.likes[h, b]
     if len(wishes) > 0 and h != outside:
         like_at_home[b] += wishes[h, b]
 
 
 @njit(cache=True, nogil=True)
 def move_atoms(
-    atoms: IntArray,
-    targets: IntArray,
-    scores: FloatArray,
-    bonus: FloatArray,
-    own_score: FloatArray,
-    sizes: IntArray,
-    likes: FloatArray,
-    outside: int,
-    room_of: IntArray,
-    sums: FloatArray,
-    wishes: FloatArray,
-    scored: FloatArray,
-    liked: FloatArray,
-    people: IntArray,
+    objective: RoomObjective, occupancy: Occupancy, atoms: IntArray, targets: IntArray
 ) -> None:
     """Move atoms to rooms and update the tables; the caller checks the limits."""
     for k in range(len(atoms)):
-        _move(
-            atoms[k], targets[k], scores, bonus, own_score, sizes, likes, outside,
-            room_of, sums, wishes, scored, liked, people,
-        )  # fmt: skip
+        _move(atoms[k], targets[k], objective, occupancy)
 
 
 @inner
-def _move(
-    a: int,
-    target: int,
-    scores: FloatArray,
-    bonus: FloatArray,
-    own_score: FloatArray,
-    sizes: IntArray,
-    likes: FloatArray,
-    outside: int,
-    room_of: IntArray,
-    sums: FloatArray,
-    wishes: FloatArray,
-    scored: FloatArray,
-    liked: FloatArray,
-    people: IntArray,
-) -> None:
+def _move(a: int, target: int, objective: RoomObjective, occupancy: Occupancy) -> None:
+    scores, bonus, own_score, sizes, likes, _, _, _, outside, _ = objective
+    room_of, sums, wishes, scored, liked, people = occupancy
     n, g = len(sizes), room_of[a]
     people[g] -= sizes[a]
     liked[g] -= likes[g, a]

@@ -1,13 +1,12 @@
 """Exchange search: better placements by swaps, moves and assignments of one atom per room."""
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.kernels.room_exchange import fill_tables, move_atoms, swap_while_better
+from engine.kernels.room_tables import Occupancy, RoomObjective
 from engine.rooms.clock import SearchClock
 from engine.rooms.columns import pad
 from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
@@ -26,7 +25,8 @@ SECONDS_AN_ASSIGNMENT = 1.2e-7
 class Exchange:
     """Placement of every atom, in one of the rooms or outside, improved by exchanges.
 
-    ``room_of`` (n,) numbers the rooms kind by kind; ``outside`` is the place of unplaced atoms;
+    ``room_of`` (n,) numbers the rooms kind by kind and is changed in place; ``outside`` is the
+    place of unplaced atoms; ``objective`` and ``occupancy`` are the records of the kernels;
     ``never`` stands for -inf, and sums below ``floor`` include it; ``clock`` counts the work.
     """
 
@@ -57,7 +57,15 @@ class Exchange:
         self._scored, self._liked = np.zeros(rooms), np.zeros(rooms)
         self._people = np.zeros(rooms, dtype=np.int64)
         self.room_of = np.full(n, self.outside, dtype=np.int64)
-        self._fill()
+        self.objective = RoomObjective(
+            *(self._scores, problem.bonus, problem.own_score, problem.sizes, self._likes),
+            *(self.capacity, self._normal, float(problem.extra_price)),
+            *(self.outside, bool(problem.must_fill)),
+        )
+        self.occupancy = Occupancy(
+            self.room_of, self._sums, self._wishes, self._scored, self._liked, self._people
+        )
+        fill_tables(self.objective, self.occupancy)
 
     def _make_likes(self) -> FloatArray:
         problem = self.problem
@@ -111,21 +119,6 @@ class Exchange:
         """Return scores (n, n), bonuses and likes (rooms, n), with finite numbers for -inf."""
         return self._scores, self.problem.bonus, self._likes
 
-    def state(self) -> tuple[Any, ...]:
-        """Return the arguments of ``weigh_exchanges``, in order."""
-        problem = self.problem
-        given = (self._scores, problem.bonus, problem.own_score, problem.sizes, self._likes)
-        tables = (self._sums, self._wishes, self._scored, self._liked, self._people)
-        return (*given, self.capacity, self.room_of, *tables)
-
-    def annealing_tables(self) -> tuple[Any, ...]:
-        """Return the last arguments of ``anneal_rooms``, in order; `start` must follow it."""
-        problem = self.problem
-        given = (self._scores, problem.bonus, problem.own_score, problem.sizes, self._likes)
-        beds = (self.capacity, self._normal, problem.extra_price)
-        rest = (*beds, self.outside, problem.must_fill, self.room_of)
-        return (*given, *rest, self._scored, self._liked, self._people)
-
     def values_of(self, rooms: IntArray) -> FloatArray:
         """Return the current values of rooms."""
         return self._worth(
@@ -134,8 +127,8 @@ class Exchange:
 
     def start(self, room_of: IntArray) -> None:
         """Start from a given placement."""
-        self.room_of = room_of.astype(np.int64).copy()
-        self._fill()
+        self.room_of[:] = room_of
+        fill_tables(self.objective, self.occupancy)
 
     def place_greedily(self, rng: np.random.Generator) -> None:
         """Place unplaced atoms, large ones first, wherever the total rises most."""
@@ -195,28 +188,10 @@ class Exchange:
 
     def swap(self, rng: np.random.Generator) -> float:
         """Give every atom its best exchange once, in a random order; return the gain."""
-        problem, n = self.problem, self.problem.n_atoms
+        n = self.problem.n_atoms
         self.clock.charge(SECONDS_A_SWAP * n * (n + len(self.capacity)))
-        gain: float = swap_while_better(
-            self._scores,
-            problem.bonus,
-            problem.own_score,
-            problem.sizes,
-            self._likes,
-            self.capacity,
-            self._normal,
-            problem.extra_price,
-            rng.permutation(n),
-            self.outside,
-            problem.must_fill,
-            LEAST_GAIN,
-            self.room_of,
-            self._sums,
-            self._wishes,
-            self._scored,
-            self._liked,
-            self._people,
-        )
+        order = rng.permutation(n)
+        gain: float = swap_while_better(self.objective, self.occupancy, order, LEAST_GAIN)
         return gain
 
     def reassign(self, rng: np.random.Generator) -> float:
@@ -334,40 +309,9 @@ class Exchange:
         is_fine = worst > self.floor and self._scored.min(initial=0.0) > self.floor
         return bool(is_fine or not inside.any())
 
-    def _fill(self) -> None:
-        fill_tables(
-            self._scores,
-            self.problem.bonus,
-            self.problem.own_score,
-            self.problem.sizes,
-            self._likes,
-            self.room_of,
-            self.outside,
-            self._sums,
-            self._wishes,
-            self._scored,
-            self._liked,
-            self._people,
-        )
-
     def move(self, atoms: IntArray, rooms: IntArray) -> None:
         """Move atoms to rooms; the caller checks that they may live there."""
-        move_atoms(
-            atoms,
-            rooms,
-            self._scores,
-            self.problem.bonus,
-            self.problem.own_score,
-            self.problem.sizes,
-            self._likes,
-            self.outside,
-            self.room_of,
-            self._sums,
-            self._wishes,
-            self._scored,
-            self._liked,
-            self._people,
-        )
+        move_atoms(self.objective, self.occupancy, atoms, rooms)
 
     def _worth(
         self, scored: FloatArray, liked: FloatArray, people: IntArray, normal: IntArray

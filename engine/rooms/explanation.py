@@ -195,7 +195,7 @@ class PlacementMoves:
         """Return (partner atom or -1, room, change, change here, change there) of every move."""
         exchange = self._exchange
         atom = int(self._formulation.atom_of[student])
-        return weigh_exchanges(atom, *exchange.state())
+        return weigh_exchanges(exchange.objective, exchange.occupancy, atom)
 
     def _move_of(self, student: int, row: FloatArray, partner: int | None = None) -> RoomMove:
         atom = int(row[0])
