@@ -4,21 +4,23 @@ A heuristic for many kinds of rooms: its time does not grow with the number of p
 only at the rooms that are cheapest for each atom.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner
+from engine.kernels.room_tables import PairValues, StayTables
 
 STARTS = 3  # first roommates tried, the best first
 KEPT = 4  # groups kept of each atom
 
 
 @njit(cache=True, nogil=True)
-def best_candidates(
-    scores: FloatArray, bonus: FloatArray, price: FloatArray, scale: float, near: IntArray
-) -> None:
+def best_candidates(pairs: PairValues, price: FloatArray, near: IntArray) -> None:
     """Write the best roommates of every atom at given prices into ``near`` (n, k), -1 for none."""
+    scores, bonus, scale = pairs
     n, width = near.shape
     value = np.empty(width)
     for i in range(n):
@@ -42,45 +44,42 @@ def best_candidates(
         near[i, count:] = -1
 
 
+class Market(NamedTuple):
+    """Values of pairs and prices of atoms for groups of one number of people."""
+
+    pairs: PairValues
+    sizes: IntArray  # (n,) people
+    cost: FloatArray  # (V, n) prices of atoms in every view, inf where not allowed
+    base: FloatArray  # (V,) prices of the rooms
+    near: IntArray  # (n, k) candidates of every atom, -1 for none
+
+
 @njit(cache=True, nogil=True)
 def find_greedily(
-    scores: FloatArray,
-    bonus: FloatArray,
-    sizes: IntArray,
-    cost: FloatArray,
-    base: FloatArray,
-    near: IntArray,
-    scale: float,
-    n_members: int,
+    market: Market,
+    stays: StayTables,
+    row_view: IntArray,
+    row_base: FloatArray,
     n_people: int,
     least: float,
     n_views: int,
-    stay_start: IntArray,
-    stay_row: IntArray,
-    row_start: IntArray,
-    row_atom: IntArray,
-    row_refund: FloatArray,
-    row_view: IntArray,
-    row_base: FloatArray,
     groups: IntArray,
     values: FloatArray,
 ) -> None:
-    """Find groups of ``n_members`` atoms and ``n_people`` people worth more than ``least``.
+    """Find groups of m atoms and ``n_people`` people worth more than ``least``.
 
     Parameters
     ----------
-    scores, bonus : (n, n) pair scores, and the sum added to scale * scores; bonus may be (0, 0).
-    cost : (V, n) prices of atoms in every view, inf where not allowed; base : (V,) of the rooms.
-    near : (n, k) candidates of every atom.
+    market : Market; its ``cost`` is changed meanwhile.
+    stays : StayTables; its rooms are rows.
+    row_view, row_base : (rows,) view of each room, -1 for rooms that do not fit, and its price.
     n_views : number of views tried for each atom, those cheapest for it first.
-    stay_start, stay_row : (n + 1,), (e,) the rooms in which each atom may stay. row_start,
-        row_atom, row_refund : the atoms of each such room, and their gains; row_view, row_base :
-        its view, -1 for rooms that do not fit, and its price.
-    groups : (n, KEPT, n_members + 2) written: members, view, row or -1; values : (n, KEPT) theirs,
-        -inf for none.
+    groups : (n, KEPT, m + 2) written: members, view, row or -1; values : (n, KEPT) theirs, -inf for
+        none.
     """
-    n = len(sizes)
-    worth, joined = np.empty(near.shape[1]), np.empty(near.shape[1])
+    sizes, cost, base = market.sizes, market.cost, market.base
+    n, n_members = len(sizes), groups.shape[2] - 2
+    worth, joined = np.empty(market.near.shape[1]), np.empty(market.near.shape[1])
     members, dear = np.empty(n_members, dtype=np.int64), np.empty(len(base))
     values[:] = -np.inf
     for i in range(n):
@@ -94,36 +93,31 @@ def find_greedily(
                 break
             dear[v] = np.inf
             _complete(
-                i, v, -1, base[v], scores, bonus, sizes, cost, near, scale, n_people, least,
-                worth, joined, members, groups, values,
-            )  # fmt: skip
-        for e in range(stay_start[i], stay_start[i + 1]):
-            row = stay_row[e]
+                *(market, i, v, -1, base[v], n_people, least),
+                *(worth, joined, members, groups, values),
+            )
+        for e in range(stays.start[i], stays.start[i + 1]):
+            row = stays.room[e]
             v = row_view[row]
             if v < 0 or cost[v, i] == np.inf:
                 continue
-            for k in range(row_start[row], row_start[row + 1]):
-                cost[v, row_atom[k]] -= row_refund[k]
+            for k in range(stays.room_start[row], stays.room_start[row + 1]):
+                cost[v, stays.room_atom[k]] -= stays.room_refund[k]
             _complete(
-                i, v, row, row_base[row], scores, bonus, sizes, cost, near, scale, n_people, least,
-                worth, joined, members, groups, values,
-            )  # fmt: skip
-            for k in range(row_start[row], row_start[row + 1]):
-                cost[v, row_atom[k]] += row_refund[k]
+                *(market, i, v, row, row_base[row], n_people, least),
+                *(worth, joined, members, groups, values),
+            )
+            for k in range(stays.room_start[row], stays.room_start[row + 1]):
+                cost[v, stays.room_atom[k]] += stays.room_refund[k]
 
 
 @inner
 def _complete(
+    market: Market,
     i: int,
     view: int,
     row: int,
     base: float,
-    scores: FloatArray,
-    bonus: FloatArray,
-    sizes: IntArray,
-    cost: FloatArray,
-    near: IntArray,
-    scale: float,
     n_people: int,
     least: float,
     worth: FloatArray,
@@ -133,6 +127,8 @@ def _complete(
     values: FloatArray,
 ) -> None:
     """Complete an atom to groups in one view, from each of its best roommates there."""
+    pairs, sizes, cost, _, near = market
+    scores, bonus, scale = pairs
     m, width = len(members), near.shape[1]
     if m == 1:
         if sizes[i] == n_people and -base - cost[view, i] > least:

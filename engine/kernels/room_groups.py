@@ -7,7 +7,7 @@ that contributes least. So every such group is reached from a pair by adding, at
 that contributes least to the new set, and each group along one path only.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,6 +17,7 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner, step
 from engine.kernels.room_sets import (
     SET,
+    SetPath,
     add_pairs,
     append_atom,
     can_complete,
@@ -24,6 +25,7 @@ from engine.kernels.room_sets import (
     make_levels,
     weigh_joining,
 )
+from engine.kernels.room_tables import PairValues, StayTables
 
 KEPT = 4  # best groups remembered per atom; more enter the master in later rounds
 
@@ -34,96 +36,102 @@ EXTENSION = np.dtype([("atom", np.int64), ("room", np.int64), ("value", np.float
 """Extension of a set: an atom, the room in which the new set stays, and its value."""
 
 
+class GroupShape(NamedTuple):
+    """Size of the groups searched for, and the least value of one."""
+
+    n_members: int
+    n_people: int
+    least: float
+    base: float  # price of the room
+    slack: float  # allowance for rounding errors
+
+
+class Effort(NamedTuple):
+    """Limits of a search."""
+
+    keeps_all: bool  # whether every group is written, or only those among the best few of an atom
+    budget: int  # work of one call, in entries read; another call continues with the next root
+    root_budget: int  # work below one root; roots cut off are counted, and end the search
+
+
+class FoundGroups(NamedTuple):
+    """Groups found by all calls of a search."""
+
+    top: FloatArray  # (n, KEPT) best values per atom, ascending; also of groups without space
+    groups: IntArray  # (g, at least n_members + 1) the groups and their room
+    values: FloatArray  # (g,)
+    progress: IntArray  # (4,) next root, groups written, work, roots cut off
+
+
 @njit(cache=True, nogil=True)
 def extend_pairs(
-    scores: FloatArray,
-    bonus: FloatArray,
+    pairs: PairValues,
     sizes: IntArray,
     full_price: FloatArray,
-    scale: float,
-    base: float,
-    slack: float,
-    n_members: int,
-    n_people: int,
-    least: float,
-    roots: IntArray,
-    stay_start: IntArray,
-    stay_room: IntArray,
-    stay_refund: FloatArray,
-    room_start: IntArray,
-    room_atom: IntArray,
-    room_refund: FloatArray,
+    stays: StayTables,
     room_base: FloatArray,
-    keeps_all: bool,
-    budget: int,
-    root_budget: int,
-    top: FloatArray,
-    groups: IntArray,
-    values: FloatArray,
-    progress: IntArray,
+    shape: GroupShape,
+    roots: IntArray,
+    effort: Effort,
+    found: FoundGroups,
 ) -> None:
-    """Reach every group of ``n_members`` atoms and ``n_people`` people worth more than ``least``.
+    """Reach every group of a shape worth more than its least value, from pairs.
 
     Parameters
     ----------
-    scores, bonus : (n, n) pair scores, and the sum added to scale * scores; bonus may be (0, 0).
     sizes : (n,) people of each atom; full_price : (n,) inf for atoms that are not allowed.
-    base : price of the room; room_base : extra price of a room in which atoms may stay.
-    slack : allowance for rounding errors.
+    stays : rooms in which atoms may stay, empty for none; room_base : (rooms,) their extra prices.
     roots : (r, 3) pairs and the room in which they stay, -1 for any room of the kind.
-    stay_start, stay_room, stay_refund : rooms in which an atom may stay, and its gain there;
-        room_start, room_atom, room_refund : the same by room. All empty for none.
-    keeps_all : whether every group is written, or only those among the best few of an atom.
-    budget : work of one call, in entries read; another call continues with the next root.
-    root_budget : work below one root; roots cut off are counted, and end the search.
-    top : (n, KEPT) best values per atom, ascending; updated.
-    groups : (g, n_members + 1) the groups found and their room; values : (g,).
-    progress : (4,) next root, groups written, work, roots cut off. Groups without space are still
-        recorded in ``top``.
+    found : FoundGroups; updated.
     """
-    n, m = len(full_price), n_members
-    price, stays = full_price.copy(), (stay_start, stay_room, stay_refund, room_base)
-    end = progress[WORK] + budget
+    m, n_people, least, base, slack = shape
+    progress, n = found.progress, len(full_price)
+    price = full_price.copy()
+    end = progress[WORK] + effort.budget
     levels, sets = make_levels(m, least, slack), np.zeros(m, dtype=SET)
-    extensions = np.empty((m, n + len(stay_room)), dtype=EXTENSION)
-    # Row k: pair sums with the first k members, of each of these members and of any atom.
-    within, sums = np.zeros((m, m)), np.zeros((m, n))
-    members, joins = np.full(m, -1, dtype=np.int64), np.zeros(m)
+    extensions = np.empty((m, n + len(stays.room)), dtype=EXTENSION)
+    members, sums = np.full(m, -1, dtype=np.int64), np.zeros((m, n))
+    path = SetPath(members, np.zeros(m), np.zeros((m, m)), sums, sets)
     sets[0].room, sets[0].people = -1, n_people
     while progress[NEXT_ROOT] < len(roots) and progress[WORK] < end and progress[CUT_OFF] == 0:
         root = progress[NEXT_ROOT]
         first, fixed = roots[root, 0], roots[root, 2]
         progress[NEXT_ROOT] += 1
-        root_end = progress[WORK] + root_budget
+        root_end = progress[WORK] + effort.root_budget
         if members[0] != first:  # roots with the same first atom are consecutive
-            add_pairs(first, scores, bonus, scale, sums[0], sums[1])
-        _enter(fixed, price, full_price, room_start, room_atom, room_refund)
+            add_pairs(first, pairs, sums[0], sums[1])
+        _enter(fixed, price, full_price, stays)
         for k in range(2):
-            append_atom(
-                *(k, roots[root, k], fixed, scores, bonus, scale, sizes, price),
-                *(members, joins, within, sets),
-            )
+            append_atom(path, k, roots[root, k], fixed, pairs, sizes, price)
         depth, is_new = 2, True
         while depth >= 2:
             room = sets[depth].room
             if is_new:
                 progress[WORK] += n
-                add_pairs(members[depth - 1], scores, bonus, scale, sums[depth - 1], sums[depth])
+                add_pairs(members[depth - 1], pairs, sums[depth - 1], sums[depth])
                 cost = base + (room_base[room] if room >= 0 else 0.0)
                 charge = levels[depth + 1].per_node * sets[depth].price
                 sets[depth].rest = sets[depth].worth - charge - levels[depth + 1].part * cost
                 progress[WORK] += WEIGHING * _list_atoms(
-                    *(depth, levels, slack, scores, bonus, scale, sizes, price),
-                    *(members, joins, within, sums, sets, extensions[depth]),
+                    path, depth, levels, slack, pairs, sizes, price, extensions[depth]
                 )
-                if room < 0 and len(stay_room) > 0:
+                if room < 0 and len(stays.room) > 0:
                     progress[WORK] += WEIGHING * _list_stays(
-                        *(depth, levels, slack, scores, bonus, scale, sizes, price, full_price),
-                        *(stays, members, joins, within, sums, sets, extensions[depth]),
+                        path,
+                        depth,
+                        levels,
+                        slack,
+                        pairs,
+                        sizes,
+                        price,
+                        full_price,
+                        stays,
+                        room_base,
+                        extensions[depth],
                     )
                 if depth + 1 == m:
                     whole = extensions[depth, : sets[depth].count]
-                    _note_groups(whole, keeps_all, members, top, groups, values, progress)
+                    _note_groups(whole, effort.keeps_all, members, found)
                     sets[depth].count = 0
                 is_new = False
             following = sets[depth].following
@@ -131,42 +139,34 @@ def extend_pairs(
                 sets[depth].following += 1
                 new, fixed = extensions[depth, following].atom, extensions[depth, following].room
                 if fixed != room:
-                    _enter(fixed, price, full_price, room_start, room_atom, room_refund)
-                append_atom(
-                    *(depth, new, fixed, scores, bonus, scale, sizes, price),
-                    *(members, joins, within, sets),
-                )
+                    _enter(fixed, price, full_price, stays)
+                append_atom(path, depth, new, fixed, pairs, sizes, price)
                 depth, is_new = depth + 1, True
             else:
                 if following < sets[depth].count:
                     progress[CUT_OFF] += 1
                 # Nothing left below this set; its fixed room is free again.
                 if depth == 2 or room != sets[depth - 1].room:
-                    _leave(room, price, full_price, room_start, room_atom)
+                    _leave(room, price, full_price, stays)
                 depth -= 1
 
 
 @step
 def _list_atoms(
+    path: SetPath,
     depth: int,
     levels: NDArray[Any],
     slack: float,
-    scores: FloatArray,
-    bonus: FloatArray,
-    scale: float,
+    pairs: PairValues,
     sizes: IntArray,
     price: FloatArray,
-    members: IntArray,
-    joins: FloatArray,
-    within: FloatArray,
-    sums: FloatArray,
-    sets: NDArray[Any],
     out: NDArray[Any],
 ) -> int:
     """List the atoms that may extend a set in its room, or in any.
 
     Return the number of atoms weighed.
     """
+    members, joins, within, sums, sets = path
     m, rest, room, people = len(members), sets[depth].rest, sets[depth].room, sets[depth].people
     per_node, uneven = levels[depth + 1].per_node, levels[depth + 1].uneven
     bar = levels[depth + 1].need - rest
@@ -176,7 +176,7 @@ def _list_atoms(
         if gain <= bar or not can_complete(people - sizes[v], m - depth - 1):
             continue
         weighed += 1
-        if weigh_joining(members, depth, v, scores, bonus, scale, joins) and is_least(
+        if weigh_joining(members, depth, v, pairs, joins) and is_least(
             own, members, depth, joins, row[v], v, price, uneven, slack
         ):
             out[count].atom, out[count].room, out[count].value = v, room, gain + rest
@@ -187,29 +187,23 @@ def _list_atoms(
 
 @step
 def _list_stays(
+    path: SetPath,
     depth: int,
     levels: NDArray[Any],
     slack: float,
-    scores: FloatArray,
-    bonus: FloatArray,
-    scale: float,
+    pairs: PairValues,
     sizes: IntArray,
     price: FloatArray,
     full_price: FloatArray,
-    stays: tuple[IntArray, IntArray, FloatArray, FloatArray],
-    members: IntArray,
-    joins: FloatArray,
-    within: FloatArray,
-    sums: FloatArray,
-    sets: NDArray[Any],
+    stays: StayTables,
+    room_base: FloatArray,
     out: NDArray[Any],
 ) -> int:
     """Add to the list the extensions of a set without fixed room by atoms that may stay in a room.
 
-    ``stays``: first index of each atom, the rooms and refunds there, and the rooms' extra prices.
     Return the number of extensions weighed.
     """
-    stay_start, stay_room, stay_refund, room_base = stays
+    members, joins, within, sums, sets = path
     m, rest, people = len(members), sets[depth].rest, sets[depth].people
     per_node, uneven = levels[depth + 1].per_node, levels[depth + 1].uneven
     bar = levels[depth + 1].need - rest
@@ -217,15 +211,15 @@ def _list_stays(
     for v in range(len(row)):
         if price[v] == np.inf or not can_complete(people - sizes[v], m - depth - 1):
             continue
-        for e in range(stay_start[v], stay_start[v + 1]):
-            fixed = stay_room[e]
-            gain = row[v] - per_node * (price[v] - stay_refund[e])
+        for e in range(stays.start[v], stays.start[v + 1]):
+            fixed = stays.room[e]
+            gain = row[v] - per_node * (price[v] - stays.refund[e])
             gain -= levels[depth + 1].part * room_base[fixed]
-            if gain <= bar or _holds(members, depth, fixed, stay_start, stay_room):
+            if gain <= bar or _holds(members, depth, fixed, stays):
                 continue
             weighed += 1
-            price[v] = full_price[v] - stay_refund[e]
-            if weigh_joining(members, depth, v, scores, bonus, scale, joins) and is_least(
+            price[v] = full_price[v] - stays.refund[e]
+            if weigh_joining(members, depth, v, pairs, joins) and is_least(
                 own, members, depth, joins, row[v], v, price, uneven, slack
             ):
                 out[count].atom, out[count].room, out[count].value = v, fixed, gain + rest
@@ -237,15 +231,10 @@ def _list_stays(
 
 @inner
 def _note_groups(
-    extensions: NDArray[Any],
-    keeps_all: bool,
-    members: IntArray,
-    top: FloatArray,
-    groups: IntArray,
-    values: FloatArray,
-    progress: IntArray,
+    extensions: NDArray[Any], keeps_all: bool, members: IntArray, found: FoundGroups
 ) -> None:
     """Write the complete groups made by extensions of a set with one atom less."""
+    top, groups, values, progress = found
     m = len(members)
     for c in range(len(extensions)):
         last = extensions[c]
@@ -283,37 +272,27 @@ def _remember(
 
 
 @inner
-def _enter(
-    room: int,
-    price: FloatArray,
-    full_price: FloatArray,
-    room_start: IntArray,
-    room_atom: IntArray,
-    room_refund: FloatArray,
-) -> None:
+def _enter(room: int, price: FloatArray, full_price: FloatArray, stays: StayTables) -> None:
     """Lower the prices of atoms that may stay in the room."""
     if room >= 0:
-        for e in range(room_start[room], room_start[room + 1]):
-            price[room_atom[e]] = full_price[room_atom[e]] - room_refund[e]
+        for e in range(stays.room_start[room], stays.room_start[room + 1]):
+            atom = stays.room_atom[e]
+            price[atom] = full_price[atom] - stays.room_refund[e]
 
 
 @inner
-def _leave(
-    room: int, price: FloatArray, full_price: FloatArray, room_start: IntArray, room_atom: IntArray
-) -> None:
+def _leave(room: int, price: FloatArray, full_price: FloatArray, stays: StayTables) -> None:
     """Restore the prices of atoms that may stay in the room."""
     if room >= 0:
-        for e in range(room_start[room], room_start[room + 1]):
-            price[room_atom[e]] = full_price[room_atom[e]]
+        for e in range(stays.room_start[room], stays.room_start[room + 1]):
+            price[stays.room_atom[e]] = full_price[stays.room_atom[e]]
 
 
 @inner
-def _holds(
-    members: IntArray, count: int, room: int, stay_start: IntArray, stay_room: IntArray
-) -> bool:
+def _holds(members: IntArray, count: int, room: int, stays: StayTables) -> bool:
     """Return True if a member may stay in the room: such sets are reached with it fixed."""
     for k in range(count):
-        for e in range(stay_start[members[k]], stay_start[members[k] + 1]):
-            if stay_room[e] == room:
+        for e in range(stays.start[members[k]], stays.start[members[k] + 1]):
+            if stays.room[e] == room:
                 return True
     return False

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.room_tables import PairValues, StayTables
 
 
 @njit(cache=True, nogil=True)
@@ -80,27 +81,24 @@ def largest_sums(
 
 @njit(cache=True, nogil=True)
 def positive_stays(
-    scores: FloatArray,
-    bonus: FloatArray,
+    pairs: PairValues,
     cost: FloatArray,
-    scale: float,
     per_node: float,
+    stays: StayTables,
     room_cost: FloatArray,
     bar: float,
-    room_start: IntArray,
-    room_atom: IntArray,
-    room_refund: FloatArray,
     roots: IntArray,
     values: FloatArray,
 ) -> int:
     """List pairs with a room in which one of them may stay, worth more than ``bar`` there.
 
     A pair has the value scale scores_ij + bonus_ij - per_node (cost_i + cost_j) - room_cost of the
-    room; atoms that may stay in it cost their refund less. ``bonus`` is (n, n), or (0, 0) for none.
-    ``room_start`` (R + 1,), ``room_atom``, ``room_refund`` list these atoms room by room.
-    ``roots`` (k, 3): first, second, room; and ``values`` (k,) are filled up to their length. Return
-    the number of pairs, which may be larger.
+    room; atoms that may stay in it cost their refund less. ``roots`` (k, 3): first, second, room;
+    and ``values`` (k,) are filled up to their length. Return the number of pairs, which may be
+    larger.
     """
+    scores, bonus, scale = pairs
+    _, _, _, room_start, room_atom, room_refund = stays
     n, count = len(cost), 0
     price = cost.copy()
     has_bonus = len(bonus) > 0

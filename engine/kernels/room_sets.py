@@ -1,12 +1,13 @@
 """Partial groups: the pair values of a set of atoms, and the atoms that may join it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner, step
+from engine.kernels.room_tables import PairValues
 
 LEVEL = np.dtype(
     [
@@ -32,6 +33,16 @@ SET = np.dtype(
 """Partial group of k atoms, in row k: the first k members."""
 
 
+class SetPath(NamedTuple):
+    """Sets of 1, 2, ... members on the way to a group of m of n atoms."""
+
+    members: IntArray  # (m,)
+    joins: FloatArray  # (m,) pair values of the newest atom with the members
+    within: FloatArray  # (m, m) row k: pair sums of each of the first k members with the others
+    sums: FloatArray  # (m, n) row k: pair sums of any atom with the first k members
+    sets: NDArray[Any]  # (m,) SET
+
+
 @inner
 def make_levels(m: int, least: float, slack: float) -> NDArray[Any]:
     """Return thresholds and shares for sets of any number of atoms, for groups of m."""
@@ -45,15 +56,9 @@ def make_levels(m: int, least: float, slack: float) -> NDArray[Any]:
 
 
 @step
-def add_pairs(
-    new: int,
-    scores: FloatArray,
-    bonus: FloatArray,
-    scale: float,
-    before: FloatArray,
-    out: FloatArray,
-) -> None:
+def add_pairs(new: int, pairs: PairValues, before: FloatArray, out: FloatArray) -> None:
     """Write the pair sums (n,) with the previous members and a new atom."""
+    scores, bonus, scale = pairs
     own = scores[new]
     if len(bonus) > 0:
         liked = bonus[new]
@@ -66,21 +71,17 @@ def add_pairs(
 
 @step
 def append_atom(
+    path: SetPath,
     depth: int,
     new: int,
     room: int,
-    scores: FloatArray,
-    bonus: FloatArray,
-    scale: float,
+    pairs: PairValues,
     sizes: IntArray,
     price: FloatArray,
-    members: IntArray,
-    joins: FloatArray,
-    within: FloatArray,
-    sets: NDArray[Any],
 ) -> None:
     """Extend the set of ``depth`` atoms by a new one, in a room or in any."""
-    weigh_joining(members, depth, new, scores, bonus, scale, joins)
+    members, joins, within, _, sets = path
+    weigh_joining(members, depth, new, pairs, joins)
     total = 0.0
     for k in range(depth):
         within[depth + 1, k] = within[depth, k] + joins[k]
@@ -101,15 +102,10 @@ def can_complete(n_people: int, n_atoms: int) -> bool:
 
 @inner
 def weigh_joining(
-    members: IntArray,
-    count: int,
-    new: int,
-    scores: FloatArray,
-    bonus: FloatArray,
-    scale: float,
-    out: FloatArray,
+    members: IntArray, count: int, new: int, pairs: PairValues, out: FloatArray
 ) -> bool:
     """Write the pair values of a new atom with the members; return False if it is a member."""
+    scores, bonus, scale = pairs
     for k in range(count):
         if members[k] == new:
             return False

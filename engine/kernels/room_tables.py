@@ -1,9 +1,28 @@
-"""Records of a placement in rooms: what scores and limits it, and the sums of every room."""
+"""Records of kernels for rooms: values of pairs and atoms, rooms to stay in, placements."""
 
 from typing import NamedTuple
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import step
+
+
+class PairValues(NamedTuple):
+    """Values of pairs of n atoms, scale * score + bonus."""
+
+    scores: FloatArray  # (n, n), diagonal 0
+    bonus: FloatArray  # (n, n), or (0, 0) for none
+    scale: float
+
+
+class StayTables(NamedTuple):
+    """Rooms in which atoms may stay, e entries in all, by atom and by room."""
+
+    start: IntArray  # (n + 1,) first entry of each atom in the next two
+    room: IntArray  # (e,)
+    refund: FloatArray  # (e,) gain of the atom there
+    room_start: IntArray  # (rooms + 1,) first entry of each room in the next two
+    room_atom: IntArray  # (e,)
+    room_refund: FloatArray  # (e,)
 
 
 class RoomObjective(NamedTuple):

@@ -59,8 +59,13 @@ class Annealing:
         warmth = self.deviation * np.geomspace(start, COLD, STEPS + 1)
         for hot, cold in pairwise(warmth):
             now += anneal_rooms(
-                *(exchange.objective, exchange.occupancy),
-                *(self._n_moves, float(hot), float(cold), self._near, seed),
+                exchange.objective,
+                exchange.occupancy,
+                self._n_moves,
+                float(hot),
+                float(cold),
+                self._near,
+                seed,
             )
             exchange.clock.charge(SECONDS_A_MOVE * self._n_moves)
             if now > value:

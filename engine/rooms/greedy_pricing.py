@@ -3,9 +3,11 @@
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.kernels.greedy_groups import KEPT, best_candidates, find_greedily
+from engine.kernels.greedy_groups import KEPT, Market, best_candidates, find_greedily
+from engine.kernels.room_tables import PairValues
 from engine.rooms.pricing_run import PricingRun
 from engine.rooms.problem import RoomProblem
+from engine.rooms.stays import stay_tables
 
 CANDIDATES = 40  # roommates tried for each atom
 VIEWS = 12  # kinds of rooms tried for each atom: those cheapest for it
@@ -20,15 +22,9 @@ class GreedyPricer:
         self._problem = problem
         width = max(min(CANDIDATES, problem.n_atoms - 1), 0)
         self._near = np.full((problem.n_atoms, width), -1, dtype=np.int64)
-        by_atom = np.argsort(problem.stay_atom, kind="stable")
-        by_row = np.argsort(problem.stay_row, kind="stable")
-        starts = np.arange(problem.n_atoms + 1), np.arange(len(problem.row_kind) + 1)
-        self._stays = (
-            np.searchsorted(problem.stay_atom[by_atom], starts[0]).astype(np.int64),
-            problem.stay_row[by_atom],
-            np.searchsorted(problem.stay_row[by_row], starts[1]).astype(np.int64),
-            problem.stay_atom[by_row],
-            problem.stay_refund[by_row],
+        self._stays = stay_tables(
+            *(problem.stay_atom, problem.stay_row, problem.stay_refund),
+            *(problem.n_atoms, len(problem.row_kind)),
         )
 
     def search(
@@ -39,22 +35,29 @@ class GreedyPricer:
         cost = np.stack([node_prices(problem, prices.atoms, view, people) for view, _ in views])
         asked = prices.kinds + problem.extra_costs(people)
         cheapest = np.array([kinds[np.argmin(asked[kinds])] for _, kinds in views])
-        scale = 1.0 / max(people - 1, 1)
+        pairs = PairValues(problem.scores, problem.bonus, 1.0 / max(people - 1, 1))
         if members[-1] > 1:
-            best_candidates(problem.scores, problem.bonus, cost.min(axis=0), scale, near)
+            best_candidates(pairs, cost.min(axis=0), near)
             run.clock.charge(SECONDS_AN_ENTRY * problem.n_atoms**2)
         row_view = np.full(len(problem.row_kind), -1, dtype=np.int64)
         for place, (_, kinds) in enumerate(views):
             row_view[np.isin(problem.row_kind, kinds)] = place
         row_base = asked[problem.row_kind] + prices.rows
+        market = Market(pairs, problem.sizes, cost, asked[cheapest], near)
         for m in members:
             groups = np.empty((problem.n_atoms, KEPT, m + 2), dtype=np.int64)
             values = np.empty((problem.n_atoms, KEPT))
             find_greedily(
-                problem.scores, problem.bonus, problem.sizes, cost, asked[cheapest],
-                near, scale, m, people, run.least(m), VIEWS,
-                *self._stays, row_view, row_base, groups, values,
-            )  # fmt: skip
+                market,
+                self._stays,
+                row_view,
+                row_base,
+                people,
+                run.least(m),
+                VIEWS,
+                groups,
+                values,
+            )
             run.clock.charge(SECONDS_A_CANDIDATE * near.size * VIEWS * max(3 * m - 5, 1))
             self._put(run, groups, values, cheapest)
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.rounding import sum_allowance
-from engine.kernels.room_groups import KEPT, extend_pairs
+from engine.kernels.room_groups import KEPT, Effort, FoundGroups, GroupShape, extend_pairs
 from engine.kernels.room_pairs import largest_sums, positive_pairs, positive_stays
+from engine.kernels.room_tables import PairValues
 from engine.rooms.clock import SearchClock
 from engine.rooms.greedy_pricing import GreedyPricer, node_prices
 from engine.rooms.prices import Prices
@@ -247,34 +248,23 @@ class Pricer:
         problem = self._problem
         top = np.repeat((run.share * m)[:, np.newaxis], KEPT, axis=1)
         progress = np.zeros(4, dtype=np.int64)
+        pairs = PairValues(problem.scores, problem.bonus, 1.0 / (s - 1))
+        shape = GroupShape(m, s, run.least(m), base, self._slack * m * (m - 1) / 2)
+        keeps_all = run.shortfall is not None
+        found = FoundGroups(top, self._groups, self._values, progress)
         while progress[0] < len(roots):
             before = progress[2]
+            effort = Effort(keeps_all, SLICE, run.work_left)
             extend_pairs(
-                problem.scores,
-                problem.bonus,
+                pairs,
                 problem.sizes,
                 cost,
-                1.0 / (s - 1),
-                base,
-                self._slack * m * (m - 1) / 2,
-                m,
-                s,
-                run.least(m),
+                stays.tables,
+                stays.base,
+                shape,
                 roots,
-                stays.start,
-                stays.room,
-                stays.refund,
-                stays.room_start,
-                stays.room_atom,
-                stays.room_refund,
-                stays.room_base,
-                run.shortfall is not None,
-                SLICE,
-                run.work_left,
-                top,
-                self._groups,
-                self._values,
-                progress,
+                effort,
+                found,
             )
             run.work += int(progress[2] - before)
             self._clock.charge(SECONDS_A_READ * float(progress[2] - before))
@@ -284,7 +274,7 @@ class Pricer:
         run.share = np.maximum(run.share, top[:, -1] / m)
         count = int(progress[1])
         values, groups = self._values[:count].copy(), self._groups[:count, : m + 1].copy()
-        if run.shortfall is not None:
+        if keeps_all:
             return groups, values
         # A group that was among the best when it was found may no longer be.
         good = (values[:, np.newaxis] >= top[groups[:, :m], 0]).any(axis=1)
@@ -310,19 +300,15 @@ class Pricer:
         bar = run.least(m) / whole - self._slack
         good = value > bar
         roots = np.column_stack((pairs[good], np.full(int(good.sum()), -1)))
-        if not len(stays.room_atom):
+        if not len(stays.tables.room):
             return roots.astype(np.int64), value[good]
         count = positive_stays(
-            self._problem.scores,
-            self._problem.bonus,
+            PairValues(self._problem.scores, self._problem.bonus, scale),
             cost,
-            scale,
             1.0 / (m - 1),
-            (base + stays.room_base) / whole,
+            stays.tables,
+            (base + stays.base) / whole,
             bar,
-            stays.room_start,
-            stays.room_atom,
-            stays.room_refund,
             self._stay_roots,
             self._stay_values,
         )
@@ -375,7 +361,7 @@ class Pricer:
             for view, kinds in self._views(s):
                 price = node_prices(problem, prices.atoms, view, s)
                 stays = Stays.of(problem, view, kinds, asked, prices.rows, 0.0)
-                np.subtract.at(price, stays.atom, stays.refund)
+                np.subtract.at(price, stays.tables.room_atom, stays.tables.room_refund)
                 base = float(asked[kinds].min())
                 nodes.append(price / (m - 1) + base / (m * (m - 1)))
             if len(nodes) * problem.n_atoms**2 > MOST_PAIRS_READ:  # weaker, but only one pass

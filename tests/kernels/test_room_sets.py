@@ -6,12 +6,14 @@ from numba import njit
 
 from engine.kernels.room_sets import (
     SET,
+    SetPath,
     add_pairs,
     append_atom,
     can_complete,
     is_least,
     weigh_joining,
 )
+from engine.kernels.room_tables import PairValues
 
 N, MEMBERS, SCALE = 7, (4, 1, 6), 0.5
 
@@ -22,12 +24,12 @@ def _grow(scores, bonus, sizes, price, chosen):  # type: ignore[no-untyped-def]
     m = len(chosen) + 1
     members, joins = np.full(m, -1, dtype=np.int64), np.zeros(m)
     within, sums, sets = np.zeros((m, m)), np.zeros((m, len(price))), np.zeros(m, dtype=SET)
+    pairs = PairValues(scores, bonus, SCALE)
+    path = SetPath(members, joins, within, sums, sets)
     for k in range(m - 1):
         new = chosen[k]
-        append_atom(
-            *(k, new, -1, scores, bonus, SCALE, sizes, price), *(members, joins, within, sets)
-        )
-        add_pairs(new, scores, bonus, SCALE, sums[k], sums[k + 1])
+        append_atom(path, k, new, -1, pairs, sizes, price)
+        add_pairs(new, pairs, sums[k], sums[k + 1])
     return members, within, sums, sets
 
 
@@ -35,7 +37,7 @@ def _grow(scores, bonus, sizes, price, chosen):  # type: ignore[no-untyped-def]
 def _joins_last(scores, bonus, price, within, members, new, total):  # type: ignore[no-untyped-def]
     """Whether a new atom may join the last set, and contributes least to it."""
     joins, count = np.zeros(len(members)), len(members) - 1
-    if not weigh_joining(members, count, new, scores, bonus, SCALE, joins):
+    if not weigh_joining(members, count, new, PairValues(scores, bonus, SCALE), joins):
         return False, False
     share = 0.5
     return True, is_least(within[count], members, count, joins, total, new, price, share, 1e-12)
