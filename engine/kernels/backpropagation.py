@@ -9,10 +9,13 @@ References: Domke 2013, algorithm 3.
 """
 
 from math import exp, log
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from engine.core.arguments import FloatArray
 from engine.kernels.grid_chains import raise_to
 
 UNIVARIATE_LOGISTIC = 0
@@ -23,6 +26,26 @@ SURROGATE_LIKELIHOOD = 4
 
 FLOOR = 1e-300
 """Floor of marginals in logarithms; derivatives ignore it."""
+
+
+class GridFactors(NamedTuple):
+    """Factors of a grid of two labels, H x W, as `engine.kernels.grid_chains` takes them."""
+
+    odds: FloatArray  # (H, W)
+    h_codes: NDArray[Any]  # (H, W - 1) row of ``h_tables`` of each edge to the right
+    v_codes: NDArray[Any]  # (H - 1, W) row of ``v_tables`` of each edge down
+    h_tables: FloatArray  # (n_codes, 4)
+    v_tables: FloatArray  # (n_codes, 4)
+    rho: float
+
+
+class Adjoints(NamedTuple):
+    """Derivatives of the loss, changed in place."""
+
+    messages: FloatArray  # (4, H, W) in log messages
+    scores: FloatArray  # (H, W)
+    horizontal: FloatArray  # (n_codes, 4) in theta
+    vertical: FloatArray  # (n_codes, 4)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -54,9 +77,9 @@ def _pull_message(weight, first, message, belief, table, entry, rho):  # type: i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def reverse_sweep(  # type: ignore[no-untyped-def]
-    odds, h_codes, v_codes, h_tables, v_tables, rho, before, after, adjoint, s_adj, h_adj, v_adj
-):
+def reverse_sweep(
+    factors: GridFactors, before: FloatArray, after: FloatArray, adjoints: Adjoints
+) -> None:
     """Reverse one sweep: turn adjoints of the messages after it into adjoints of those before it.
 
     The mirror of `engine.kernels.grid_chains.sweep`, with its backward pass reversed first. Nothing
@@ -65,9 +88,10 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     before, after : (4, H, W) float64, messages before and after the sweep
-    adjoint : (4, H, W) float64, changed in place
-    s_adj : (H, W), h_adj, v_adj : (n_codes, 4) float64, incremented
+    adjoints : Adjoints; those of messages are replaced, the others incremented.
     """
+    odds, h_codes, v_codes, h_tables, v_tables, rho = factors
+    adjoint, s_adj, h_adj, v_adj = adjoints
     height, width = odds.shape
     left, right, up, down = after[0], after[1], after[2], after[3]
     to_left, to_right, to_up, to_down = adjoint[0], adjoint[1], adjoint[2], adjoint[3]
@@ -165,25 +189,17 @@ def _edge_loss(kind, seen, first_odds, second_odds, psi, theta, rho, t_adj, code
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def begin_adjoint(  # type: ignore[no-untyped-def]
-    kind,
-    sharpness,
-    labels,
-    scores,
-    odds,
-    h_codes,
-    v_codes,
-    h_tables,
-    v_tables,
-    h_theta,
-    v_theta,
-    rho,
-    messages,
-    adjoint,
-    s_adj,
-    h_adj,
-    v_adj,
-):
+def begin_adjoint(
+    kind: int,
+    sharpness: float,
+    labels: NDArray[Any],
+    scores: FloatArray,
+    h_theta: FloatArray,
+    v_theta: FloatArray,
+    factors: GridFactors,
+    messages: FloatArray,
+    adjoints: Adjoints,
+) -> float:
     """Return the loss of the pseudomarginals after the last sweep, and initialise the adjoints.
 
     Edge pseudomarginals are those of the factors, tau_ij ~ psi_ij c_i c_j with the cavities c.
@@ -194,7 +210,11 @@ def begin_adjoint(  # type: ignore[no-untyped-def]
     ----------
     labels : (H, W) bool
     scores : (H, W), h_theta, v_theta : (n_codes, 4): the scores behind ``odds`` and tables
+    messages : (4, H, W)
+    adjoints : Adjoints, all 0
     """
+    odds, h_codes, v_codes, h_tables, v_tables, rho = factors
+    adjoint, s_adj, h_adj, v_adj = adjoints
     height, width = odds.shape
     beliefs = np.empty((height, width))
     total = 0.0

@@ -114,28 +114,27 @@ def _two_label_loss(
         if options.threshold is not None and not change > options.threshold:  # or NaN
             break
     scores = chains.scores
-    adjoint = np.zeros_like(chains.messages)
-    tables = (np.zeros_like(scores.horizontal), np.zeros_like(scores.vertical))
-    sums = (np.zeros(example.features.shape), *tables)
+    adjoints = back.Adjoints(
+        np.zeros_like(chains.messages),
+        np.zeros(example.features.shape),
+        np.zeros_like(scores.horizontal),
+        np.zeros_like(scores.vertical),
+    )
+    factors = back.GridFactors(chains.odds, *chains.codes, *chains.tables, options.rho)
     value = back.begin_adjoint(
         KINDS[options.loss],
         options.sharpness,
         example.labels,
         scores.node,
-        chains.odds,
-        *chains.codes,
-        *chains.tables,
         scores.horizontal,
         scores.vertical,
-        options.rho,
+        factors,
         chains.messages,
-        adjoint,
-        *sums,
+        adjoints,
     )
-    fixed = (chains.odds, *chains.codes, *chains.tables, options.rho)
     for before, after in reversed(list(pairwise(tape.states))):
-        back.reverse_sweep(*fixed, before, after, adjoint, *sums)
-    return float(value), example.features.pull_back(*sums)
+        back.reverse_sweep(factors, before, after, adjoints)
+    return float(value), example.features.pull_back(*adjoints[1:])
 
 
 def _mean_field_loss(
