@@ -24,13 +24,13 @@ from engine.core.arguments import FloatArray
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.datasets.uai import read_uai, read_uai_evidence, write_uai
 from engine.graphs.factor_graph import Factor, FactorGraph
+from engine.inference.factors import methods
 from engine.inference.factors.log_partition import (
     EDGE_PROBABILITIES,
-    MARGINAL_METHODS,
     PartitionEstimate,
     marginals,
 )
-from engine.inference.factors.map_portfolio import MAP_METHODS, map_estimate
+from engine.inference.factors.map_portfolio import map_estimate
 from engine.inference.map_estimate import MapEstimate
 from tests.reference.factor_models import random_factors
 
@@ -142,7 +142,7 @@ def _written_and_read(graph: FactorGraph, rng: np.random.Generator) -> FactorGra
 def map_faults(problem: Problem, rng: np.random.Generator) -> list[str]:
     """Return what is wrong with the best labels by each method that takes the model."""
     wrong = []
-    for method in (None, *MAP_METHODS):
+    for method in (None, *methods.MAP):
         try:
             found = map_estimate(problem.graph, method=method, max_seconds=20.0, rng=rng)
         except InfeasibleError:
@@ -173,7 +173,7 @@ def _map_faults(problem: Problem, found: MapEstimate) -> list[str]:
 def marginal_faults(problem: Problem, rng: np.random.Generator) -> list[str]:
     """Return what is wrong with log Z and marginals by each method, one damping and limit each."""
     wrong = []
-    for method in MARGINAL_METHODS:
+    for method in methods.MARGINALS:
         if method == "frank-wolfe" and rng.random() > 0.1:  # a linear programme a step
             continue
         options: dict[str, Any] = {

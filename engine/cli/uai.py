@@ -22,14 +22,14 @@ from engine.core.progress import StopCallback, never_stop
 from engine.core.text_file import TextSource
 from engine.datasets.uai import format_uai_marginals, read_uai, read_uai_evidence
 from engine.graphs.factor_graph import Factor, FactorGraph
+from engine.inference.factors import methods
 from engine.inference.factors.log_partition import (
     BP_DAMPING,
     DEFAULT_METHOD,
     EDGE_PROBABILITIES,
-    MARGINAL_METHODS,
     log_partition,
 )
-from engine.inference.factors.map_portfolio import MAP_METHODS, MAX_WORK, map_estimate
+from engine.inference.factors.map_portfolio import MAX_WORK, map_estimate
 from engine.inference.map_estimate import MAX_ITERATIONS
 from engine.kernels.work_time import wall_seconds
 
@@ -51,9 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         sub.add_argument(
             "file", metavar="FILE", help="UAI file, plain or gzip; - is standard input"
         )
-        methods = MAP_METHODS if task == "map" else MARGINAL_METHODS
-        usual = "all share the time" if task == "map" else DEFAULT_METHOD
-        sub.add_argument("--method", choices=methods, help=f"how; {usual} if not given")
+        known = methods.MAP if task == "map" else methods.MARGINALS
+        usual = "all share the work" if task == "map" else DEFAULT_METHOD
+        listed = ", ".join(method.in_words() for method in known.values())
+        sub.add_argument("--method", choices=known, help=f"{listed}; {usual} if not given")
         sub.add_argument(
             "--evidence", metavar="FILE", help="observed variables, in the UAI format (.evid)"
         )

@@ -26,7 +26,7 @@ class StayTables(NamedTuple):
 
 
 class RoomObjective(NamedTuple):
-    """Scores and limits of all placements of n atoms in rooms, of which the last is outside."""
+    """Scores and limits of all placements of n atoms in rooms; the last room is outside."""
 
     scores: FloatArray  # (n, n), diagonal 0
     bonus: FloatArray  # (n, n) for pairs in one room, whatever its size; (0, 0) for none

@@ -61,9 +61,12 @@ def test_the_first_page_speaks_to_whoever_calls(capsys: pytest.CaptureFixture[st
 
 
 def test_methods_not_given_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "how; all share the time if not given" in help_of(capsys, "uai", "map")
-    assert "how; trw if not given" in help_of(capsys, "uai", "pr")
-    assert "how; trw if not given" in help_of(capsys, "uai", "mar")
+    assert "(the optimum; needs tables that fit" in help_of(capsys, "uai", "map")
+    assert "; all share the work if not given" in help_of(capsys, "uai", "map")
+    for task in ("pr", "mar"):
+        text = help_of(capsys, "uai", task)
+        assert "trw (an upper bound of log Z), bp" in text
+        assert "; trw if not given" in text
 
 
 def test_defaults_are_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from engine.core.options import check_callables, check_choice, check_flag, check
 from engine.core.progress import ProgressCallback, StopCallback, ignore_progress, never_stop
 from engine.graphs.factor_graph import FactorGraph, PairwiseForm, to_pairwise
 from engine.graphs.spanning_trees import constant_tree_probability, tree_probabilities
+from engine.inference.factors import methods
 from engine.inference.factors.elimination import Elimination
 from engine.inference.factors.feasible_start import find_feasible
 from engine.inference.factors.mean_field import mean_field
@@ -31,7 +32,6 @@ from engine.oracles.roof_duality import RoofDuality
 MarginalMethod = Literal["trw", "bp", "mean-field", "frank-wolfe", "exact"]
 EdgeProbabilities = Literal["uniform", "constant", "optimised"]
 DEFAULT_METHOD: MarginalMethod = "trw"
-MARGINAL_METHODS: tuple[str, ...] = get_args(MarginalMethod)
 EDGE_PROBABILITIES: tuple[str, ...] = get_args(EdgeProbabilities)
 FRANK_WOLFE_GAP = 1e-3  # nats
 MESSAGE_TOLERANCE = 1e-8
@@ -157,12 +157,13 @@ def log_partition(
     >>> answer.is_exact, float(round(np.exp(answer.value), 6))
     (True, 10.0)
     """
-    check_choice("method", method, MARGINAL_METHODS)
+    check_choice("method", method, methods.MARGINALS)
     check_choice("rho", rho, EDGE_PROBABILITIES)
     check_number("damping", damping, at_least=0.0, below=1.0, optional=True)
     check_whole("max_iterations", max_iterations)
     check_flag("with_marginals", with_marginals)
     check_callables(on_progress=on_progress, should_stop=should_stop)
+    methods.MARGINALS[method].check(graph)
     options = _Options(rho, damping, max_iterations, on_progress, should_stop)
     narrow = take_out_wide(graph, is_sum=True, beside_others=method != "mean-field")
     if not narrow.taken:

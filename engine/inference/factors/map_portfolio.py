@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from engine.core.progress import (
 )
 from engine.core.status import Status
 from engine.graphs.factor_graph import Factor, FactorGraph, PairwiseForm, to_pairwise
+from engine.inference.factors import methods
 from engine.inference.factors.elimination import Elimination
 from engine.inference.factors.exact_map import map_by_elimination
 from engine.inference.factors.feasible_start import find_feasible
@@ -59,7 +60,6 @@ from engine.kernels.local_polytope import improve_labels
 from engine.kernels.work_time import wall_seconds
 
 MapMethod = Literal["roof-duality", "lp", "expansion", "exact"]
-MAP_METHODS: tuple[str, ...] = get_args(MapMethod)
 MAX_WORK = 6e9  # default limit of a call, in table entries: about a minute
 QUICK_COST = 20_000_000  # table entries that elimination visits in 0.2 s; it then comes first
 ENTRIES_PER_SECOND = 1e8  # of elimination, which does not start if it would exceed the limit
@@ -121,8 +121,8 @@ def map_estimate(
     InfeasibleError
         If every configuration has probability zero, or no possible one was found in time.
     InvalidProblemError
-        If roof duality is requested for more than two labels, "exact" for too wide a model, or an
-        option is unknown or out of range.
+        If the model lacks what the method needs (`engine.inference.factors.methods`), or an option
+        is unknown or out of range.
     StoppedError
         If the time or the work of "exact" ended.
 
@@ -134,14 +134,14 @@ def map_estimate(
     >>> answer.labels.tolist(), answer.value, answer.is_exact
     ([1, 0], 2.0, True)
     """
-    check_choice("method", method, MAP_METHODS, optional=True)
+    check_choice("method", method, methods.MAP, optional=True)
     check_number("max_work", max_work, above=0.0, optional=True, or_infinite=True)
     check_seconds("max_seconds", max_seconds)
     check_whole("max_iterations", max_iterations, at_least=1)
     check_generator("rng", rng)
     check_callables(on_progress=on_progress, should_stop=should_stop)
-    if method == "roof-duality":
-        _check_roof_duality(graph)
+    if method is not None:
+        methods.MAP[method].check(graph)
     if max_work is None:
         max_work = MAX_WORK if max_seconds is None else inf
     if max_seconds is None:
@@ -198,22 +198,6 @@ def _estimate(graph: FactorGraph, method: MapMethod | None, options: _Options) -
         task = replace(task, deadline=wall_seconds() + options.max_seconds)
         status = _run_together(task)
     return task.incumbent.estimate(graph, status)
-
-
-def _check_roof_duality(graph: FactorGraph) -> None:
-    """Raise an error that names a variable or factor that roof duality does not support."""
-    wide = np.flatnonzero(graph.cardinalities > 2)
-    if len(wide):
-        raise InvalidProblemError(
-            f"method: roof duality takes variables of one or two labels, and variable {wide[0]} "
-            f"has {graph.cardinalities[wide[0]]}."
-        )
-    for number, factor in enumerate(graph.factors):
-        if len(factor.variables) > 2:
-            raise InvalidProblemError(
-                f"method: roof duality takes factors of one or two variables, and factor {number} "
-                f"has {len(factor.variables)}. Leave the method out, or take another."
-            )
 
 
 @dataclass(frozen=True, slots=True)

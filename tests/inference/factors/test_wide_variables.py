@@ -8,8 +8,9 @@ import pytest
 from engine.core.errors import InfeasibleError
 from engine.graphs.factor_graph import Factor, FactorGraph
 from engine.inference.factors import wide_variables
-from engine.inference.factors.log_partition import MARGINAL_METHODS, marginals
-from engine.inference.factors.map_portfolio import MAP_METHODS, map_estimate
+from engine.inference.factors.log_partition import marginals
+from engine.inference.factors.map_portfolio import map_estimate
+from engine.inference.factors.methods import MAP, MARGINALS
 
 
 def small_model(rng: np.random.Generator) -> FactorGraph:
@@ -25,7 +26,7 @@ def small_model(rng: np.random.Generator) -> FactorGraph:
     return FactorGraph(cards, tuple(factors))
 
 
-@pytest.mark.parametrize("method", MARGINAL_METHODS)
+@pytest.mark.parametrize("method", MARGINALS)
 def test_marginals_and_log_z_are_those_of_the_whole_model(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +88,7 @@ def test_a_variable_of_millions_of_states_takes_a_moment_and_little_memory(
         found = marginals(graph, method=method)
         assert found.value == pytest.approx(np.log(cards).sum(), abs=1e-7)
         assert found.marginals[0].sum() == pytest.approx(1.0, abs=1e-7)
-    for way in (None, *MAP_METHODS[1:]):
+    for way in (None, *list(MAP)[1:]):
         assert map_estimate(graph, method=way, max_seconds=5.0).is_exact
     assert process_time() - started < 60.0
 
