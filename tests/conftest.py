@@ -25,7 +25,7 @@ settings.load_profile("house")
 os.environ.setdefault("LEARN_NICE", "0")
 # Processes of a run share what XLA compiles for networks, which takes longer than they do.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(shared_folder() / "xla"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 instance_folder()  # the product makes it as it starts; its free room is on several pages
 
 
