@@ -4,7 +4,7 @@ alice looks, bob works, carol administers, otto is staff and an operator of the 
 Northfield University; mallory works elsewhere.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from django.core.cache import caches
 from django.db import connection
 from django.test import Client
 
+from tests.webapp.earlier_versions import MigrateTo, empty_database, migrate_default_to
 from tests.webapp.reader import Reader
 from tests.webapp.statements import Sent, covering, noted, read_notes
 from webapp.accounts.models import Organisation, Role, User
@@ -97,6 +98,13 @@ def sent_job_ids(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr("webapp.jobs.dispatch.send", record)
     return sent
+
+
+@pytest.fixture
+def migrate_to(db: None, tmp_path: Path) -> Iterator[MigrateTo]:
+    """A function to versions of applications, in a database that is empty at first."""
+    with empty_database(tmp_path):
+        yield migrate_default_to
 
 
 @pytest.fixture

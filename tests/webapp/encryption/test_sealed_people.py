@@ -1,23 +1,27 @@
 """Texts about people in questionnaires, letters and requests: encrypted, found, and migrated."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from django.apps import apps
+from django.apps.registry import Apps
 from django.conf import LazySettings
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
-from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.state import StateApps
 from django.urls import reverse
 
+from tests.webapp.earlier_versions import MigrateTo
 from tests.webapp.encryption.test_encryption import database
 from tests.webapp.students.conftest import cohort, placement  # noqa: F401
 from tests.webapp.surveys.conftest import draft, opened  # noqa: F401
 from webapp.accounts.models import User
-from webapp.cohorts.models import Cohort
 from webapp.housing.models import Placement, RoommateRequest
 from webapp.identity.students import SignedInStudent
 from webapp.letters.models import Letter, LetterTemplate, RequestQuestion
+from webapp.surveys.content import Content
 from webapp.surveys.models import Mail, Participant, Questionnaire
 from webapp.surveys.services.answers import participant_of_student
 from webapp.surveys.services.invitations import bounces_mark
@@ -55,14 +59,19 @@ def held() -> set[str]:
     return {text for text in TEXTS if text.encode() in kept}
 
 
-def read() -> set[str]:
-    """Return the texts as the product reads them."""
-    person, mail = Participant.objects.get(), Mail.objects.get()
-    letter, request = Letter.objects.get(), RoommateRequest.objects.exclude(source="")
+def read(of: Apps = apps) -> set[str]:
+    """Return the texts as the product reads them, or a version of it."""
+    person, mail, letter, question = (
+        of.get_model(name).objects.get()
+        for name in (
+            "surveys.Participant", "surveys.Mail", "letters.Letter", "letters.RequestQuestion"
+        )
+    )  # fmt: skip
+    request = of.get_model("housing.RoommateRequest").objects.exclude(source="")
     return {
         person.email, person.name, person.identifier, person.subject, person.bounce, mail.address,
         letter.address, letter.subject, letter.text, request.get(target=None).written,
-        RequestQuestion.objects.get().address,
+        question.address,
     }  # fmt: skip
 
 
@@ -144,39 +153,58 @@ def test_letters_are_found_by_name_number_and_part_of_an_address(
     assert client_of(alice).get(address).status_code == 403
 
 
-BEFORE = [
+BEFORE = (
     ("surveys", "0008_seal_file_names"),
     ("letters", "0002_questions_about_requests"),
     ("housing", "0004_versions_and_drafts"),
-]
+)
+AFTER = (
+    ("surveys", "0009_seal_texts_about_people"),
+    ("letters", "0003_seal_texts_about_people"),
+    ("housing", "0005_seal_texts_about_people"),
+)
 
 
-@pytest.mark.django_db(transaction=True)
+def filled_before(old: StateApps) -> None:
+    """Store the rows of ``filled`` in a database of the version before."""
+
+    def make(app: str, model: str, **values: Any) -> Any:
+        return old.get_model(app, model).objects.create(**values)
+
+    owner = {"organisation": make("accounts", "Organisation", name="Northfield")}
+    year = make("cohorts", "Cohort", **owner, name="2026", questions=[], n_students=1)
+    student = make("cohorts", "Student", cohort=year, number=1, answers=[])
+    asked = make("surveys", "Questionnaire", **owner, title="Rooms", content=Content())
+    person = make("surveys", "Participant", questionnaire=asked, email=TEXTS[0], name=TEXTS[1],
+                  identifier=TEXTS[2], subject=TEXTS[3], bounce=TEXTS[8])  # fmt: skip
+    make("surveys", "Mail", participant=person, subject="[title]", text="[link]", address=TEXTS[4])
+    template = make("letters", "LetterTemplate", **owner, name="Rooms", subject="Hello")
+    make("letters", "Letter", template=template, student=student, address=TEXTS[0], place=[],
+         subject=TEXTS[6], text=TEXTS[5],
+         error="The mail server refused the address: 550 <walrus@sea.example>")  # fmt: skip
+    request = make("housing", "RoommateRequest", cohort=year, student=student, written=TEXTS[7],
+                   source="File")  # fmt: skip
+    make("letters", "RequestQuestion", request=request, subject=TEXTS[6], text="[typed]",
+         address=TEXTS[0])  # fmt: skip
+
+
+@pytest.mark.every_database
 @pytest.mark.parametrize("keys", [[], [ONE]])
 def test_the_migration_encrypts_what_is_there(
-    settings: LazySettings,
-    keys: list[str],
-    opened: Questionnaire,  # noqa: F811
-    placement: Placement,  # noqa: F811
+    migrate_to: MigrateTo, settings: LazySettings, keys: list[str]
 ) -> None:
     """Rows of the version before, plain in columns of plain text."""
-    filled(opened, placement)
-    Letter.objects.update(error="The mail server refused the address: 550 <walrus@sea.example>")
-    executor = MigrationExecutor(connection)
-    last = executor.loader.graph.leaf_nodes()
-    try:
-        executor.migrate(BEFORE)
-        settings.ENCRYPTION_KEYS = keys
-    finally:
-        MigrationExecutor(connection).migrate(last)
-    assert read() == set(TEXTS)
-    assert "walrus" not in Letter.objects.get().error
+    filled_before(migrate_to(*BEFORE))
+    settings.ENCRYPTION_KEYS = keys
+    new = migrate_to(*AFTER)
+    assert read(new) == set(TEXTS)
+    assert "walrus" not in new.get_model("letters", "Letter").objects.get().error
     with connection.cursor() as cursor:
         cursor.execute("SELECT email, name FROM surveys_participant")
         (row,) = cursor.fetchall()
         cursor.execute("SELECT address, text FROM letters_letter")
         (letter,) = cursor.fetchall()
     assert all(text.startswith("siv:") == bool(keys) for text in (*row, *letter))
+    people = new.get_model("surveys", "Participant").objects
     with pytest.raises(IntegrityError), transaction.atomic():
-        Participant.objects.create(questionnaire=opened, email=TEXTS[0])
-    assert Cohort.objects.count() == 1
+        people.create(questionnaire_id=people.get().questionnaire_id, email=TEXTS[0])

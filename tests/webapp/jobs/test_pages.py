@@ -5,15 +5,14 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.conftest import make_user
-from webapp.accounts.models import Organisation, Role, User
+from tests.webapp.earlier_versions import MigrateTo
+from webapp.accounts.models import Organisation, User
 from webapp.cohorts.models import Cohort
 from webapp.jobs import registry
 from webapp.jobs.models import Job, JobListVisit, JobState, JobTracePoint
@@ -263,22 +262,18 @@ def test_the_bell_of_somebody_without_organisation_is_silent(
     assert not JobListVisit.objects.exists()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_an_update_goes_on_from_the_last_sign_in() -> None:
+@pytest.mark.every_database
+def test_an_update_goes_on_from_the_last_sign_in(migrate_to: MigrateTo) -> None:
     """Whoever worked here before is not told of every job that ever ended."""
-    before, after = [("jobs", "0001_initial")], [("jobs", "0002_job_list_visits")]
-    newest = MigrationExecutor(connection).loader.graph.leaf_nodes()
-    MigrationExecutor(connection).migrate(before)
-    try:
-        organisation = Organisation.objects.create(name="Northfield")
-        bob, carol = (make_user(name, organisation, Role.STAFF) for name in ("bob", "carol"))
-        User.objects.filter(pk=bob.pk).update(last_login=timezone.now())
-        MigrationExecutor(connection).migrate(after)
-        bob.refresh_from_db()
-        assert JobListVisit.objects.get(user=bob).seen_at == bob.last_login
-        assert JobListVisit.objects.get(user=carol).seen_at == carol.date_joined
-    finally:
-        MigrationExecutor(connection).migrate(newest)
+    old = migrate_to(("jobs", "0001_initial"))
+    organisation = old.get_model("accounts", "Organisation").objects.create(name="Northfield")
+    make = old.get_model("accounts", "User").objects.create
+    bob, carol = (make(username=name, organisation=organisation) for name in ("bob", "carol"))
+    bob.last_login = timezone.now()
+    bob.save()
+    visits = migrate_to(("jobs", "0002_job_list_visits")).get_model("jobs", "JobListVisit").objects
+    assert visits.get(user_id=bob.pk).seen_at == bob.last_login
+    assert visits.get(user_id=carol.pk).seen_at == carol.date_joined
 
 
 def test_every_kind_of_the_product_names_the_page_of_its_subject() -> None:

@@ -11,16 +11,15 @@ from django.conf import LazySettings
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.earlier_versions import MigrateTo
 from tests.webapp.encryption.test_encryption import database
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
-from webapp.audit.services import audit
 from webapp.surveys.answer_files import path_of
 from webapp.surveys.content import (
     Condition,
@@ -281,27 +280,34 @@ def test_the_name_of_a_file_is_encrypted_and_in_no_audit_line(
     assert line.details == {"person": anna.row.pk, "question": kept.key}
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.every_database
 @pytest.mark.parametrize("is_keyed", [True, False], ids=["a key", "no key"])
 def test_an_update_encrypts_the_names_of_files_that_were_sent_before(
-    anna: Student, bob: User, settings: LazySettings, is_keyed: bool
+    migrate_to: MigrateTo, settings: LazySettings, is_keyed: bool
 ) -> None:
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()] if is_keyed else []
-    send(anna, PDF, "wheelchair.pdf")
-    verb = "downloaded a student's file"
-    audit(bob, verb, anna.row.questionnaire, file="wheelchair.pdf")
-    audit(bob, "uploaded to", "Leaves", file="leaves.zip")
-    newest = MigrationExecutor(connection).loader.graph.leaf_nodes()
-    try:
-        MigrationExecutor(connection).migrate([("surveys", "0007_no_links_in_mails")])
+    before, after = ("surveys", "0007_no_links_in_mails"), ("surveys", "0008_seal_file_names")
+    old = migrate_to(before, ("audit", "0002_of_installation"))
+    organisation = old.get_model("accounts", "Organisation").objects.create(name="Northfield")
+    asked = old.get_model("surveys", "Questionnaire").objects.create(
+        organisation=organisation, title="Branches", content=Content()
+    )
+    person = old.get_model("surveys", "Participant").objects.create(questionnaire=asked)
+    old.get_model("surveys", "AnswerFile").objects.create(
+        participant=person, key="letter", name="wheelchair.pdf", size=len(PDF), file_key=""
+    )
+    write, verb = old.get_model("audit", "AuditLine").objects.create, "downloaded a student's file"
+    write(organisation=organisation, verb=verb, details={"file": "wheelchair.pdf"})
+    write(organisation=organisation, verb="uploaded to", details={"file": "leaves.zip"})
+    for _ in range(2):  # once more after going back
         assert column() == "wheelchair.pdf"
-        MigrationExecutor(connection).migrate([("surveys", "0008_seal_file_names")])
+        new = migrate_to(after)
         assert column().startswith("fernet:") == is_keyed
-        assert AnswerFile.objects.get().name == "wheelchair.pdf"
-        assert AuditLine.objects.get(verb=verb).details == {}
-        assert AuditLine.objects.get(verb="uploaded to").details == {"file": "leaves.zip"}
-    finally:
-        MigrationExecutor(connection).migrate(newest)
+        assert new.get_model("surveys", "AnswerFile").objects.get().name == "wheelchair.pdf"
+        lines = new.get_model("audit", "AuditLine").objects
+        assert lines.get(verb=verb).details == {}
+        assert lines.get(verb="uploaded to").details == {"file": "leaves.zip"}
+        migrate_to(before)
 
 
 def column() -> str:
