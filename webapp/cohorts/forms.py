@@ -1,15 +1,18 @@
 """Forms of cohorts."""
 
+from collections.abc import Iterable
+from enum import StrEnum
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from webapp.cohorts.late_files import EMAIL, ID, NAME
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import constraint_groups
-from webapp.common.forms import TypedForm, field_of
+from webapp.common.forms import ActField, NumberField, ObjectField, TypedForm, field_of
 from webapp.common.parameters import MAX_DIGITS
 
 CHOSEN_FOR_YOU = {
@@ -61,7 +64,7 @@ class ImportForm(TypedForm):
         help_text=gettext_lazy("Such as “First-years 2026”."),
     )
     keep_requests = forms.BooleanField(required=False)
-    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    version = NumberField(required=False)
 
 
 class LateArrivalForm(TypedForm):
@@ -111,3 +114,86 @@ class LateArrivalForm(TypedForm):
     def row(self) -> dict[str, str]:
         """The student as a row of a file of late arrivals."""
         return {column: self.cleaned_data[name] for name, column in self.columns.items()}
+
+
+class SheetForm(TypedForm):
+    """The sheet of a file, and the row of its header."""
+
+    sheet = NumberField(required=False)
+    header_row = NumberField(required=False)
+
+
+class DraftVersionForm(TypedForm):
+    """The version of an upload that the page showed."""
+
+    version = NumberField(required=False)
+
+    @property
+    def seen(self) -> int:
+        """The version; 0, which no upload has, if the page sent none that can be read."""
+        self.errors  # noqa: B018 - reads the fields, once
+        return self.cleaned_data.get("version") or 0
+
+
+class FileAct(StrEnum):
+    """A change of how a file about students is read; a form of one column sends none."""
+
+    USE = "use"
+    SAME = "same"
+    WITHOUT = "without"
+    AS_BLANK = "as_blank"
+    UNDO = "undo"
+
+
+class FileChangeForm(DraftVersionForm):
+    """A change of how a file about students is read."""
+
+    action = ActField(FileAct, required=False)
+    column = NumberField(required=False)
+    use = forms.CharField(required=False, max_length=200)
+    position = NumberField(required=False)
+    key = forms.CharField(required=False, strip=False)
+    row = NumberField(required=False)
+
+
+class PairsAct(StrEnum):
+    """A change of how a file of pairs is read; the form of its columns sends none."""
+
+    COLUMNS = "columns"
+    SAME = "same"
+    SURE = "sure"
+    ZEROS = "zeros"
+    WITHOUT = "without"
+    WITH = "with"
+    UNDO = "undo"
+
+
+class PairsChangeForm(DraftVersionForm):
+    """A change of how a file of pairs is read; ``names`` are the fields of its columns."""
+
+    action = ActField(PairsAct, required=False)
+    position = NumberField(required=False)
+    cell = forms.CharField(required=False, strip=False)
+    unknown = NumberField(required=False)
+    is_roster = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, names: Iterable[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields |= {name: NumberField(required=False) for name in names}
+
+
+class MovedForm(TypedForm):
+    """The kind of file that an upload seems to be, and the cohort that it belongs to."""
+
+    to = forms.CharField(required=False, max_length=100)
+    cohort = ObjectField(
+        Cohort.objects.none(),
+        required=False,
+        error_messages={
+            "invalid_choice": gettext_lazy("This cohort was removed meanwhile. Choose another.")
+        },
+    )
+
+    def __init__(self, *args: Any, cohorts: QuerySet[Cohort], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field_of(self, "cohort", ObjectField).queryset = cohorts

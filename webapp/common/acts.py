@@ -22,16 +22,17 @@ def page_of(back: str, path: str) -> str:
 
 def filters_of(back: str) -> dict[str, str]:
     """Return the filters of the page that a form was on."""
-    sent = QueryDict(urlsplit(back).query if back.startswith("/") else back)
+    query = back.partition("#")[0].partition("?")[2] if back.startswith("/") else back
+    sent = QueryDict(query)
     return {name: str(value) for name, value in sent.items()}
 
 
 def passed_on(
-    request: HttpRequest, addresses: Mapping[str, str], *parameters: object
+    request: HttpRequest, addresses: Mapping[str, str], *parameters: object, field: str = "act"
 ) -> HttpResponse | None:
     """Return a redirect that repeats a POST at the address of its act; None for other acts.
 
-    Pages opened before an upgrade, and programs that fill forms, still send the field ``act``.
+    Pages opened before an upgrade, and programs that fill forms, still send the field of the act.
     """
-    name = addresses.get(request.POST.get("act", ""))
+    name = addresses.get(request.POST.get(field, ""))
     return redirect(name, *parameters, preserve_request=True) if name else None

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
+from webapp.common.errors import Refusal
 from webapp.common.forms import TypedForm
 from webapp.common.free_names import LONGEST_NAME
 from webapp.common.toasts import toast
@@ -44,10 +45,16 @@ class RemoveForm(TypedForm):
         required=False, max_length=200, widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
 
-    def __init__(self, *args: Any, expected: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, expected: str, sent_as: str = "name", **kwargs: Any) -> None:
+        """``sent_as`` is the name of the field in the page."""
+        self.sent_as = sent_as
         super().__init__(*args, **kwargs)
         self.fields["name"].label = _("Type “%(name)s” to confirm") % {"name": expected}
         self.fields["name"].widget.attrs["data-confirm-text"] = expected
+
+    def add_prefix(self, field_name: str) -> str:
+        """Return the name under which the page sends a field."""
+        return self.sent_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,17 @@ def rename_page(
     return FormPage(str(_RENAME[kind]), _("Rename"), trail).show(request, form)
 
 
+def if_named(name: str, act: Callable[[], object]) -> Callable[..., None]:
+    """Return an act for `remove_page` that refuses any other typed name."""
+
+    def perform(*, typed_name: str) -> None:
+        if typed_name.strip() != name:
+            raise Refusal(_("The name does not match. Nothing was removed."))
+        act()
+
+    return perform
+
+
 def remove_page(
     request: HttpRequest,
     title: str,
@@ -103,15 +121,18 @@ def remove_page(
     *,
     words: str,
     done: str = gettext_lazy("%(name)s was removed."),
+    sent_as: str = "name",
 ) -> HttpResponse:
     """Remove something whose name was typed, and return to the list, the first of the trail.
 
-    ``act`` takes the ``typed_name``; ``words`` say what is lost, ``done`` that it is.
+    ``act`` takes the ``typed_name``; ``words`` say what is lost, ``done`` that it is, unless the
+    act says so itself; ``sent_as`` is the name of the field in the page.
     """
     name = trail[-1][0]
-    form = RemoveForm.typed(request, expected=name)
+    form = RemoveForm.typed(request, expected=name, sent_as=sent_as)
     if form.submit(request, lambda name: act(typed_name=name)):
-        toast(request, done % {"name": name})
+        if done:
+            toast(request, done % {"name": name})
         return redirect(trail[0][1])
     page = FormPage(
         title,

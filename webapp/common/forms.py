@@ -1,6 +1,7 @@
 """Forms that keep what was typed, and their layout: label, hint, control, error, in one column."""
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, Self, TypeVar
 
 from django import forms
@@ -12,7 +13,12 @@ from django.http import HttpRequest, QueryDict
 from webapp.common.acts import page_of
 from webapp.common.errors import Refusal
 from webapp.common.kept_forms import EXPIRED, take
+from webapp.common.parameters import whole_number
+from webapp.common.toasts import toast
+from webapp.translation.lazy import gettext_lazy
 
+OLD_PAGE = gettext_lazy("The page was out of date. Load it again.")
+NO_ACTION = gettext_lazy("There is no such action.")
 F = TypeVar("F", bound=Field)
 
 
@@ -73,6 +79,24 @@ class TypedForm(forms.Form):
             and self.attempt(lambda: act(**self.cleaned_data))
         )
 
+    def check(self) -> None:
+        """Raise Refusal with the first error of a form that shows no fields."""
+        if not self.is_valid():
+            raise Refusal(self.first_error)
+
+    def press(self, request: HttpRequest, act: Callable[..., object]) -> bool:
+        """Perform the act of a button; a refusal is a toast, since nothing was typed."""
+        is_done = self.submit(request, act)
+        if not is_done:
+            toast(request, self.first_error, error=True)
+        return is_done
+
+    @property
+    def sent(self) -> dict[str, list[str]]:
+        """The fields as they were sent, for a question that repeats the form."""
+        lists = self.data.lists() if isinstance(self.data, QueryDict) else ()
+        return {name: list(values) for name, values in lists if name in self.fields}
+
     def show_value(self, name: str, value: str) -> None:
         """Set a field of a refused form to a value that the next submission needs."""
         if self.is_bound:
@@ -96,9 +120,14 @@ class BackForm(TypedForm):
 
     back = forms.CharField(required=False, max_length=2_000, widget=forms.HiddenInput)
 
+    @property
+    def back_to(self) -> str:
+        """The page of the form, or its filters, as the form sent it."""
+        return str(self["back"].value() or "")
+
     def page_of(self, default: str) -> str:
         """Return the form's page with its filters, or the default if the form names another."""
-        return page_of(str(self["back"].value() or ""), default) or default
+        return page_of(self.back_to, default) or default
 
 
 class ObjectField(forms.ModelChoiceField):
@@ -122,3 +151,63 @@ class ManyField(forms.MultipleChoiceField):
     def valid_value(self, value: Any) -> bool:
         """Accept every value; the act looks the objects up."""
         return True
+
+
+class NumberField(forms.Field):
+    """A key or a number that the page holds: 1 to 9 digits."""
+
+    widget = forms.HiddenInput
+    default_error_messages = {"required": OLD_PAGE, "invalid": OLD_PAGE}
+
+    def to_python(self, value: Any) -> int | None:
+        """Return the number; None if the field is empty."""
+        if value in self.empty_values:
+            return None
+        number = whole_number(str(value))
+        if number is None:
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return number
+
+
+class NumbersField(ManyField):
+    """Keys that the page holds, each once; one that is no number refuses all of them."""
+
+    default_error_messages = {"required": OLD_PAGE}
+
+    def clean(self, value: Any) -> list[int]:
+        """Return the keys."""
+        found = dict.fromkeys(whole_number(text) for text in super().clean(value))
+        numbers = [number for number in found if number is not None]
+        if len(numbers) < len(found):
+            raise ValidationError(OLD_PAGE)
+        return numbers
+
+
+class ActField(forms.TypedChoiceField):
+    """A member of an enum that a button or a hidden field names; None for a field left out."""
+
+    widget = forms.HiddenInput
+
+    def __init__(self, members: type[Enum], sentence: str = NO_ACTION, **kwargs: Any) -> None:
+        """``sentence`` answers a name that the enum does not have."""
+        super().__init__(
+            choices=[(one.value, one.value) for one in members],
+            coerce=members,
+            empty_value=None,
+            error_messages={"required": sentence, "invalid_choice": sentence},
+            **kwargs,
+        )
+
+
+class SwitchField(forms.TypedChoiceField):
+    """A switch that a button sets: 1 or 0, and nothing else."""
+
+    widget = forms.HiddenInput
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            choices=[("1", "1"), ("0", "0")],
+            coerce=lambda text: text == "1",
+            error_messages={"required": OLD_PAGE, "invalid_choice": OLD_PAGE},
+            **kwargs,
+        )

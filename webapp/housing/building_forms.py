@@ -6,7 +6,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-from webapp.common.forms import ManyField, TypedForm
+from webapp.common.forms import ActField, NumberField, NumbersField, TypedForm
 from webapp.housing.models import Room, RoomState
 from webapp.housing.services.buildings import MAX_BEDS
 from webapp.housing.services.many_rooms import WORDS
@@ -14,6 +14,7 @@ from webapp.translation.lazy import format_lazy, gettext_lazy
 
 MAX_NEEDS, MAX_NEED = 20, 80
 _BEDS = format_lazy(gettext_lazy("A room has 1 to {most} beds."), most=MAX_BEDS)
+NO_STATE = gettext_lazy("A room is open, held back or offline.")
 NAMED = gettext_lazy("A room needs a hall and a name.")
 
 
@@ -83,9 +84,7 @@ class RoomForm(TypedForm):
     state = forms.ChoiceField(
         label=gettext_lazy("State"),
         choices=RoomState.choices,
-        error_messages=dict.fromkeys(
-            ("required", "invalid_choice"), gettext_lazy("A room is open, held back or offline.")
-        ),
+        error_messages=dict.fromkeys(("required", "invalid_choice"), NO_STATE),
         help_text=gettext_lazy(
             "Nobody is placed into a room that is held back or offline. Students of drafts "
             "who live there need another room then."
@@ -124,7 +123,8 @@ class RoomForm(TypedForm):
 class ManyRoomsForm(TypedForm):
     """New values for many rooms; only the ticked values are set, and a ticked blank clears one."""
 
-    rooms = ManyField(required=False)
+    rooms = NumbersField(required=False)
+    confirmed = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
     change = forms.MultipleChoiceField(
         choices=list(WORDS.items()),
         widget=forms.CheckboxSelectMultiple,
@@ -161,7 +161,7 @@ class ManyRoomsForm(TypedForm):
         chosen = found.get("change", [])
         for name, sentence in (
             ("capacity", _("A room has 1 to %(max_beds)s beds.") % {"max_beds": MAX_BEDS}),
-            ("state", _("A room is open, held back or offline.")),
+            ("state", NO_STATE),
         ):
             if name in chosen and not found.get(name) and name not in self.errors:
                 self.add_error(name, sentence)
@@ -181,3 +181,40 @@ class ManyRoomsForm(TypedForm):
         """Name, field and tick of every value."""
         ticked = self["change"].value() or []
         return [(name, self[name], name in ticked) for name in WORDS]
+
+
+class ListNameForm(TypedForm):
+    """The name of a building list."""
+
+    refused_field = "name"
+    name = forms.CharField(
+        label=gettext_lazy("Name of the list"),
+        max_length=120,
+        error_messages={"required": gettext_lazy("The building list needs a name.")},
+        widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Main campus 2026")}),
+    )
+
+
+class ImportedNameForm(ListNameForm):
+    """The name of the building list that a file becomes."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].label = _("Name of the building list")
+
+
+class ColumnUseForm(TypedForm):
+    """Another use of a column of a file."""
+
+    column = NumberField()
+    use = forms.CharField(required=False, max_length=100)
+
+
+class StateForm(TypedForm):
+    """Another state of the rooms that match, once their numbers are confirmed."""
+
+    hall = forms.CharField(required=False, max_length=80)
+    floor = forms.CharField(required=False, max_length=80)
+    q = forms.CharField(required=False, max_length=80)
+    state = ActField(RoomState, NO_STATE)
+    confirmed = forms.CharField(required=False, max_length=100)

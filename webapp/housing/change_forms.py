@@ -5,11 +5,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from webapp.common.forms import TypedForm
+from webapp.common.forms import NumberField, TypedForm
 from webapp.housing.errors import HousingError
 from webapp.housing.forms import read_students
-
-_KEY = 2**31 - 1
 
 
 def _students(text: str, *, may_be_empty: bool = False) -> list[int]:
@@ -22,7 +20,7 @@ def _students(text: str, *, may_be_empty: bool = False) -> list[int]:
 class VersionedForm(TypedForm):
     """An act on a placement at the version that the page showed; -1 if the page named none."""
 
-    version = forms.IntegerField(required=False, max_value=_KEY, widget=forms.HiddenInput)
+    version = NumberField(required=False)
 
     def clean_version(self) -> int:
         """Return the version."""
@@ -60,15 +58,14 @@ class StudentForm(VersionedForm):
 class StudentRoomForm(StudentForm):
     """A student and a room; without a room the placement chooses."""
 
-    room = forms.IntegerField(required=False, max_value=_KEY)
+    room = NumberField(required=False)
 
 
 class ChangeForm(TypedForm):
     """The proposed changes to confirm."""
 
-    change = forms.IntegerField(
-        max_value=_KEY,
-        error_messages={"required": gettext_lazy("These changes were discarded meanwhile.")},
+    change = NumberField(
+        error_messages={"required": gettext_lazy("These changes were discarded meanwhile.")}
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
@@ -277,12 +276,6 @@ def read_students(texts: Iterable[str], *, may_be_empty: bool = False) -> list[i
     if not found and not may_be_empty:
         raise HousingError(_("Name at least one student."))
     return list(dict.fromkeys(found))
-
-
-def seen_version(data: QueryDict) -> int:
-    """Return the placement's count of acts that the form's page showed; -1 if the form has none."""
-    version = whole_number(data.get("version", ""))
-    return -1 if version is None else version
 
 
 def default_rules(cohort: Cohort) -> PlacementRules:

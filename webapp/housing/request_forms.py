@@ -5,12 +5,19 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from webapp.cohorts.models import Cohort
-from webapp.common.forms import BackForm, ManyField, ObjectField, field_of
-from webapp.common.parameters import whole_number
+from webapp.common.forms import (
+    OLD_PAGE,
+    BackForm,
+    ManyField,
+    NumberField,
+    NumbersField,
+    ObjectField,
+    TypedForm,
+    field_of,
+)
 from webapp.housing.forms import RulesForm
 from webapp.housing.models import Placement
 
@@ -21,7 +28,7 @@ _NUMBERS = re.compile(r"\d{1,9}(?:-\d{1,9})*")
 def numbers_in(text: str) -> list[int]:
     """Return the numbers of a text such as 1001-1002; raise ValidationError for anything else."""
     if not (text.isascii() and _NUMBERS.fullmatch(text)):
-        raise ValidationError(_("The page was out of date. Load it again."))
+        raise ValidationError(OLD_PAGE)
     return [int(part) for part in text.split("-")]
 
 
@@ -39,31 +46,28 @@ class MembersForm(BackForm):
 class PairsForm(BackForm):
     """Chosen requests, each named by its two students: asker-target."""
 
-    pair = ManyField(required=False)
+    pair = ManyField(error_messages={"required": CHOOSE_ONE})
 
     def clean_pair(self) -> list[tuple[int, int]]:
-        """Return the chosen pairs; at least one is needed."""
-        chosen = [[whole_number(n) for n in text.split("-")] for text in self.cleaned_data["pair"]]
-        pairs = [(a, b) for a, b in (pair for pair in chosen if len(pair) == 2) if a and b]
-        if not pairs:
-            raise ValidationError(CHOOSE_ONE)
-        return pairs
+        """Return the chosen pairs; one that cannot be read refuses all of them."""
+        chosen = [numbers_in(text) for text in self.cleaned_data["pair"]]
+        if any(len(pair) != 2 for pair in chosen):
+            raise ValidationError(OLD_PAGE)
+        return [(first, second) for first, second in chosen]
 
 
 class KeepForm(BackForm):
     """Left-out requests to count again: some by key, or all."""
 
-    request = ManyField(required=False)
+    request = NumbersField(required=False)
     all = forms.BooleanField(required=False)
 
     def clean(self) -> dict[str, Any]:
         """Return the keys as ``keys``: None for all requests."""
         found = super().clean() or {}
-        named = [whole_number(text) for text in found.pop("request", [])]
-        keys = [key for key in named if key is not None]
-        if found.pop("all", False):
-            return found | {"keys": None}
-        if not keys:
+        keys = None if found.pop("all", False) else found.pop("request", None)
+        found.pop("request", None)
+        if keys == []:
             raise ValidationError(CHOOSE_ONE)
         return found | {"keys": keys}
 
@@ -96,3 +100,12 @@ class CountForm(RulesForm):
     def __init__(self, *args: Any, cohort: Cohort, **kwargs: Any) -> None:
         super().__init__(*args, cohort=cohort, **kwargs)
         field_of(self, "placement", ObjectField).queryset = cohort.placements.all()
+
+
+class OldActForm(TypedForm):
+    """An act as pages of versions before 0.2 sent it."""
+
+    act = forms.CharField(required=False, max_length=40)
+    request = NumberField(required=False)
+    answer = forms.CharField(required=False)
+    group = forms.CharField(required=False)

@@ -1,5 +1,6 @@
 """Forms of providers."""
 
+from enum import StrEnum
 from typing import Any
 
 from defusedxml import ElementTree
@@ -10,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from onelogin.saml2.idp_metadata_parser import OneLogin_Saml2_IdPMetadataParser
 
 from webapp.accounts.models import Role
+from webapp.common.forms import ActField, SwitchField, TypedForm
 from webapp.identity.models import IdentityProvider, Protocol
 from webapp.identity.outbound import OutboundError, check_address
 
@@ -19,6 +21,34 @@ _COMMON = (
 )  # fmt: skip
 _LINES = gettext_lazy("One value of the claim per line.")
 MAX_METADATA = 500_000  # characters
+
+
+class CodeForm(TypedForm):
+    """The code of a second factor, at sign-in."""
+
+    code = forms.CharField(max_length=200, strip=False)
+
+
+class FactorAct(StrEnum):
+    """An act on the user's own second factor."""
+
+    BEGIN = "begin"
+    RENEW = "renew"
+    OFF = "off"
+
+
+class SecondFactorForm(TypedForm):
+    """Turning a second factor on by a code; turning it off or new recovery codes by a password."""
+
+    action = ActField(FactorAct)
+    code = forms.CharField(required=False, max_length=200, strip=False)
+    password = forms.CharField(required=False, max_length=4_096, strip=False)
+
+
+class DutyForm(TypedForm):
+    """Whether the organisation requires second factors."""
+
+    duty = SwitchField()
 
 
 class _ProviderForm(forms.ModelForm):

@@ -5,10 +5,12 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
+from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.common import formats
-from webapp.common.forms import TypedForm, field_of
+from webapp.common.forms import ObjectField, TypedForm, field_of
 from webapp.common.parameters import MAX_DIGITS
+from webapp.common.selectors import owned_by
 from webapp.matching.services.learning import GAPS, METHODS, RIDGES
 from webapp.matching.services.set_models import CHOICES
 from webapp.translation.lazy import format_lazy, gettext_lazy
@@ -189,3 +191,15 @@ class SetWeightsForm(TypedForm):
             question: USUAL if value == "" else value
             for question, value in zip(self.questions, values, strict=True)
         }
+
+
+class CheckForm(TypedForm):
+    """The cohort with whose pairs a model is compared."""
+
+    cohort = ObjectField(
+        Cohort.objects.none(), error_messages={"required": GONE, "invalid_choice": GONE}
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field_of(self, "cohort", ObjectField).queryset = owned_by(Cohort, user)

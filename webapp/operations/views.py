@@ -1,8 +1,9 @@
 """Views of the operations page."""
 
+from functools import partial
+
 from django.conf import settings
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.core.validators import validate_email
+from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -14,6 +15,7 @@ from webapp.common.decorators import operator_required
 from webapp.common.toasts import attempt, toast
 from webapp.jobs.models import Worker
 from webapp.operations import selectors, services
+from webapp.operations.forms import AlertForm
 
 
 @require_safe
@@ -21,12 +23,16 @@ def page(request: SignedInRequest) -> HttpResponse:
     """Show operators the installation, and administrators their organisation."""
     user = request.user
     if user.is_operator:
-        rows_url = reverse("admin:index") if settings.OPERATOR_ADMIN else ""
-        context = selectors.overview(user) | {"rows_url": rows_url}
-        return render(request, "operations/page.html", context)
+        return _overview(request, AlertForm(initial={"address": user.email}))
     if not user.is_administrator:
         raise PermissionDenied(_("This needs the role administrator."))
     return render(request, "operations/organisation.html", selectors.of_organisation(user))
+
+
+def _overview(request: SignedInRequest, form: AlertForm) -> HttpResponse:
+    rows_url = reverse("admin:index") if settings.OPERATOR_ADMIN else ""
+    context = selectors.overview(request.user) | {"rows_url": rows_url, "alert_form": form}
+    return render(request, "operations/page.html", context, status=form.status)
 
 
 @require_POST
@@ -51,13 +57,10 @@ def back_up(request: SignedInRequest) -> HttpResponse:
 @operator_required
 def alert_me(request: SignedInRequest) -> HttpResponse:
     """Mail this user when a fault begins, and when it is over."""
-    address = request.POST.get("address", "").strip()
-    try:
-        validate_email(address)
-    except ValidationError:
-        toast(request, _("That is not an e-mail address. Nothing was changed."), error=True)
-        return redirect("operations:page")
-    services.alerts_start(user=request.user, address=address)
+    form = AlertForm.typed(request)
+    if not form.submit(request, partial(services.alerts_start, user=request.user)):
+        return _overview(request, form)
+    address = form.cleaned_data["address"]
     toast(
         request,
         _("Mails go to %(address)s when something turns bad.") % {"address": address},

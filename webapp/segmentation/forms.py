@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from engine import network_available
 from engine.datasets.picture_view import BRIGHTEST, COLOURS
 from webapp.common import formats
-from webapp.common.forms import field_of
+from webapp.common.forms import BackForm, TypedForm, field_of
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.object_options import ObjectOptions
 from webapp.segmentation.selectors.image_sets import (
@@ -53,6 +53,33 @@ EDGE_METHODS = (Segmenter.Solver.AUTO, Segmenter.Solver.NETWORK)
 """Methods by which edges of objects are learned."""
 
 METHODS = [one for one in Segmenter.Solver.choices if one[0] != Segmenter.Solver.PAINTED]
+
+
+class FileRemovalForm(BackForm):
+    """Removal of a file; an image takes its mask along if the page named that mask."""
+
+    with_mask = forms.CharField(required=False, max_length=40)
+
+
+class RoleForm(BackForm):
+    """Another role of a file: image or mask."""
+
+    role = forms.CharField(required=False, max_length=40)
+
+
+class PairForm(BackForm):
+    """The image of a mask; blank for no image."""
+
+    image = forms.CharField(required=False, max_length=40)
+
+
+class UploadForm(TypedForm):
+    """The fields that a page sends beside the files that it uploads."""
+
+    name = forms.CharField(required=False, max_length=1_000, strip=False)
+    encoding = forms.CharField(required=False, max_length=40)
+    beside = forms.CharField(required=False, max_length=1_000, strip=False)
+    bytes = forms.CharField(required=False, max_length=40)
 
 
 class ImageSetForm(forms.Form):

@@ -4,7 +4,7 @@ from django import forms
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from webapp.common.forms import TypedForm
+from webapp.common.forms import BackForm, NumberField, SwitchField, TypedForm
 from webapp.students.models import MAX_NOTE
 
 
@@ -23,3 +23,15 @@ class NoteForm(TypedForm):
         },
         widget=forms.Textarea(attrs={"rows": 3}),
     )
+
+
+class NoteActForm(TypedForm):
+    """The note of an act, from a page of an old version."""
+
+    note = NumberField()
+
+
+class HideNamesForm(BackForm):
+    """The switch that hides the names of students, and the page that it was pressed on."""
+
+    hide = SwitchField()

@@ -13,20 +13,21 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.naming import are_hidden, shown_names
+from webapp.common.acts import passed_on
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.sessions import NAMES_HIDDEN
 from webapp.common.toasts import attempt, toast
 from webapp.students import services
 from webapp.students.audit_lines import audit_of
-from webapp.students.forms import NoteForm
+from webapp.students.forms import HideNamesForm, NoteActForm, NoteForm
 from webapp.students.models import MAX_NOTE, StudentNote
 from webapp.students.selectors import other_years, student_context
 from webapp.students.services import NoteError, note_add
 from webapp.translation.lazy import gettext_lazy
 
+_MOVED = {"edit": "students:note-edit", "delete": "students:note-delete"}
 GONE = gettext_lazy("This note was deleted meanwhile.")
 
 
@@ -126,12 +127,12 @@ def _note(request: SignedInRequest, key: int) -> StudentNote | None:
 def note(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
     """Repeat an act at its own address; until version 0.2 this address took three of them."""
     find_student(request, uuid, number)
-    act, key = request.POST.get("act", ""), whole_number(request.POST.get("note", "")) or 0
-    if act == "add":
-        return redirect("students:note-new", uuid, number, preserve_request=True)
-    if act in ("edit", "delete"):
-        name = "students:note-edit" if act == "edit" else "students:note-delete"
-        return redirect(name, uuid, number, key, preserve_request=True)
+    moved = passed_on(request, {"add": "students:note-new"}, uuid, number)
+    form = NoteActForm.typed(request)
+    if moved is None and form.is_valid():
+        moved = passed_on(request, _MOVED, uuid, number, form.cleaned_data["note"])
+    if moved is not None:
+        return moved
     toast(request, _("There is no such action."), error=True)
     return redirect("students:student", uuid, number)
 
@@ -140,7 +141,12 @@ def note(request: SignedInRequest, uuid: str, number: int) -> HttpResponse:
 @viewer_required
 def hide_names(request: SignedInRequest) -> HttpResponse:
     """Hide the names of students on all pages of this session, or show them again."""
-    request.session[NAMES_HIDDEN] = request.POST.get("hide") == "1"
-    back = request.POST.get("back", "")
+    form = HideNamesForm.typed(request)
+
+    def act(*, hide: bool, back: str) -> None:
+        request.session[NAMES_HIDDEN] = hide
+
+    form.press(request, act)
+    back = form.back_to
     is_safe = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
     return redirect(back if is_safe and back.startswith("/") else reverse("common:home"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime, time
+from enum import StrEnum
 from typing import Any
 
 from django import forms
@@ -11,7 +12,7 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from webapp.common.forms import TypedForm, field_of
+from webapp.common.forms import ActField, NumberField, NumbersField, TypedForm, field_of
 from webapp.surveys.content import (
     MAX_HINT,
     MAX_LABEL,
@@ -28,6 +29,7 @@ from webapp.surveys.housing_forms import FORMS
 from webapp.surveys.mails import MAX_TEXT as MAX_MAIL
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.questions import WORDS, questions_of
+from webapp.surveys.services.clashes import FIRST, LATEST, NOT_CHOSEN
 from webapp.surveys.services.questionnaires import BLANK, COPY
 from webapp.surveys.services.translations import LANGUAGES, all_texts
 from webapp.surveys.services.translations import MAX_TEXT as MAX_TRANSLATION
@@ -559,3 +561,42 @@ class TextsForm(VersionForm):
             }
             for language in self.languages
         }
+
+
+class Which(StrEnum):
+    """The answers of every number that count: the first or the latest."""
+
+    FIRST = FIRST
+    LATEST = LATEST
+
+
+class ClashForm(TypedForm):
+    """The answers of a person that count, or the first or the latest of every number."""
+
+    person = NumberField(required=False)
+    which = ActField(Which, NOT_CHOSEN, required=False)
+
+
+class RestoreForm(TypedForm):
+    """People whose answers are restored."""
+
+    person = NumbersField()
+
+
+class NumberForm(TypedForm):
+    """The right student number of a person's answers."""
+
+    refused_field = "number"
+    person = NumberField()
+    number = forms.CharField(required=False, max_length=1_000)
+
+
+class MarkForm(TypedForm):
+    """Chosen texts, and the page with its filters, or the person, that the form was on."""
+
+    text = NumbersField(required=False)
+    person = NumberField(required=False)
+    q = forms.CharField(required=False, max_length=200)
+    question = forms.CharField(required=False, max_length=200)
+    show = forms.CharField(required=False, max_length=200)
+    page = forms.CharField(required=False, max_length=20)

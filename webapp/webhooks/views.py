@@ -122,7 +122,7 @@ def test(request: SignedInRequest, uuid: str) -> HttpResponse:
 def repeat(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Send a failed delivery again."""
     found = get_owned_or_404(Webhook, request.user, uuid)
-    form = DeliveryForm(request.POST)
+    form = DeliveryForm.typed(request)
     key = form.cleaned_data["delivery"] if form.is_valid() else None
 
     def act() -> None:

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.housing.conftest import csv_file
+from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.housing.models import BuildingDraft, BuildingList, Placement, Room
@@ -61,11 +62,13 @@ def test_a_column_can_be_said_to_hold_something_else(bob: User, client_of: Clien
 def test_a_taken_name_is_refused(bob: User, campus: BuildingList, client_of: ClientOf) -> None:
     client = client_of(bob)
     draft = upload(client, ROOMS)
-    answer = client.post(
-        f"/buildings/drafts/{draft.pk}/import/", {"name": campus.name}, follow=True
-    )
-    assert "There is already a building list called" in answer.content.decode()
+    error = f"There is already a building list called “{campus.name}”."
+    for address in (f"/buildings/drafts/{draft.pk}/import/", "/buildings/new/"):
+        answer = client.post(address, {"name": campus.name})
+        check_refused(answer, {"name": campus.name}, field="name", error=error)
     assert BuildingList.objects.count() == 1
+    client.post("/buildings/new/", {"name": "East"})
+    assert BuildingList.objects.filter(name="East").exists()
 
 
 @pytest.mark.parametrize(

@@ -324,7 +324,12 @@ def test_chosen_requests_are_left_out_and_counted_again(
     send(bob, first_years, "N000,N001", "N001,N000", "N002,N003", "N004,nobody such")
     client, address = client_of(bob), f"/cohorts/{first_years.pk}/requests/"
     assert 'value="1003-1004"' in client.get(f"{address}?show=one-sided").content.decode()
-    sent = {"pair": ["1003-1004", "1001-1002", "7", "x-y", "1-2-3"]}
+    for unreadable in ("7", "x-y", "1-2-3"):
+        wrong = {"pair": ["1003-1004", unreadable]}
+        page = client.post(f"{address}cut/", wrong, follow=True).content.decode()
+        assert "The page was out of date." in page
+    assert graph_of(first_years).n_ignored == 0
+    sent = {"pair": ["1003-1004", "1001-1002"]}
     page = client.post(f"{address}cut/", sent, follow=True).content.decode()
     assert "3 requests left out." in page
     assert (graph_of(first_years).mutual, graph_of(first_years).one_sided) == ([], [])

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.accounts.services import operator_set
 from webapp.audit.models import AuditLine
@@ -115,8 +116,9 @@ def test_who_is_no_operator_any_more_is_not_told(otto: User) -> None:
 def test_the_page_starts_and_ends_the_mails(otto: User, client_of: ClientOf) -> None:
     client = client_of(otto)
     page = reverse("operations:page")
-    client.post(reverse("operations:alert-me"), {"address": "no address"})
-    assert "That is not an e-mail address" in client.get(page).content.decode()
+    refused = client.post(reverse("operations:alert-me"), {"address": "no address"})
+    error = "That is not an e-mail address. Nothing was changed."
+    check_refused(refused, {"address": "no address"}, field="address", error=error)
     client.post(reverse("operations:alert-me"), {"address": "otto@north.edu"})
     assert "Mails go to otto@north.edu" in client.get(page).content.decode()
     client.post(reverse("operations:alert-me-no-more"))

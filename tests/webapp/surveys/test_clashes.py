@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.surveys.conftest import Student
+from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
@@ -169,6 +170,20 @@ def test_undo_brings_back_what_a_page_set_aside(
     assert undo in page.content.decode()
     client.post(undo)
     assert not SetAside.objects.exists()
+
+
+def test_a_refused_number_stays_in_its_field(
+    bob: User, opened: Questionnaire, finish: Finish, client_of: Callable[[User], Client]
+) -> None:
+    finish("N1", 0), finish("N2", 0), finish("N2", 1)
+    row = finish("N1", 1)
+    sent = {"person": str(row.pk), "number": "x" * 201}
+    page = client_of(bob).post(at(opened, "clash-correct"), sent)
+    error = "The student number has 1 to 200 letters."
+    check_refused(page, {"number": sent["number"]}, field="number", error=error)
+    gone = client_of(bob).post(at(opened, "clash-correct"), {"person": "999999999", "number": "N3"})
+    assert gone.status_code == 302
+    assert set(Participant.objects.values_list("identifier", flat=True)) == {"N1", "N2"}
 
 
 def test_who_may_decide(

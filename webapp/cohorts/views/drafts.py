@@ -1,6 +1,6 @@
 """Uploading a cohort and checking its columns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -24,7 +24,7 @@ from engine.tabular.review import Review
 from engine.tabular.source import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
-from webapp.cohorts.forms import ImportForm
+from webapp.cohorts.forms import DraftVersionForm, ImportForm, MovedForm, SheetForm
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.selectors.cohorts import cohort_listing, open_drafts
 from webapp.cohorts.services.cohorts import draft_import
@@ -47,7 +47,7 @@ from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.parameters import whole_number
-from webapp.common.selectors import get_owned_or_404
+from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
 from webapp.tabular.reading import refusals
 from webapp.translation.lazy import gettext_lazy
@@ -124,8 +124,7 @@ def draft_change(request: SignedInRequest, uuid: str) -> HttpResponse:
         elif pressed.action == "read_anew":
             found = draft_reread(
                 draft=found,
-                sheet=whole_number(pressed.data.get("sheet", "")) or 0,
-                header_row=whole_number(pressed.data.get("header_row", "")),
+                **sheet_sent(pressed.data),
                 version=sent_version(request),
             )
         elif pressed.action == "undo":
@@ -228,18 +227,22 @@ def draft_moved(request: SignedInRequest, uuid: str) -> HttpResponse:
 
 def moved(request: SignedInRequest, move: Callable[[str, Cohort | None], str], address: str) -> str:
     """Move a file as a form says; return the address of its preview, or ``address`` if refused."""
-    sent = request.POST
-    cohort = get_owned_or_404(Cohort, request.user, sent["cohort"]) if sent.get("cohort") else None
-    try:
-        return move(sent.get("to", ""), cohort)
-    except Refusal as problem:
-        toast(request, str(problem), error=True)
-        return address
+    form = MovedForm.typed(request, cohorts=owned_by(Cohort, request.user))
+    addresses: list[str] = []
+    form.press(request, lambda to, cohort: addresses.append(move(to, cohort)))
+    return addresses[0] if addresses else address
+
+
+def sheet_sent(data: Mapping[str, str]) -> dict[str, Any]:
+    """Return the sheet and the row of the header that a form names; refuse what is no number."""
+    form = SheetForm(data)
+    form.check()
+    return {"sheet": form.cleaned_data["sheet"] or 0, "header_row": form.cleaned_data["header_row"]}
 
 
 def sent_version(request: SignedInRequest) -> int:
     """Return the version that the page showed; if none was sent 0, which no draft has."""
-    return whole_number(request.POST.get("version", "")) or 0
+    return DraftVersionForm.typed(request).seen
 
 
 def _render(request: SignedInRequest, draft: Draft, form: ImportForm | None = None) -> HttpResponse:

@@ -1,8 +1,10 @@
 """Importing the pairs of a past year."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -14,6 +16,7 @@ from engine.tabular.pair_choices import PairChoices
 from engine.tabular.pairs import PairsPreview, Unknown
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
+from webapp.cohorts.forms import PairsAct, PairsChangeForm
 from webapp.cohorts.models import Cohort, Draft, Student
 from webapp.cohorts.naming import sees_names, without_people
 from webapp.cohorts.services.cohorts import CohortError, pairs_import
@@ -31,7 +34,6 @@ from webapp.cohorts.wrong_slots import wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
-from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.translation.lazy import gettext_lazy
@@ -92,11 +94,13 @@ def draft(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpResponse:
     )
     if request.method == "POST":
         try:
-            if request.POST.get("action") == "undo":
-                draft_undo(draft=found, version=sent_version(request))
+            form = PairsChangeForm.typed(request, names=COLUMN_FIELDS)
+            form.check()
+            if form.cleaned_data["action"] is PairsAct.UNDO:
+                draft_undo(draft=found, version=form.seen)
             else:
-                choices = _changed(found, request.POST).to_json()
-                draft_update(draft=found, choices=choices, version=sent_version(request))
+                choices = _changed(found, form.cleaned_data).to_json()
+                draft_update(draft=found, choices=choices, version=form.seen)
         except Refusal as problem:
             toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
@@ -159,37 +163,33 @@ def _shown_unknown(
     return [(one, [(k, students[k]) for k in one.namesakes]) for one in shown]
 
 
-def _changed(found: Draft, post: QueryDict) -> PairChoices:
+def _changed(found: Draft, sent: Mapping[str, Any]) -> PairChoices:
     """Return the choices after one form of the page; raise Refusal if they are invalid."""
-    choices, action = read_pair_choices(found), post.get("action", "columns")
-    if action == "same":
-        position = whole_number(post.get("position", ""))
+    choices, action = read_pair_choices(found), sent["action"] or PairsAct.COLUMNS
+    if action is PairsAct.SAME:
+        position = sent["position"]
         if position is None or position >= found.own_cohort.n_students:
             raise CohortError(_("There is no such student."))
-        cell = post.get("cell") or _unknown_cell(found, post.get("unknown", ""))
+        cell = sent["cell"] or _unknown_cell(found, sent["unknown"])
         return choices.with_same({cell: position})
-    if action == "sure":
+    if action is PairsAct.SURE:
         return choices.with_same(pairs_preview(found).sure)
-    if action == "zeros":
+    if action is PairsAct.ZEROS:
         return choices.with_same(pairs_preview(found).zeros)
-    if action in ("without", "with"):
-        return replace(choices, without=action == "without")
-    names = COLUMN_FIELDS[:3] if post.get("is_roster") else COLUMN_FIELDS
-    columns = [whole_number(post.get(name, "")) for name in names if post.get(name)]
-    n_columns = draft_table(found).n_columns
-    if any(column is None or column >= n_columns for column in columns) or len(columns) < 2:
+    if action is not PairsAct.COLUMNS:
+        return replace(choices, without=action is PairsAct.WITHOUT)
+    names = COLUMN_FIELDS[:3] if sent["is_roster"] else COLUMN_FIELDS
+    columns = tuple(sent[name] for name in names if sent[name] is not None)
+    is_beyond = max(columns, default=0) >= draft_table(found).n_columns
+    if is_beyond or len(columns) < 2 or len(set(columns)) < len(columns):
         raise CohortError(_("Choose two different columns."))
-    if len(set(columns)) < len(columns):
-        raise CohortError(_("Choose two different columns."))
-    chosen = tuple(column for column in columns if column is not None)
-    return replace(choices, columns=chosen, is_roster=bool(post.get("is_roster")))
+    return replace(choices, columns=columns, is_roster=sent["is_roster"])
 
 
-def _unknown_cell(found: Draft, place: str) -> str:
+def _unknown_cell(found: Draft, place: int | None) -> str:
     """Return the key of an unknown cell by its place, for a page that shows no names."""
-    number = whole_number(place)
     unknown = pairs_preview(found).unknown
-    return unknown[number].key if number is not None and number < len(unknown) else ""
+    return unknown[place].key if place is not None and place < len(unknown) else ""
 
 
 @require_POST

@@ -10,6 +10,7 @@ from engine.tabular.file_kinds import FileKind
 from engine.tabular.table import Table
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
+from webapp.cohorts.forms import FileAct, FileChangeForm
 from webapp.cohorts.late_files import ID
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.naming import sees_names, without_people
@@ -28,7 +29,6 @@ from webapp.cohorts.views.drafts import sent_version
 from webapp.cohorts.wrong_slots import earlier_survey, wrong_slot
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 
@@ -134,26 +134,25 @@ def _shown_unsure(request: SignedInRequest, draft: Draft, found: StudentFile) ->
 
 
 def _change(request: SignedInRequest, draft: Draft) -> None:
-    sent, version = request.POST, sent_version(request)
-    action = sent.get("action", "use")
-    if action == "undo":
+    form = FileChangeForm.typed(request)
+    form.check()
+    sent, version = form.cleaned_data, form.seen
+    action = sent["action"] or FileAct.USE
+    if action is FileAct.UNDO:
         draft_undo(draft=draft, version=version)
-    elif action == "same":
-        place = whole_number(sent.get("position", ""))
-        key = sent.get("key") or _key_of_row(draft, sent.get("row", ""))
-        student_file_same(draft=draft, key=key, position=place, version=version)
-    elif action == "use":
-        column = whole_number(sent.get("column", ""))
-        student_file_use(draft=draft, column=column, use=sent.get("use", ""), version=version)
+    elif action is FileAct.SAME:
+        key = sent["key"] or _key_of_row(draft, sent["row"])
+        student_file_same(draft=draft, key=key, position=sent["position"], version=version)
+    elif action is FileAct.USE:
+        student_file_use(draft=draft, column=sent["column"], use=sent["use"], version=version)
     else:
         student_file_flag(draft=draft, flag=action, version=version)
 
 
-def _key_of_row(draft: Draft, row: str) -> str:
+def _key_of_row(draft: Draft, row: int | None) -> str:
     """Return the key of an unsure row by its number, for a page that shows no names."""
-    number = whole_number(row)
-    rows = student_file_preview(draft).unsure if number is not None else []
-    return next((one.key for one in rows if one.row == number), "")
+    rows = student_file_preview(draft).unsure if row is not None else []
+    return next((one.key for one in rows if one.row == row), "")
 
 
 @require_POST

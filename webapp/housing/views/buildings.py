@@ -26,10 +26,15 @@ from webapp.common.form_pages import Trail, remove_page, rename_page
 from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import page_at
-from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
-from webapp.common.toasts import attempt, toast
-from webapp.housing.building_forms import RoomForm
+from webapp.common.toasts import toast
+from webapp.housing.building_forms import (
+    ColumnUseForm,
+    ImportedNameForm,
+    ListNameForm,
+    RoomForm,
+    StateForm,
+)
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingDraft, BuildingList, Room, RoomState
 from webapp.housing.selectors.buildings import (
@@ -84,13 +89,17 @@ def building_lists(request: SignedInRequest) -> HttpResponse:
 @staff_required
 def upload(request: SignedInRequest) -> HttpResponse:
     """Accept a list of rooms as a file, or a name for an empty list."""
-    error = ""
-    if request.method == "POST":
-        file = request.FILES.get("file")
+    error, form = "", ListNameForm.typed(request)
+    file = request.FILES.get("file")
+    if file is None and form.sent:
+        made: list[BuildingList] = []
+        if form.submit(
+            request, lambda name: made.append(building_list_create(user=request.user, name=name))
+        ):
+            return redirect("housing:buildings", made[0].pk)
+    elif request.method == "POST":
+        form = ListNameForm()
         try:
-            if file is None and "name" in request.POST:
-                made = building_list_create(user=request.user, name=request.POST["name"])
-                return redirect("housing:buildings", made.pk)
             if file is None:
                 raise HousingError(_("Choose a CSV or XLSX file first."))
             draft = building_draft_create(
@@ -99,8 +108,9 @@ def upload(request: SignedInRequest) -> HttpResponse:
             return redirect("housing:building-draft", draft.pk)
         except Refusal as problem:
             error = str(problem)
-    context = {"error": error, "limits": LIMITS}
-    return render(request, "housing/buildings_upload.html", context, status=422 if error else 200)
+    context = {"error": error, "form": form, "limits": LIMITS}
+    status = 422 if error else form.status
+    return render(request, "housing/buildings_upload.html", context, status=status)
 
 
 @require_http_methods(["GET", "POST"])
@@ -109,15 +119,19 @@ def draft(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the content of the file; a POST sets the role of a column."""
     found = get_owned_or_404(BuildingDraft, request.user, uuid)
     if request.method == "POST":
-        column = whole_number(request.POST.get("column", ""))
-        role = request.POST.get("use", "")
-        attempt(
-            request,
-            lambda: building_draft_assign(
-                draft=found, column=-1 if column is None else column, role=role
-            ),
+        ColumnUseForm.typed(request).press(
+            request, lambda column, use: building_draft_assign(draft=found, column=column, role=use)
         )
         return redirect("housing:building-draft", found.pk)
+    return _show_draft(request, found)
+
+
+def _show_draft(
+    request: SignedInRequest, found: BuildingDraft, form: ImportedNameForm | None = None
+) -> HttpResponse:
+    """Return the page of a draft; ``form`` is a refused name."""
+    name = found.filename.rsplit(".", 1)[0].replace("_", " ")[:120]
+    form = form or ImportedNameForm(initial={"name": name})
     rooms = building_draft_file(found)
     with refusals():
         source = building_draft_source(found)
@@ -135,9 +149,9 @@ def draft(request: SignedInRequest, uuid: str) -> HttpResponse:
         "sample": rooms.rooms[:SHOWN],
         "problems": rooms.problems[:SHOWN],
         "n_more_problems": max(0, len(rooms.problems) - SHOWN),
-        "name": found.filename.rsplit(".", 1)[0].replace("_", " ")[:120],
+        "form": form,
     }
-    return render(request, "housing/building_draft.html", context)
+    return render(request, "housing/building_draft.html", context, status=form.status)
 
 
 def _examples(found: BuildingDraft, index: int) -> list[str]:
@@ -166,13 +180,16 @@ def draft_moved(request: SignedInRequest, uuid: str) -> HttpResponse:
 def draft_confirm(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Import all rooms or none."""
     found = get_owned_or_404(BuildingDraft, request.user, uuid)
-    try:
-        made = building_draft_import(
-            user=request.user, draft=found, name=request.POST.get("name", "")
-        )
-    except HousingError as problem:
-        toast(request, str(problem), error=True)
-        return redirect("housing:building-draft", uuid)
+    form = ImportedNameForm.typed(request)
+    made_of: list[BuildingList] = []
+    if not form.submit(
+        request,
+        lambda name: made_of.append(
+            building_draft_import(user=request.user, draft=found, name=name)
+        ),
+    ):
+        return _show_draft(request, found, form)
+    (made,) = made_of
     toast(
         request,
         ngettext(
@@ -242,28 +259,34 @@ _STATES = {
 def state(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Open, hold back or take offline all matching rooms, once the numbers are confirmed."""
     found = get_owned_or_404(BuildingList, request.user, uuid)
-    sent = {name: request.POST.get(name, "")[:80] for name in ("hall", "floor", "q", "state")}
-    rooms = list(rooms_matching(found, sent["hall"], sent["q"], sent["floor"]))
-    address = f"{reverse('housing:buildings', args=[found.pk])}?{urlencode(sent)}"
-    try:
-        if sent["state"] not in _STATES or not rooms:
+    form = StateForm.typed(request)
+    address = reverse("housing:buildings", args=[found.pk])
+    questions: list[Question] = []
+
+    def act(*, state: RoomState, confirmed: str, **shown: str) -> None:
+        rooms = list(rooms_matching(found, shown["hall"], shown["q"], shown["floor"]))
+        if not rooms:
             raise HousingError(_("No room matches."))
-        question = _state_question(found, rooms, sent, address)
-        if request.POST.get("confirmed") != question.fields["confirmed"]:
-            return ask(request, question)
+        question = _state_question(found, rooms, state, shown)
+        if confirmed != question.fields["confirmed"]:
+            questions.append(question)
+            return
         keys = [room.pk for room in rooms]
-        words = rooms_set_state(user=request.user, buildings=found, rooms=keys, state=sent["state"])
+        words = rooms_set_state(user=request.user, buildings=found, rooms=keys, state=state)
         toast(request, words)
-    except HousingError as problem:
-        toast(request, str(problem), error=True)
-    return redirect(address)
+
+    form.press(request, act)
+    if questions:
+        return ask(request, questions[0])
+    shown = {name: form.cleaned_data.get(name) for name in ("hall", "floor", "q")}
+    return redirect(f"{address}?{urlencode({name: one for name, one in shown.items() if one})}")
 
 
 def _state_question(
-    found: BuildingList, rooms: Sequence[Room], sent: Mapping[str, str], back: str
+    found: BuildingList, rooms: Sequence[Room], state: RoomState, shown: Mapping[str, str]
 ) -> Question:
-    title, button = _STATES[RoomState(sent["state"])]
-    people = 0 if sent["state"] == RoomState.OPEN else people_of_drafts(rooms)
+    title, button = _STATES[state]
+    people = 0 if state is RoomState.OPEN else people_of_drafts(rooms)
     count = counted(len(rooms), "room")
     needing = ngettext(
         "%(count)s student of drafts needs another room then.",
@@ -276,9 +299,9 @@ def _state_question(
         sentences=[*sentences, _("A room in which somebody has a published bed stops this.")],
         button=button.format(rooms=count),
         address=reverse("housing:buildings-state", args=[found.pk]),
-        fields={**sent, "confirmed": f"{len(rooms)} {people}"},
+        fields={**shown, "state": state.value, "confirmed": f"{len(rooms)} {people}"},
         is_danger=people > 0,
-        back=back,
+        back=f"{reverse('housing:buildings', args=[found.pk])}?{urlencode(shown)}",
         trail=_trail(found),
     )
 

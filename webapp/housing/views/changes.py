@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -12,10 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.acts import page_of, passed_on
 from webapp.common.decorators import staff_required
-from webapp.common.errors import Refusal
 from webapp.common.forms import TypedForm
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404
 from webapp.common.toasts import toast
 from webapp.files.file_headers import as_attachment, plain_name
@@ -26,9 +25,10 @@ from webapp.housing.change_forms import (
     StudentRoomForm,
     WithdrawForm,
 )
+from webapp.housing.decision_forms import DraftAct, DraftForm
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import moves_export
-from webapp.housing.forms import read_students, seen_version
+from webapp.housing.forms import read_students
 from webapp.housing.models import Placement, PlacementEvent, ProposedChange
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.changes import changes_context, explained_changes
@@ -94,8 +94,7 @@ def _press(
 ) -> HttpResponse:
     """Perform the act of a button; a refusal is a toast, since nothing was typed."""
     found = find_placement(request, uuid)
-    if not form.submit(request, partial(act, request, found)):
-        toast(request, form.first_error, error=True)
+    form.press(request, partial(act, request, found))
     return redirect("housing:changes", found.pk)
 
 
@@ -300,34 +299,40 @@ def draft(request: SignedInRequest, uuid: str, draft_id: int) -> HttpResponse:
     placement = find_placement(request, uuid)
     drafts = ProposedChange.objects.filter(placement=placement, is_by_hand=True)
     found = get_or_404(drafts.select_related("placement"), draft_id)
-    try:
-        _act_on_draft(request, found)
-    except Refusal as problem:
-        toast(request, str(problem), error=True)
-    back, changes_page = (
-        request.POST.get("back", ""),
-        reverse("housing:changes", args=[placement.pk]),
-    )
+    form = DraftForm.typed(request)
+
+    def perform(*, act: DraftAct, back: str, **fields: Any) -> None:
+        _DRAFT_ACTS[act](request, found, **fields)
+
+    form.press(request, perform)
+    changes_page = reverse("housing:changes", args=[placement.pk])
     own = reverse("housing:placement", args=[placement.pk])
-    return redirect(page_of(back, changes_page) or own)
+    return redirect(page_of(form.back_to, changes_page) or own)
 
 
-def _act_on_draft(request: SignedInRequest, found: ProposedChange) -> None:
-    wanted, user = request.POST.get("act", ""), request.user
-    if wanted == "confirm":
-        people = whole_number(request.POST.get("people", ""))
-        version = seen_version(request.POST)
-        event = draft_confirm(user=user, draft=found, people=people or 0, version=version)
-        _say(request, event)
-    elif wanted == "drop":
-        (number,) = read_students([request.POST.get("student", "")])[:1]
-        if draft_drop(user=user, draft=found, number=number) is None:
-            toast(request, DRAFT_GONE)
-    elif wanted == "discard":
-        draft_discard(user=user, draft=found)
-        toast(request, _("The draft was discarded. Nothing was changed."))
-    else:
-        raise HousingError(_("There is no such action."))
+def _confirm(
+    request: SignedInRequest, found: ProposedChange, *, people: int | None, version: int, **_: Any
+) -> None:
+    event = draft_confirm(user=request.user, draft=found, people=people or 0, version=version)
+    _say(request, event)
+
+
+def _drop(request: SignedInRequest, found: ProposedChange, *, student: str, **_: Any) -> None:
+    (number,) = read_students([student])[:1]
+    if draft_drop(user=request.user, draft=found, number=number) is None:
+        toast(request, DRAFT_GONE)
+
+
+def _discard(request: SignedInRequest, found: ProposedChange, **fields: Any) -> None:
+    draft_discard(user=request.user, draft=found)
+    toast(request, _("The draft was discarded. Nothing was changed."))
+
+
+_DRAFT_ACTS: dict[DraftAct, Callable[..., None]] = {
+    DraftAct.CONFIRM: _confirm,
+    DraftAct.DROP: _drop,
+    DraftAct.DISCARD: _discard,
+}
 
 
 @require_safe

@@ -1,7 +1,6 @@
 """Decisions about rooms; the response holds the changes: rooms, figures, the drawer."""
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,13 +12,13 @@ from django.utils.translation import ngettext, ngettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
-from webapp.common.acts import filters_of, page_of
+from webapp.common.acts import page_of
 from webapp.common.decorators import staff_required
+from webapp.common.errors import Refusal
 from webapp.common.formats import counted
-from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
+from webapp.housing.decision_forms import NO_DECISION, Act, DecideForm, Scope, ShownForm
 from webapp.housing.errors import HousingError, PlacesChangedError
-from webapp.housing.forms import seen_version
 from webapp.housing.models import ActKind, Placement, PlacementEvent, Room
 from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.drafts import ChangeLine, lines_of_undo
@@ -53,23 +52,6 @@ from webapp.translation.lazy import gettext_lazy
 
 Options = dict[str, Any]  # user, placement and version of an act
 Handler = Callable[[SignedInRequest, list[int], Options], PlacementEvent | None]
-
-
-class Act(StrEnum):
-    """A decision about rooms or students."""
-
-    ACCEPT = "accept"
-    REOPEN = "reopen"
-    LOCK = "lock"
-    RELEASE = "release"
-    EMPTY = "empty"
-    KEEP = "keep"
-    OPEN = "open"
-    WITHDRAW = "withdraw"
-    MOVE = "move"
-    SWAP = "swap"
-
-
 CHOICES = ("move", "swap", "give", "change")  # acts that a choice of another room can be for
 DRAFTED = gettext_lazy(
     "Added to your draft of late changes. Nothing is changed before you confirm it."
@@ -140,15 +122,15 @@ _NO_ROOM = {
 }
 
 
-def _parameters(request: SignedInRequest) -> dict[str, str]:
+def _parameters(form: ShownForm) -> dict[str, str]:
     """Return the parameters of the page that held the form."""
-    sent = filters_of(request.POST.get("back", ""))
-    return {name: sent[name] for name in (*KEPT, "room", "pair") if sent.get(name)}
+    return form.filters(*KEPT, "room", "pair")
 
 
 def _answer(
     request: SignedInRequest,
     placement: Placement,
+    form: ShownForm,
     event: PlacementEvent | None,
     *,
     is_whole: bool = False,
@@ -156,21 +138,21 @@ def _answer(
     """Return the changes of a decision, and others' changes since the page was made."""
     for name in ("housing:requests", "housing:history", "housing:changes"):
         key = placement.cohort_id if name == "housing:requests" else placement.pk
-        address = page_of(request.POST.get("back", ""), reverse(name, args=[key]))
+        address = page_of(form.back_to, reverse(name, args=[key]))
         if address and not request.htmx:
             return redirect(address)
     if placement.is_pairs:
-        return answer_with_pairs(request, placement)
-    parameters = _parameters(request)
+        return answer_with_pairs(request, placement, form.back_to)
+    parameters = _parameters(form)
     if not request.htmx:
         address = reverse("housing:placement", args=[placement.pk])
         return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)
     joined = Placement.objects.select_related("cohort", "model", "job", "buildings")
     fresh = joined.get(pk=placement.pk)
-    then = request.POST.get("then", "")
+    then = form.cleaned_data.get("then")
     if then and event is not None:
         parameters = {**parameters, "room": then, "pair": ""}
-    rooms = _changed_since(fresh, seen_version(request.POST))
+    rooms = _changed_since(fresh, form.seen)
     is_whole = is_whole or parameters.get("view") == "students" or len(rooms) > MANY
     if is_whole or not fresh.is_computed:
         context = placement_context(fresh, parameters, request.user) | {"with_drawer": True}
@@ -198,32 +180,34 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
     user's draft of late changes.
     """
     placement = find_placement(request, uuid)
+    form = DecideForm.typed(request)
     event, is_whole = None, False
     try:
-        if _is_bulk(request) and not _drafts(request, placement):
-            matching = rooms_matching(placement, _parameters(request), request.user)
-            found = _concerned(matching, request.POST["act"])
-            if not _is_confirmed(request, found):
+        form.check()
+        if _is_bulk(form) and not _drafts(form, placement):
+            matching = rooms_matching(placement, _parameters(form), request.user)
+            found = _concerned(matching, form.cleaned_data["act"])
+            if not _is_confirmed(form, found):
                 n_others = len(matching) - len(found)
-                return ask(request, _bulk_question(request, placement, found, n_others), placement)
-        event = _act(request, placement, seen_version(request.POST))
+                return ask(request, _bulk_question(form, placement, found, n_others), placement)
+        event = _act(request, placement, form)
         is_whole = event is None
         if event is not None:
             undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
             toast(request, event.sentence, undo_url=undo)
     except SeveralStudentsError as several:
-        return ask(request, _whom_question(request, placement, several), placement)
-    except HousingError as problem:
+        return ask(request, _whom_question(form, placement, several), placement)
+    except Refusal as problem:
         toast(request, str(problem), error=True)
-    return _answer(request, placement, event, is_whole=is_whole)
+    return _answer(request, placement, form, event, is_whole=is_whole)
 
 
 def _whom_question(
-    request: SignedInRequest, placement: Placement, several: SeveralStudentsError
+    form: DecideForm, placement: Placement, several: SeveralStudentsError
 ) -> Question:
     """Return the question whom a name means; the answer repeats the act with one student."""
-    sent = {name: values for name, values in request.POST.lists() if name in _REPEATED}
-    back = urlencode(_parameters(request))
+    sent = {name: values for name, values in form.sent.items() if name in _REPEATED}
+    back = urlencode(_parameters(form))
     return Question(
         title=_("Who is meant?"),
         sentences=[
@@ -239,11 +223,12 @@ def _whom_question(
     )
 
 
-def _is_bulk(request: SignedInRequest) -> bool:
-    return request.POST.get("scope") == "matching" and _asked(request) in _ROOM_HANDLERS
+def _is_bulk(form: DecideForm) -> bool:
+    asked = form.cleaned_data
+    return asked["scope"] is Scope.MATCHING and asked["act"] in _ROOM_HANDLERS
 
 
-def _concerned(matching: Sequence[RoomCard], act: str) -> list[RoomCard]:
+def _concerned(matching: Sequence[RoomCard], act: Act) -> list[RoomCard]:
     """Return the rooms that a bulk act changes; raise HousingError if there are none."""
     found = concerned_rooms(matching, act)
     if not found:
@@ -251,29 +236,28 @@ def _concerned(matching: Sequence[RoomCard], act: str) -> list[RoomCard]:
     return found
 
 
-def _drafts(request: SignedInRequest, placement: Placement) -> bool:
+def _drafts(form: DecideForm, placement: Placement) -> bool:
     """Return True if an act only joins a draft, which names everybody and is confirmed itself."""
-    return placement.is_published and request.POST.get("act") == "empty"
+    return placement.is_published and form.cleaned_data["act"] is Act.EMPTY
 
 
-def _is_confirmed(request: SignedInRequest, found: Sequence[RoomCard]) -> bool:
+def _is_confirmed(form: DecideForm, found: Sequence[RoomCard]) -> bool:
     """Return True if exactly these numbers of rooms and people were confirmed."""
     people = sum(len(card.people) for card in found)
-    sent = (request.POST.get("count"), request.POST.get("confirmed"))
-    return sent == (str(len(found)), str(people))
+    return (form.cleaned_data["count"], form.cleaned_data["confirmed"]) == (len(found), people)
 
 
 def _bulk_question(
-    request: SignedInRequest, placement: Placement, found: Sequence[RoomCard], n_others: int
+    form: DecideForm, placement: Placement, found: Sequence[RoomCard], n_others: int
 ) -> Question:
-    act = request.POST["act"]
+    act = form.cleaned_data["act"]
     title, button, does = _BULK[act]
     people = [person for card in found for person in card.people]
     rooms = counted(len(found), "room")
     facts = {"number": len(people), "count": f"{len(people):,}"}
     sentences = [str(does % facts) if people else _("Nobody lives there.")]
     locked = sum(person.is_locked for person in people)
-    if act == "empty" and locked:
+    if act is Act.EMPTY and locked:
         sentences.append(
             ngettext(
                 "%(count)s of them is locked and stays.",
@@ -282,7 +266,7 @@ def _bulk_question(
             )
             % {"count": f"{locked:,}"}
         )
-    elif act == "empty" and people:
+    elif act is Act.EMPTY and people:
         sentences.append(_("You can undo it in the history until somebody gets one of these beds."))
     if n_others:
         sentences.append(
@@ -297,7 +281,7 @@ def _bulk_question(
         ChangeLine(person.number, card.room, None, "lose")
         for card in found
         for person in card.people
-        if act in _TAKES_BEDS and not (act == "empty" and person.is_locked)
+        if act in _TAKES_BEDS and not (act is Act.EMPTY and person.is_locked)
     ]
     fields = {
         "act": act,
@@ -305,7 +289,7 @@ def _bulk_question(
         "count": len(found),
         "confirmed": len(people),
         "version": placement.version,
-        "back": urlencode(_parameters(request)) or "view=rooms",
+        "back": urlencode(_parameters(form)) or "view=rooms",
     }
     return Question(
         title=title.format(rooms=rooms),
@@ -331,13 +315,14 @@ def decide_or_draft(
     return None
 
 
-def _chosen_rooms(request: SignedInRequest, placement: Placement) -> list[int]:
+def _chosen_rooms(request: SignedInRequest, placement: Placement, form: DecideForm) -> list[int]:
     """Return the rooms that a form names, or all that the filters of its page show."""
-    if request.POST.get("scope") == "matching":
-        matching = rooms_matching(placement, _parameters(request), request.user)
-        concerned = _concerned(matching, request.POST.get("act", ""))
-        shown = concerned if request.POST.get("confirmed") else matching
-        if str(len(shown)) != request.POST.get("count"):
+    asked = form.cleaned_data
+    if asked["scope"] is Scope.MATCHING:
+        matching = rooms_matching(placement, _parameters(form), request.user)
+        concerned = _concerned(matching, asked["act"])
+        shown = matching if asked["confirmed"] is None else concerned
+        if len(shown) != asked["count"]:
             raise PlacesChangedError(
                 ngettext(
                     "%(count)s room matches now, not what the page said. Nothing was "
@@ -349,33 +334,29 @@ def _chosen_rooms(request: SignedInRequest, placement: Placement) -> list[int]:
                 % {"count": f"{len(shown):,}"}
             )
         return [card.room.pk for card in concerned]
-    keys = [whole_number(text) for text in request.POST.getlist("room")]
-    found = [key for key in keys if key is not None]
-    if not found:
+    if not asked["room"]:
         raise HousingError(_("Choose a room first."))
-    return found
+    return list(asked["room"])
 
 
-def _act(request: SignedInRequest, placement: Placement, version: int) -> PlacementEvent | None:
+def _act(request: SignedInRequest, placement: Placement, form: DecideForm) -> PlacementEvent | None:
     """Carry out a decision about students or rooms; return None if it joined a draft."""
-    act, students = _asked(request), request.POST.getlist("student")
-    options = {"user": request.user, "placement": placement, "version": version}
+    act, students = form.cleaned_data["act"], form.cleaned_data["student"]
+    options = {"user": request.user, "placement": placement, "version": form.seen}
     if act in _ROOM_HANDLERS and not students:
-        return _ROOM_HANDLERS[act](request, _chosen_rooms(request, placement), options)
-    if act not in _STUDENT_HANDLERS:
-        raise HousingError(_("There is no such decision."))
+        return _ROOM_HANDLERS[act](request, _chosen_rooms(request, placement, form), options)
     numbers = students_typed(request.user, placement.cohort, students)
+    if act is Act.MOVE:
+        return _move(request, numbers, options, form.cleaned_data["to"])
+    if act not in _STUDENT_HANDLERS:
+        raise HousingError(NO_DECISION)
     return _STUDENT_HANDLERS[act](request, numbers, options)
 
 
-def _asked(request: SignedInRequest) -> Act | None:
-    """Return the act that a form asks for; None for an unknown one."""
-    sent = request.POST.get("act", "")
-    return next((act for act in Act if act == sent), None)
-
-
-def _move(request: SignedInRequest, numbers: list[int], options: Options) -> PlacementEvent | None:
-    room = _room(options["placement"], request.POST.get("to", ""))
+def _move(
+    request: SignedInRequest, numbers: list[int], options: Options, to: str
+) -> PlacementEvent | None:
+    room = _room(options["placement"], to)
     who = ""
     for student in (f"S-{number}" for number in numbers):
         both = _("%(students)s and %(other)s") % {"students": who, "other": student}
@@ -387,7 +368,7 @@ def _move(request: SignedInRequest, numbers: list[int], options: Options) -> Pla
 
 def _swap(request: SignedInRequest, numbers: list[int], options: Options) -> PlacementEvent | None:
     if len(numbers) != 2:
-        raise HousingError(_("There is no such decision."))
+        raise HousingError(NO_DECISION)
     one, other = (find_place(options["placement"], number) for number in numbers)
     if one is None or other is None:
         raise HousingError(_("Both students must be in this placement."))
@@ -419,7 +400,7 @@ def _lock_rooms(rooms: list[int], options: Options, *, locked: bool) -> Placemen
     return places_lock(numbers=numbers, locked=locked, rooms=rooms, **options)
 
 
-_ROOM_HANDLERS: dict[Act | None, Handler] = {
+_ROOM_HANDLERS: dict[Act, Handler] = {
     Act.ACCEPT: lambda _, rooms, options: rooms_accept(rooms=rooms, accepted=True, **options),
     Act.REOPEN: lambda _, rooms, options: rooms_accept(rooms=rooms, accepted=False, **options),
     Act.KEEP: lambda _, rooms, options: rooms_keep(rooms=rooms, kept=True, **options),
@@ -429,7 +410,7 @@ _ROOM_HANDLERS: dict[Act | None, Handler] = {
     Act.RELEASE: lambda _, rooms, options: _lock_rooms(rooms, options, locked=False),
 }
 """Acts on rooms by key."""
-_STUDENT_HANDLERS: dict[Act | None, Handler] = {
+_STUDENT_HANDLERS: dict[Act, Handler] = {
     Act.LOCK: lambda _, numbers, options: places_lock(numbers=numbers, locked=True, **options),
     Act.RELEASE: lambda _, numbers, options: places_lock(numbers=numbers, locked=False, **options),
     Act.WITHDRAW: lambda request, numbers, options: decide_or_draft(
@@ -438,7 +419,6 @@ _STUDENT_HANDLERS: dict[Act | None, Handler] = {
     Act.EMPTY: lambda request, numbers, options: decide_or_draft(
         request, emptying(numbers), options
     ),
-    Act.MOVE: _move,
     Act.SWAP: _swap,
 }
 """Acts on students by number on screen."""
@@ -493,8 +473,11 @@ def undo(request: SignedInRequest, uuid: str, event_id: int) -> HttpResponse:
     """Undo one act; if it changes a published placement, only after confirmation."""
     placement = find_placement(request, uuid)
     event = PlacementEvent.objects.filter(placement=placement, pk=event_id).first()
-    confirmed = whole_number(request.POST.get("confirmed", ""))
+    form = ShownForm.typed(request)
+    confirmed = None
     try:
+        form.check()
+        confirmed = form.cleaned_data["confirmed"]
         if event is None:
             raise HousingError(_("There is nothing to undo."))
         if event.kind == ActKind.ARRIVED and confirmed != len(event.after):
@@ -507,11 +490,11 @@ def undo(request: SignedInRequest, uuid: str, event_id: int) -> HttpResponse:
             user=request.user, placement=placement, event=event, confirmed=confirmed or 0
         )
         toast(request, sentence)
-    except HousingError as problem:
+    except Refusal as problem:
         toast(request, str(problem), error=True)
     if confirmed is not None and not request.htmx:
         return redirect("housing:history", placement.pk)
-    return _answer(request, placement, event, is_whole=True)
+    return _answer(request, placement, form, event, is_whole=True)
 
 
 def _removal_question(placement: Placement, event: PlacementEvent) -> Question:

@@ -8,8 +8,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
-from webapp.common.errors import Refusal
 from webapp.common.toasts import attempt, toast
+from webapp.housing.decision_forms import VersionUseForm
 from webapp.housing.models import Placement, PlacementVersion
 from webapp.housing.selectors.buildings import latest_changes
 from webapp.housing.selectors.history import history_context
@@ -56,18 +56,15 @@ def use_version(request: SignedInRequest, uuid: str, number: int) -> HttpRespons
     """Put a version into force, or restore it, as the page before showed it."""
     found = find_placement(request, uuid)
     _find_version(found, number)
-    try:
-        event = version_use(
-            user=request.user,
-            placement=found,
-            number=number,
-            digest=request.POST.get("digest", ""),
-        )
-    except Refusal as problem:
-        toast(request, str(problem), error=True)
+    form = VersionUseForm.typed(request)
+
+    def act(*, digest: str) -> None:
+        event = version_use(user=request.user, placement=found, number=number, digest=digest)
+        undo = reverse("housing:placement-undo", args=[found.pk, event.pk])
+        toast(request, event.sentence, undo_url=undo)
+
+    if not form.press(request, act):
         return redirect("housing:version", found.pk, number)
-    undo = reverse("housing:placement-undo", args=[found.pk, event.pk])
-    toast(request, event.sentence, undo_url=undo)
     return redirect("housing:placement", found.pk)
 
 

@@ -1,6 +1,6 @@
 """Changing many rooms at once: the form, the question with the numbers, and undo."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,7 +15,6 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required
 from webapp.common.formats import counted
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.housing.building_forms import ManyRoomsForm
@@ -53,8 +52,8 @@ def edit(request: SignedInRequest, uuid: str) -> HttpResponse:
 
     def change(**_: Any) -> None:
         chosen = _chosen(rooms, form.cleaned_data["rooms"])
-        question = _question(request, found, chosen, form.values, address)
-        if request.POST.get("confirmed") != question.fields["confirmed"]:
+        question = _question(form, found, chosen, address)
+        if form.cleaned_data["confirmed"] != question.fields["confirmed"]:
             questions.append(question)
             return
         keys = [room.pk for room in chosen]
@@ -84,23 +83,22 @@ def edit(request: SignedInRequest, uuid: str) -> HttpResponse:
     return render(request, "housing/rooms_edit.html", context, status=form.status)
 
 
-def _chosen(rooms: Sequence[Room], ticked: Sequence[str]) -> list[Room]:
+def _chosen(rooms: Sequence[Room], ticked: Sequence[int]) -> list[Room]:
     """Return the ticked rooms, or all; raise HousingError if there are none."""
-    keys = {whole_number(text) for text in ticked}
-    chosen = [room for room in rooms if not keys or room.pk in keys]
+    chosen = [room for room in rooms if not ticked or room.pk in ticked]
     if not chosen:
         raise HousingError(_("No room matches. Choose other rooms."))
     return chosen
 
 
 def _question(
-    request: SignedInRequest,
+    form: ManyRoomsForm,
     found: BuildingList,
     rooms: Sequence[Room],
-    values: Mapping[str, Any],
     address: str,
 ) -> Question:
     """Return the question that names how many rooms and people a change concerns."""
+    values = form.values
     fresh = list(Room.objects.filter(pk__in=[room.pk for room in rooms]))
     changed = rooms_as_changed(fresh, values)
     if not changed:
@@ -135,13 +133,12 @@ def _question(
             )
             % {"count": f"{others:,}"}
         )
-    sent = {name: list(v) for name, v in request.POST.lists() if name != "csrfmiddlewaretoken"}
     return Question(
         title=_("Change %(rooms)s?") % {"rooms": count},
         sentences=sentences,
         button=_("Change %(rooms)s") % {"rooms": count},
         address=address,
-        fields={**sent, "confirmed": f"{len(changed)} {people}"},
+        fields={**form.sent, "confirmed": f"{len(changed)} {people}"},
         is_danger=people > 0,
         back=address,
         trail=[

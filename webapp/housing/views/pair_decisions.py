@@ -1,10 +1,11 @@
 """Views of decisions: each answers with the page's body and, when open, the pair card."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -18,9 +19,10 @@ from webapp.common.acts import filters_of
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.listing import light
-from webapp.common.parameters import digits_of, whole_number
+from webapp.common.parameters import digits_of
 from webapp.common.selectors import get_or_404
 from webapp.common.toasts import attempt, toast
+from webapp.housing.decision_forms import DecidePairsForm, RuleForm, SwapForm
 from webapp.housing.errors import HousingError
 from webapp.housing.models import ActKind, PlacedPair, Placement, PlacementEvent
 from webapp.housing.pairs.cards import swap_partners
@@ -50,16 +52,16 @@ class _SeveralInFieldError(SeveralStudentsError):
         self.text, self.choices, self.field = several.text, several.choices, field
 
 
-def _back(request: SignedInRequest) -> dict[str, str]:
+def _filters(back: str) -> dict[str, str]:
     """Return the parameters of the page with the form."""
-    sent = filters_of(request.POST.get("back", ""))
+    sent = filters_of(back)
     names = ("tab", "sort", "q", "against", "page", "pair")
     return {name: sent[name] for name in names if sent.get(name)}
 
 
-def answer_with_pairs(request: SignedInRequest, placement: Placement) -> HttpResponse:
+def answer_with_pairs(request: SignedInRequest, placement: Placement, back: str) -> HttpResponse:
     """Return the pairs after a decision: the page without scripts, its body with them."""
-    parameters = _back(request)
+    parameters = _filters(back)
     if not request.htmx:
         address = reverse("housing:placement", args=[placement.pk])
         return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)
@@ -74,34 +76,21 @@ def _toast_event(request: SignedInRequest, placement: Placement, event: Placemen
     toast(request, event.sentence, undo_url=undo, icon=_ICONS.get(ActKind(event.kind), ""))
 
 
-def _versions(request: SignedInRequest) -> dict[int, int]:
-    """Return {pair: version} from the fields ``pair`` = KEY:VERSION."""
-    versions = {}
-    for text in request.POST.getlist("pair"):
-        key, version = map(whole_number, text.partition(":")[::2])
-        if key is not None and version is not None:
-            versions[key] = version
-    return versions
-
-
 @require_POST
 @staff_required
 def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Accept, reject, lock, forbid or reopen one or more pairs."""
     placement = find_pairs(request, uuid)
-    wanted, versions = request.POST.get("decision", ""), _versions(request)
-    try:
-        if wanted not in list(Decision):
-            raise HousingError(_("There is no such decision."))
-        if not versions:
-            raise HousingError(_("Mark at least one pair first."))
+    form = DecidePairsForm.typed(request)
+
+    def act(*, decision: Decision, pair: dict[int, int], back: str) -> None:
         event = pairs_decide(
-            user=request.user, placement=placement, decision=Decision(wanted), versions=versions
+            user=request.user, placement=placement, decision=decision, versions=pair
         )
         _toast_event(request, placement, event)
-    except HousingError as problem:
-        toast(request, str(problem), error=True)
-    return answer_with_pairs(request, placement)
+
+    form.press(request, act)
+    return answer_with_pairs(request, placement, form.back_to)
 
 
 @require_POST
@@ -109,15 +98,17 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
 def rule(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Change a rule; compute a placement that only waited for it at once."""
     placement = find_pairs(request, uuid)
-    data = request.POST
+    form = RuleForm.typed(request)
     try:
+        form.check()
+        data = form.cleaned_data
         event = rule_change(
             user=request.user,
             placement=placement,
-            action=data.get("action", ""),
+            action=data["action"],
             first=_number(request.user, placement, data, "first"),
             second=_number(request.user, placement, data, "second"),
-            column=data.get("column", ""),
+            column=data["column"],
         )
         placement.refresh_from_db()
         if not placement.is_computed and not pair_conflicts(placement):
@@ -126,20 +117,17 @@ def rule(request: SignedInRequest, uuid: str) -> HttpResponse:
             return _whole_page(request, placement)
         _toast_event(request, placement, event)
     except _SeveralInFieldError as several:
-        return ask(request, _whom_question(request, placement, several), placement)
+        return ask(request, _whom_question(form, placement, several), placement)
     except Refusal as problem:
         toast(request, str(problem), error=True)
-    return answer_with_pairs(request, placement)
+    return answer_with_pairs(request, placement, form.back_to)
 
 
-def _whom_question(
-    request: SignedInRequest, placement: Placement, several: _SeveralInFieldError
-) -> Question:
+def _whom_question(form: RuleForm, placement: Placement, several: _SeveralInFieldError) -> Question:
     """Return the question whom a name means; the answer repeats the rule with one student."""
-    names = ("action", "first", "second", "column", "back")
-    sent = {name: request.POST[name] for name in names if name in request.POST}
-    sent.pop(several.field)
-    back = urlencode(_back(request))
+    sent = form.sent
+    del sent[several.field]
+    back = urlencode(_filters(form.back_to))
     return Question(
         title=_("Who is meant?"),
         sentences=[
@@ -165,7 +153,7 @@ def _whole_page(request: SignedInRequest, placement: Placement) -> HttpResponse:
     return response
 
 
-def _number(user: User, placement: Placement, data: QueryDict, name: str) -> int:
+def _number(user: User, placement: Placement, data: Mapping[str, str], name: str) -> int:
     """Return the number of the student whom a field names, 0 if it is empty.
 
     Raises
@@ -228,18 +216,15 @@ def swap(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the pairs and the cost of a swap; make the swap on POST."""
     placement = find_pairs(request, uuid)
     if request.method == "POST":
-        try:
-            event = pairs_swap(
-                user=request.user,
-                placement=placement,
-                student=_number(request.user, placement, request.POST, "student"),
-                partner=_number(request.user, placement, request.POST, "partner"),
-                versions=_versions(request),
-            )
+        form = SwapForm.typed(request)
+
+        def act(*, pair: dict[int, int], back: str, **typed: str) -> None:
+            numbers = {name: _number(request.user, placement, typed, name) for name in typed}
+            event = pairs_swap(user=request.user, placement=placement, versions=pair, **numbers)
             _toast_event(request, placement, event)
-        except HousingError as problem:
-            toast(request, str(problem), error=True)
-        return answer_with_pairs(request, placement)
+
+        form.press(request, act)
+        return answer_with_pairs(request, placement, form.back_to)
     context: dict[str, Any] = {"placement": placement}
     for name in ("student", "partner"):
         context[name] = request.GET.get(name, "").strip()[:200]

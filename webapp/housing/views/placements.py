@@ -16,6 +16,7 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.naming import names_on_page
 from webapp.cohorts.selectors.cohorts import cohort_choices, rule_groups
+from webapp.common.acts import passed_on
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.form_pages import remove_page, rename_page
@@ -23,11 +24,17 @@ from webapp.common.formats import counted
 from webapp.common.free_names import free_name
 from webapp.common.kept_forms import keeps_typed, sent_fields
 from webapp.common.listing import light
-from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
+from webapp.housing.decision_forms import (
+    ComputeForm,
+    LeaveOut,
+    PublishAct,
+    PublishForm,
+    SolveForm,
+)
 from webapp.housing.exports import (
     COLUMNS,
     LAYOUTS,
@@ -43,7 +50,6 @@ from webapp.housing.forms import (
     SUITE_RULES,
     ChangedRulesForm,
     NewPlacementForm,
-    seen_version,
 )
 from webapp.housing.models import BuildingList, Placement, Room
 from webapp.housing.pairs.placing import pairs_compute, pairs_create
@@ -200,9 +206,8 @@ def rules(request: SignedInRequest, uuid: str) -> HttpResponse:
     found = find_placement(request, uuid)
     if found.is_pairs:
         return redirect("housing:placement", found.pk)  # its rules are a dialog there
-    if request.POST.get("as") == "copy":
-        return redirect("housing:placement-try", found.pk, preserve_request=True)
-    return _with_rules(request, found, rules_change)
+    moved = passed_on(request, {"copy": "housing:placement-try"}, found.pk, field="as")
+    return moved or _with_rules(request, found, rules_change)
 
 
 @keeps_typed
@@ -250,12 +255,12 @@ def compute(request: SignedInRequest, uuid: str) -> HttpResponse:
     if found.is_pairs:
         attempt(request, lambda: pairs_compute(user=request.user, placement=found))
         return redirect("housing:placement", found.pk)
-    minutes = whole_number(request.POST.get("minutes", ""))
-    seconds = None if minutes is None else 60.0 * minutes
-    attempt(
-        request,
-        lambda: placement_compute(user=request.user, placement=found, seconds=seconds),
-    )
+
+    def act(*, minutes: int | None) -> None:
+        seconds = None if minutes is None else 60.0 * minutes
+        placement_compute(user=request.user, placement=found, seconds=seconds)
+
+    ComputeForm.typed(request).press(request, act)
     return redirect("housing:placement", found.pk)
 
 
@@ -294,13 +299,13 @@ def relearn(request: SignedInRequest, uuid: str) -> HttpResponse:
 def solve(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Leave out requests, locks or pairs to keep apart that contradict others, and place again."""
     found = find_placement(request, uuid)
-    clash = whole_number(request.POST.get("clash", ""))
-    leave = request.POST.get("leave", "requests")
-    try:
+
+    def act(*, clash: int | None, leave: LeaveOut | None) -> None:
+        leave = leave or LeaveOut.REQUESTS  # the button for all clashes sends neither
         words = clashes_solve(user=request.user, placement=found, clash=clash, leave=leave)
         toast(request, words)
-    except Refusal as problem:
-        toast(request, str(problem), error=True)
+
+    SolveForm.typed(request).press(request, act)
     return redirect("housing:placement", found.pk)
 
 
@@ -309,25 +314,25 @@ def solve(request: SignedInRequest, uuid: str) -> HttpResponse:
 def publish(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Publish a placement, or withdraw its publication once the number of beds is confirmed."""
     found = find_placement(request, uuid)
-    if request.POST.get("action") == "withdraw":
-        people = whole_number(request.POST.get("people", ""))
-        if people is None:
-            return ask(request, _withdrawal_question(found), found)
-        attempt(
-            request,
-            lambda: placement_unpublish(user=request.user, placement=found, people=people),
-            _("%(name)s is not published any more. The rooms stay as a draft.")
-            % {"name": found.name},
-        )
-    else:
-        version = seen_version(request.POST)
-        attempt(
-            request,
-            lambda: placement_publish(user=request.user, placement=found, version=version),
-            _("%(name)s is published.") % {"name": found.name},
-            icon="circle-check",
-        )
-    if request.POST.get("back") == "scenarios":
+    form = PublishForm.typed(request)
+    questions: list[Question] = []
+
+    def act(*, action: PublishAct | None, people: int | None, version: int, back: str) -> None:
+        user, names = request.user, {"name": found.name}
+        if action is not PublishAct.WITHDRAW:
+            placement_publish(user=user, placement=found, version=version)
+            toast(request, _("%(name)s is published.") % names, icon="circle-check")
+        elif people is None:
+            questions.append(_withdrawal_question(found))
+        else:
+            placement_unpublish(user=user, placement=found, people=people)
+            words = _("%(name)s is not published any more. The rooms stay as a draft.")
+            toast(request, words % names)
+
+    form.press(request, act)
+    if questions:
+        return ask(request, questions[0], found)
+    if form["back"].value() == "scenarios":
         return redirect("housing:scenarios", found.cohort_id)
     return redirect("housing:placement", found.pk)
 

@@ -26,7 +26,6 @@ from webapp.common.errors import Refusal
 from webapp.common.formats import counted
 from webapp.common.forms import BackForm
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError
@@ -36,6 +35,7 @@ from webapp.housing.request_forms import (
     CountForm,
     KeepForm,
     MembersForm,
+    OldActForm,
     PairsForm,
     SettleForm,
 )
@@ -184,10 +184,8 @@ def _press(
     def perform(*, back: str, **fields: Any) -> None:
         done.append(act(user=request.user, cohort=cohort, **fields))
 
-    if form.submit(request, perform):
+    if form.press(request, perform):
         toast(request, done[0])
-    else:
-        toast(request, form.first_error, error=True)
     return redirect(form.page_of(_page_of(cohort)))
 
 
@@ -319,8 +317,9 @@ def count(request: SignedInRequest, uuid: str) -> HttpResponse:
 def try_count(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Try another way of counting requests in a scenario beside a placement."""
     cohort = _cohort(request, uuid)
-    if request.POST.get("as") == "set":
-        return redirect("housing:requests-count", cohort.pk, preserve_request=True)
+    moved = passed_on(request, {"set": "housing:requests-count"}, cohort.pk, field="as")
+    if moved is not None:
+        return moved
 
     def act(placement: Placement, rules: PlacementRules) -> str:
         made = placement_copy(user=request.user, placement=placement, rules=rules)
@@ -353,16 +352,16 @@ def _count(
 def change(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Repeat an act at its own address; until version 0.2 this address took all of them."""
     cohort = _cohort(request, uuid)
-    act = request.POST.get("act", "")
+    form = OldActForm.typed(request)
+    sent = form.cleaned_data if form.is_valid() else {}
+    act = sent.get("act")
     if act in ("import", *IMPORTS[1:]):
         kind = "requests" if act == "import" else act
         return redirect("housing:requests-import", cohort.pk, kind, preserve_request=True)
-    key = whole_number(request.POST.get("request", "")) if act == "settle" else None
-    if key is not None:
-        is_blank = not request.POST.get("answer", "").strip()
-        name = "housing:request-leave-out" if is_blank else "housing:request-settle"
-        return redirect(name, cohort.pk, key, preserve_request=True)
-    if "group" in request.POST:  # a position, which may be another group's by now
+    if act == "settle" and sent["request"] is not None:
+        name = "housing:request-settle" if sent["answer"] else "housing:request-leave-out"
+        return redirect(name, cohort.pk, sent["request"], preserve_request=True)
+    if "group" in form.sent:  # a position, which may be another group's by now
         toast(request, request_groups.CHANGED, error=True)
         return redirect(_page_of(cohort))
     moved = passed_on(request, _MOVED, cohort.pk)

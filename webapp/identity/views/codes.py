@@ -19,10 +19,12 @@ from webapp.accounts.models import User
 from webapp.accounts.requests import SignedInRequest
 from webapp.accounts.views import locked_out
 from webapp.common.decorators import administrator_required
+from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.identity import second_factor as service
 from webapp.identity import services, waiting
+from webapp.identity.forms import CodeForm, DutyForm, FactorAct, SecondFactorForm
 from webapp.identity.selectors import is_second_factor_duty
 
 _SECRET = "second-factor-secret"  # noqa: S105 - key in the session
@@ -43,7 +45,8 @@ def code(request: HttpRequest) -> HttpResponse:
     credentials = {"username": user.get_username()}
     if not AxesProxyHandler.is_allowed(request, credentials):
         return locked_out(request)
-    if service.code_is_right(user=user, code=request.POST.get("code", "")):
+    form = CodeForm.typed(request)
+    if form.is_valid() and service.code_is_right(user=user, code=form.cleaned_data["code"]):
         waiting.stop_waiting(request)
         login(request, user, backend=_BACKEND)
         response = redirect(there)
@@ -66,23 +69,24 @@ def second_factor(request: SignedInRequest) -> HttpResponse:
         return redirect("accounts:settings")
     if request.method == "GET":
         return _page(request)
-    action = request.POST.get("action", "")
+    form = SecondFactorForm.typed(request)
     try:
-        if action == "begin":
+        form.check()
+        sent = form.cleaned_data
+        if sent["action"] is FactorAct.BEGIN:
             secret = request.session.get(_SECRET, "")
             if not secret:
                 return _page(request)
-            given = request.POST.get("code", "")
-            fresh = service.second_factor_begin(user=user, secret=secret, code=given)
+            fresh = service.second_factor_begin(user=user, secret=secret, code=sent["code"])
             request.session.pop(_SECRET, None)
             return _page(request, fresh=fresh)
-        _check_password(user, request.POST.get("password", ""))
-        if action == "renew" and service.has_second_factor(user):
-            return _page(request, fresh=service.recovery_codes_renew(user=user))
-        if action == "off":
+        _check_password(user, sent["password"])
+        if sent["action"] is FactorAct.OFF:
             service.second_factor_remove(by=user, user=user)
             toast(request, _("Signing in asks for no code any more."))
-    except services.IdentityError as problem:
+        elif service.has_second_factor(user):
+            return _page(request, fresh=service.recovery_codes_renew(user=user))
+    except Refusal as problem:
         return _page(request, error=str(problem))
     return redirect("identity:second-factor")
 
@@ -127,8 +131,11 @@ def remove_for(request: SignedInRequest, pk: int) -> HttpResponse:
 @administrator_required
 def duty(request: SignedInRequest) -> HttpResponse:
     """Require a second factor of the organisation's local people, or stop requiring it."""
-    is_duty = request.POST.get("duty") == "1"
-    services.second_factor_require(by=request.user, is_duty=is_duty)
-    words = _("Everybody with a password sets up a second factor at the next page they open.")
-    toast(request, words if is_duty else _("A second factor is up to each person."))
+
+    def act(*, duty: bool) -> None:
+        services.second_factor_require(by=request.user, is_duty=duty)
+        words = _("Everybody with a password sets up a second factor at the next page they open.")
+        toast(request, words if duty else _("A second factor is up to each person."))
+
+    DutyForm.typed(request).press(request, act)
     return redirect("accounts:people")

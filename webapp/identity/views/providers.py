@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import administrator_required
+from webapp.common.form_pages import if_named, remove_page
 from webapp.common.limits import count_up
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
@@ -81,16 +82,24 @@ def _edit(request: SignedInRequest, found: IdentityProvider) -> HttpResponse:
 def remove(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a provider if its name was typed; its people's accounts are disabled."""
     found = get_owned_or_404(IdentityProvider, request.user, pk)
-    if request.POST.get("name", "").strip() != found.name:
-        toast(request, _("The name does not match. Nothing was removed."), error=True)
-        return redirect("identity:provider", found.pk)
-    count = services.provider_remove(by=request.user, provider=found)
-    toast(
+    name = found.name
+
+    def act() -> None:
+        count = services.provider_remove(by=request.user, provider=found)
+        words = _("%(name)s was removed. %(count)s of its people are switched off.")
+        toast(request, words % {"name": name, "count": f"{count:,}"})
+
+    return remove_page(
         request,
-        _("%(name)s was removed. %(count)s of its people are switched off.")
-        % {"name": found.name, "count": f"{count:,}"},
+        _("Remove this provider"),
+        if_named(name, act),
+        [
+            (_("Providers"), reverse("identity:providers")),
+            (name, reverse("identity:provider", args=[found.pk])),
+        ],
+        words=_("Its people are switched off, and what they did stays."),
+        done="",
     )
-    return redirect("identity:providers")
 
 
 @csrf_exempt

@@ -19,7 +19,7 @@ from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
 from webapp.files.file_headers import as_attachment
 from webapp.matching.charts import model_charts, question_chart
-from webapp.matching.forms import LearnForm
+from webapp.matching.forms import CheckForm, LearnForm
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import (
     again_query,
@@ -157,8 +157,8 @@ def certificate(request: SignedInRequest, uuid: str) -> HttpResponse:
 def check(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Compare the model with the pairs of a held-out cohort."""
     found = _find(request, uuid)
-    cohort = get_owned_or_404(Cohort, request.user, request.POST.get("cohort", ""))
-    attempt(request, lambda: model_check(user=request.user, model=found, cohort=cohort))
+    form = CheckForm.typed(request, user=request.user)
+    form.press(request, partial(model_check, user=request.user, model=found))
     return redirect("matching:model", found.pk)
 
 

@@ -149,7 +149,7 @@ def contact(request: HttpRequest, page: ResidentPage) -> HttpResponse:
     """Agree that a roommate sees one's contact, or take that back."""
     if request.method != "POST":
         return _done(page, "roommates")
-    form = ContactForm(request.POST)
+    form = ContactForm.typed(request)
 
     def act(*, roommate: int, shares: bool, contact: str) -> None:
         services.contact_share(page=page, number=roommate, shares=shares, contact=contact)
@@ -166,7 +166,7 @@ def ask(request: HttpRequest, page: ResidentPage) -> HttpResponse:
     """Ask for a change of the room."""
     if request.method != "POST":
         return _done(page, "changes")
-    form = AskForm(request.POST)
+    form = AskForm.typed(request)
 
     def act(*, wish: str, text: str) -> None:
         services.ask_create(page=page, wish=wish, text=text)
@@ -181,7 +181,7 @@ def ask(request: HttpRequest, page: ResidentPage) -> HttpResponse:
 @visitor_only
 def take_back(request: HttpRequest, page: ResidentPage, ask_id: int) -> HttpResponse:
     """Take back a change that nobody decided yet."""
-    form = TypedForm(request.POST)
+    form = TypedForm.typed(request)
     if form.submit(request, lambda: services.ask_take_back(page=page, ask_id=ask_id)):
         return _done(page, "changes")
     return message(

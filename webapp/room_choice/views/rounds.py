@@ -149,7 +149,7 @@ def _act(
     request: SignedInRequest, round: ChoiceRound, act: Callable[..., object], done: str
 ) -> HttpResponse:
     """Perform an act of one button on the version that the page showed."""
-    form = VersionForm(request.POST)
+    form = VersionForm.typed(request)
     if form.submit(request, partial(act, user=request.user, round=round)):
         toast(request, done)
     else:
@@ -193,7 +193,7 @@ def close(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
 def remove(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
     """Remove a draft of a round."""
     round = _find(request, uuid, round_id)
-    form = VersionForm(request.POST)
+    form = VersionForm.typed(request)
     if form.submit(request, partial(services.round_remove, user=request.user, round=round)):
         toast(request, _("%(round)s was removed.") % {"round": round.name})
         return redirect("room_choice:rounds", round.placement.pk)
@@ -304,7 +304,7 @@ def empty(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Take all students out of their rooms who are not locked there, once confirmed."""
     placement = find_placement(request, uuid)
     back = reverse("room_choice:rounds", args=[placement.pk])
-    form = EmptyForm(request.POST)
+    form = EmptyForm.typed(request)
     numbers = services.movable_students(placement)
     if form.is_valid() and form.cleaned_data["people"] == len(numbers):
         act = partial(services.rooms_empty, user=request.user, placement=placement)

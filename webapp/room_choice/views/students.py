@@ -56,7 +56,7 @@ def choose(request: HttpRequest, page: ResidentPage, room_id: int) -> HttpRespon
     if turn is None:
         return _without_slot(request, page)
     if request.method == "POST":
-        form = ChooseForm(request.POST)
+        form = ChooseForm.typed(request)
 
         def act(*, seen: str) -> None:
             room_choose(turn=turn, room_id=room_id, seen=seen)

@@ -21,6 +21,7 @@ from webapp.database.full_disk import is_full_disk
 from webapp.files import store
 from webapp.files.contents import StorageFullError
 from webapp.files.file_responses import exported, file_response
+from webapp.segmentation.forms import UploadForm
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import image_file_of
 from webapp.segmentation.services.thumbnails import thumbnail_path
@@ -49,16 +50,17 @@ def image_file_upload(request: SignedInRequest, pk: str) -> HttpResponseBase:
 def _protected_upload(request: SignedInRequest, pk: str) -> HttpResponseBase:
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     files = request.FILES.getlist("file")
+    form = UploadForm.typed(request)
     wants_lines = request.headers.get("Accept", "").startswith("application/x-ndjson")
-    if not files or not _is_whole(request, files):
+    if not files or not form.is_valid() or not _is_whole(form.cleaned_data["bytes"], files):
         if wants_lines:
             return JsonResponse({"sentence": CUT_OFF}, status=400)
         toast(request, _("Choose at least one file."), error=True)
         return redirect(image_set)
     choices = UploadChoices(
-        as_name=request.POST.get("name", "") if len(files) == 1 else "",
-        encoding=request.POST.get("encoding", ""),
-        beside=request.POST.get("beside", ""),
+        as_name=form.cleaned_data["name"] if len(files) == 1 else "",
+        encoding=form.cleaned_data["encoding"],
+        beside=form.cleaned_data["beside"],
     )
     results = upload_take_all(user=request.user, image_set=image_set, files=files, choices=choices)
     if not wants_lines:
@@ -68,9 +70,9 @@ def _protected_upload(request: SignedInRequest, pk: str) -> HttpResponseBase:
     )
 
 
-def _is_whole(request: SignedInRequest, files: list) -> bool:
+def _is_whole(stated: str, files: list) -> bool:
     """Return True if the body has the length that the page stated; a cut body looks complete."""
-    return request.POST.get("bytes", "") in ("", str(sum(file.size for file in files)))
+    return stated in ("", str(sum(file.size for file in files)))
 
 
 def _lines(user: User, image_set: ImageSet, results: Iterator[FileResult]) -> Iterator[bytes]:

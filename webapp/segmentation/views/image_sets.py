@@ -1,19 +1,24 @@
 """Views of image sets: list, new, one set; removal of sets and files, roles and pairs."""
 
-from django.http import HttpResponse, QueryDict
+from collections.abc import Callable
+
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engine.datasets.annotations.archive import MAX_ENTRY_BYTES, MAX_TOTAL_BYTES
 from webapp.accounts.requests import SignedInRequest
+from webapp.common.acts import filters_of
 from webapp.common.decorators import staff_required, viewer_required
-from webapp.common.errors import Refusal
+from webapp.common.form_pages import if_named, remove_page
+from webapp.common.forms import BackForm
 from webapp.common.listing import page_at
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
-from webapp.segmentation.forms import ImageSetForm
+from webapp.segmentation.forms import FileRemovalForm, ImageSetForm, PairForm, RoleForm
 from webapp.segmentation.models import ImageFile, ImageSet
 from webapp.segmentation.selectors.image_sets import (
     file_tabs,
@@ -89,12 +94,17 @@ def _images_without_mask(image_set: ImageSet) -> list[ImageFile]:
 def image_set_purge_view(request: SignedInRequest, pk: str) -> HttpResponse:
     """Delete a set with its files and predictions if its name was typed."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
-    if request.POST.get("confirm", "").strip() != image_set.name:
-        toast(request, _("The name did not match. Nothing was removed."), error=True)
-        return redirect(image_set)
-    image_set_purge(user=request.user, image_set=image_set)
-    toast(request, _("%(image_set)s was removed.") % {"image_set": image_set.name})
-    return redirect("segmentation:image-sets")
+    return remove_page(
+        request,
+        _("Remove this set"),
+        if_named(image_set.name, lambda: image_set_purge(user=request.user, image_set=image_set)),
+        [
+            (_("Image sets"), reverse("segmentation:image-sets")),
+            (image_set.name, image_set.get_absolute_url()),
+        ],
+        words=_("This removes all images, masks and predictions of this set."),
+        sent_as="confirm",
+    )
 
 
 @require_http_methods(["GET", "POST"])
@@ -103,14 +113,17 @@ def image_file_remove_view(request: SignedInRequest, pk: str, file_pk: str) -> H
     """Show what is removed together with a file; remove it on POST."""
     file = image_file_of(request.user, pk, file_pk)
     if request.method == "POST":
-        with_mask = request.POST.get("with_mask", "")
-        try:
+        form = FileRemovalForm.typed(request)
+
+        def act(*, with_mask: str, back: str) -> None:
             image_file_remove(user=request.user, file=file, with_mask=with_mask)
-        except Refusal as error:
-            toast(request, _("%(error)s Nothing was removed.") % {"error": error}, error=True)
-        else:
+
+        if form.submit(request, act):
             toast(request, _("%(file)s was removed from the set.") % {"file": file.name})
-        return _back(request, file)
+        else:
+            words = _("%(error)s Nothing was removed.") % {"error": form.first_error}
+            toast(request, words, error=True)
+        return _back(form, file)
     context = {
         "file": file,
         "title": _("Remove this %(role)s") % {"role": file.role},
@@ -125,24 +138,27 @@ def image_file_remove_view(request: SignedInRequest, pk: str, file_pk: str) -> H
 def image_file_action(request: SignedInRequest, pk: str, file_pk: str, action: str) -> HttpResponse:
     """Change a file's role or pair a mask; redirect to the page of the button."""
     file = image_file_of(request.user, pk, file_pk)
-    try:
-        sentence = _ACTIONS[action](request, file)
-    except Refusal as error:
-        toast(request, _("%(error)s Nothing was changed.") % {"error": error}, error=True)
-    else:
-        toast(request, sentence)
-    return _back(request, file)
+    kind, act = _ACTIONS[action]
+    form = kind.typed(request)
+
+    def perform(*, back: str, **fields: str) -> None:
+        toast(request, act(request, file, **fields))
+
+    if not form.submit(request, perform):
+        words = _("%(error)s Nothing was changed.") % {"error": form.first_error}
+        toast(request, words, error=True)
+    return _back(form, file)
 
 
-def _back(request: SignedInRequest, file: ImageFile) -> HttpResponse:
+def _back(form: BackForm, file: ImageFile) -> HttpResponse:
     """Redirect to the tab, search and page of the set that showed the form."""
-    sent = QueryDict(request.POST.get("back", ""))
+    sent = filters_of(form.back_to)
     shown = urlencode({name: sent[name] for name in ("show", "q", "page") if sent.get(name)})
     return redirect(f"{file.image_set.get_absolute_url()}?{shown}")
 
 
-def _set_role(request: SignedInRequest, file: ImageFile) -> str:
-    image_file_set_role(user=request.user, file=file, role=request.POST.get("role", ""))
+def _set_role(request: SignedInRequest, file: ImageFile, *, role: str) -> str:
+    image_file_set_role(user=request.user, file=file, role=role)
     if file.role == "mask":
         sentence = _("%(file)s is now used as a mask.")
     else:
@@ -150,15 +166,17 @@ def _set_role(request: SignedInRequest, file: ImageFile) -> str:
     return sentence % {"file": file.name}
 
 
-def _pair(request: SignedInRequest, file: ImageFile) -> str:
-    wanted = request.POST.get("image", "")
-    image = image_file_of(request.user, file.image_set_id, wanted) if wanted else None
-    mask_pair(user=request.user, mask=file, image=image)
+def _pair(request: SignedInRequest, file: ImageFile, *, image: str) -> str:
+    chosen = image_file_of(request.user, file.image_set_id, image) if image else None
+    mask_pair(user=request.user, mask=file, image=chosen)
     return (
-        _("%(file)s is the mask of %(image)s.") % {"file": file.name, "image": image.name}
-        if image
+        _("%(file)s is the mask of %(image)s.") % {"file": file.name, "image": chosen.name}
+        if chosen
         else _("%(file)s was unpaired.") % {"file": file.name}
     )
 
 
-_ACTIONS = {"role": _set_role, "pair": _pair}
+_ACTIONS: dict[str, tuple[type[BackForm], Callable[..., str]]] = {
+    "role": (RoleForm, _set_role),
+    "pair": (PairForm, _pair),
+}

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -12,9 +13,10 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.form_pages import if_named, remove_page
 from webapp.common.listing import page_at
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.toasts import attempt, toast
+from webapp.common.toasts import attempt
 from webapp.files.file_headers import as_attachment
 from webapp.segmentation.charts import reliability_figure
 from webapp.segmentation.exports import batch_archive, coco_json, done_rows, numbers_csv
@@ -237,13 +239,15 @@ def prediction_go_on_view(request: SignedInRequest, pk: str) -> HttpResponse:
 def prediction_delete_view(request: SignedInRequest, pk: str) -> HttpResponse:
     """Delete a batch if its name was typed."""
     batch = get_owned_or_404(PredictionBatch, request.user, pk)
-    if request.POST.get("confirm", "").strip() != batch.name:
-        toast(request, _("The name did not match. Nothing was removed."), error=True)
-        return redirect(batch)
-    prediction_delete(user=request.user, batch=batch)
-    toast(
+    return remove_page(
         request,
-        _("The prediction of %(batch)s was removed. Images and model are still there.")
-        % {"batch": batch.name},
+        _("Remove this prediction"),
+        if_named(batch.name, lambda: prediction_delete(user=request.user, batch=batch)),
+        [
+            (_("Predictions"), reverse("segmentation:predictions")),
+            (batch.name, batch.get_absolute_url()),
+        ],
+        words=_("This removes the masks and probabilities of this prediction."),
+        done=_("The prediction of %(name)s was removed. Images and model are still there."),
+        sent_as="confirm",
     )
-    return redirect("segmentation:predictions")

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.form_pages import if_named, remove_page
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.files import store
@@ -281,9 +282,14 @@ def segmenter_file(request: SignedInRequest, pk: str) -> HttpResponseBase:
 def segmenter_delete_view(request: SignedInRequest, pk: str) -> HttpResponse:
     """Delete a model and its predictions if its name was typed."""
     segmenter = segmenter_of(request.user, pk)
-    if request.POST.get("confirm", "").strip() != segmenter.name:
-        toast(request, _("The name did not match. Nothing was removed."), error=True)
-        return redirect(segmenter)
-    segmenter_delete(user=request.user, segmenter=segmenter)
-    toast(request, _("%(segmenter)s was removed.") % {"segmenter": segmenter.name})
-    return redirect("segmentation:segmenters")
+    return remove_page(
+        request,
+        _("Remove this model"),
+        if_named(segmenter.name, lambda: segmenter_delete(user=request.user, segmenter=segmenter)),
+        [
+            (_("Image models"), reverse("segmentation:segmenters")),
+            (segmenter.name, segmenter.get_absolute_url()),
+        ],
+        words=_("This removes the model and everything it predicted."),
+        sent_as="confirm",
+    )

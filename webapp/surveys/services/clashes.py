@@ -14,6 +14,7 @@ from webapp.surveys.selectors.clashes import Clash, sorted_answers
 from webapp.translation.lazy import gettext_lazy
 
 FIRST, LATEST = "first", "latest"
+NOT_CHOSEN = gettext_lazy("Choose the first or the latest answers.")
 _GONE = gettext_lazy(
     "These answers are gone, or nobody else gave this number any more. Nothing was changed."
 )
@@ -44,7 +45,7 @@ def answers_choose(*, user: User, questionnaire: Questionnaire, person: int) -> 
 def answers_choose_all(*, user: User, questionnaire: Questionnaire, which: str) -> list[int]:
     """Decide all open clashes alike: the "first" or "latest" answers of each number count."""
     if which not in (FIRST, LATEST):
-        raise QuestionnaireError(gettext("Choose the first or the latest answers."))
+        raise QuestionnaireError(NOT_CHOSEN)
     _lock(questionnaire)
     aside = []
     for clash in sorted_answers(questionnaire)[1]:

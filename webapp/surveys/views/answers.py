@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
@@ -13,16 +13,14 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.cohorts.naming import check_may_name, may_see_names
 from webapp.common.decorators import staff_required
-from webapp.common.errors import Refusal
 from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import list_page, page_at
-from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.files.downloads import download
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.surveys.answer_files import file_read
-from webapp.surveys.forms import NeedForm
+from webapp.surveys.forms import MarkForm, NeedForm
 from webapp.surveys.models import AnswerFile, Questionnaire
 from webapp.surveys.names import look_noted, search_noted
 from webapp.surveys.questions import questions_of
@@ -87,29 +85,26 @@ def texts(request: SignedInRequest, uuid: str) -> HttpResponse:
 @staff_required
 def handle(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Mark chosen texts as handled."""
-    return _marked(request, uuid, request.POST, is_handled=True)
+    return _marked(request, uuid, MarkForm.typed(request), is_handled=True)
 
 
 @require_POST
 @staff_required
 def reopen(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Mark chosen texts as open again; the address of Undo leads here."""
-    chosen = request.POST if "text" in request.POST else request.GET
-    return _marked(request, uuid, chosen, is_handled=False)
+    form = MarkForm.typed(request)
+    return _marked(request, uuid, form if form.sent else MarkForm(request.GET), is_handled=False)
 
 
 def _marked(
-    request: SignedInRequest, uuid: str, chosen: QueryDict, *, is_handled: bool
+    request: SignedInRequest, uuid: str, form: MarkForm, *, is_handled: bool
 ) -> HttpResponse:
     found = get_owned_or_404(Questionnaire, request.user, uuid)
-    keys = [key for text in chosen.getlist("text") if (key := whole_number(text)) is not None]
-    try:
+
+    def act(*, text: list[int], **_: Any) -> None:
         count = written_handle(
-            user=request.user, questionnaire=found, keys=keys, is_handled=is_handled
+            user=request.user, questionnaire=found, keys=text, is_handled=is_handled
         )
-    except Refusal as problem:
-        toast(request, str(problem), error=True)
-    else:
         words = (
             ngettext(
                 "%(count)s text is marked as handled.",
@@ -127,12 +122,14 @@ def _marked(
         toast(
             request,
             words % {"count": f"{count:,}"},
-            undo_url=f"{undo}?{urlencode([('text', key) for key in keys])}" if undo else "",
+            undo_url=f"{undo}?{urlencode([('text', key) for key in text])}" if undo else "",
         )
-    person = whole_number(request.POST.get("person", ""))
-    if person is not None:
-        return redirect("surveys:answers-person", found.pk, person)
-    query = urlencode([(name, request.POST[name]) for name in KEPT if request.POST.get(name)])
+
+    form.press(request, act)
+    sent = form.cleaned_data
+    if sent.get("person") is not None:
+        return redirect("surveys:answers-person", found.pk, sent["person"])
+    query = urlencode([(name, sent[name]) for name in KEPT if sent.get(name)])
     return redirect(f"{reverse('surveys:texts', args=[found.pk])}?{query}")
 
 

@@ -86,7 +86,7 @@ def _press(
 @staff_required
 def add(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Add a language without translations."""
-    form = LanguageForm(request.POST)
+    form = LanguageForm.typed(request)
 
     def act(found: Questionnaire, version: int) -> None:
         language = form.cleaned_data["language"]
@@ -108,14 +108,14 @@ def remove(request: SignedInRequest, uuid: str, language: str) -> HttpResponse:
             user=request.user, questionnaire=found, version=version, translations={language: {}}
         )
 
-    return _press(request, uuid, VersionForm(request.POST), act)
+    return _press(request, uuid, VersionForm.typed(request), act)
 
 
 @require_POST
 @staff_required
 def own(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Set the language in which the questionnaire is written."""
-    form = LanguageForm(request.POST)
+    form = LanguageForm.typed(request)
 
     def act(found: Questionnaire, version: int) -> None:
         language_set(
@@ -130,7 +130,7 @@ def own(request: SignedInRequest, uuid: str) -> HttpResponse:
 @staff_required
 def read(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Import the texts of a file."""
-    form = LanguageFileForm(request.POST, request.FILES)
+    form = LanguageFileForm.typed(request)
 
     def act(found: Questionnaire, version: int) -> None:
         translations = read_file(form.cleaned_data["file"].read(MAX_FILE + 1))

@@ -327,7 +327,7 @@ def join_cohort(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Add late answers to a cohort that was made from the questionnaire before."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
     cohorts = cohorts_of(found)
-    form = JoinForm(request.POST, cohorts=cohorts)
+    form = JoinForm.typed(request, cohorts=cohorts)
     if not form.is_valid():
         toast(request, gettext("Choose a cohort that was made of this questionnaire."), error=True)
         return redirect("surveys:questionnaire", found.pk)

@@ -87,21 +87,21 @@ def edit(request: SignedInRequest, uuid: str, key: str) -> HttpResponse:
 @staff_required
 def move(request: SignedInRequest, uuid: str, key: str) -> HttpResponse:
     """Move a question one place up or down."""
-    return _press(request, uuid, MoveForm(request.POST), services.question_move, key, key=key)
+    return _press(request, uuid, MoveForm.typed(request), services.question_move, key, key=key)
 
 
 @require_POST
 @staff_required
 def place(request: SignedInRequest, uuid: str, key: str) -> HttpResponse:
     """Move a question to a place of any section, by a button or by dragging."""
-    return _press(request, uuid, PlaceForm(request.POST), services.question_place, key, key=key)
+    return _press(request, uuid, PlaceForm.typed(request), services.question_place, key, key=key)
 
 
 @require_POST
 @staff_required
 def remove(request: SignedInRequest, uuid: str, key: str) -> HttpResponse:
     """Remove a question."""
-    return _press(request, uuid, VersionForm(request.POST), services.question_remove, key=key)
+    return _press(request, uuid, VersionForm.typed(request), services.question_remove, key=key)
 
 
 @keeps_typed
@@ -139,7 +139,7 @@ def _titled(
 def section_remove(request: SignedInRequest, uuid: str, section: int) -> HttpResponse:
     """Remove an empty section."""
     return _press(
-        request, uuid, VersionForm(request.POST), services.section_remove, section=section
+        request, uuid, VersionForm.typed(request), services.section_remove, section=section
     )
 
 

@@ -153,11 +153,13 @@ class PreviewWalk(Walk):
 
     def __init__(self, request: SignedInRequest, found: Questionnaire, language: str) -> None:
         self._name = self._name_of(found)
-        kept = request.session.get(self._name, {})
-        nobody = Participant(questionnaire=found, code="EXAMPLE", answers=kept.get("answers", {}))
-        nobody.finished_at = timezone.now() if kept.get("is_finished") else None
+        stored = request.session.get(self._name, {})
+        nobody = Participant(questionnaire=found, code="EXAMPLE", answers=stored.get("answers", {}))
+        nobody.finished_at = timezone.now() if stored.get("is_finished") else None
         super().__init__(request, nobody, language)
-        self.acts = {name: self.acts[name] for name in ("next", "skip", "back", "finish")}
+        kept = ("next", "skip", "back", "finish")
+        shown = {name: lambda: self.go("") for name in (*self.acts, "mail-link", "withdraw")}
+        self.acts = shown | {name: self.acts[name] for name in kept}
 
     @staticmethod
     def _name_of(found: Questionnaire) -> str:
@@ -174,7 +176,7 @@ class PreviewWalk(Walk):
         file = self.request.FILES.get("file")
         value = {"name": file.name} if isinstance(file, UploadedFile) else None
         if question.kind is not Kind.FILE and not is_declined:
-            value = read_answer(question, self.request.POST.getlist("answer"))
+            value = read_answer(question, self.sent["answer"])
         answers.pop(question.key, None)
         if value is not None or is_declined:
             answers[question.key] = value
@@ -199,7 +201,7 @@ class PreviewWalk(Walk):
 def delete(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Remove a questionnaire with all answers, if its title was typed."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
-    form = DeleteForm(request.POST)
+    form = DeleteForm.typed(request)
     title = found.title
     if form.is_valid() and form.attempt(
         lambda: services.questionnaire_delete(

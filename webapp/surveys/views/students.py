@@ -4,6 +4,7 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -29,6 +30,7 @@ from webapp.surveys.services.answers import (
 from webapp.surveys.services.invitations import mails_stop
 from webapp.surveys.services.links import checked_address, link_to_address, links_to_participants
 from webapp.surveys.services.withdrawals import answers_withdraw
+from webapp.surveys.student_forms import BeginForm, EnterForm, StepForm, StudentForm
 from webapp.surveys.views.student_pages import for_students, menu, message, settle, shown
 from webapp.surveys.views.walk import Walk
 
@@ -41,9 +43,9 @@ _TOKEN = re.compile(r"\d+\.[\w-]+~[\w-]+~[\w-]+")
 @for_students
 def enter(request: HttpRequest) -> HttpResponse:
     """Accept the code of a questionnaire, or a pasted personal link."""
-    typed = request.POST.get("code", "")
     if request.method != "POST":
         return _enter(request)
+    typed = str(EnterForm.typed(request)["code"].value() or "")
     text = unquote("".join(typed.split()))
     token = _TOKEN.search(text)
     if token:
@@ -79,35 +81,35 @@ def code(request: HttpRequest, code: str) -> HttpResponse:
         return _closed(request, found)
     if found.asks_sign_in:
         return csrf_protect(lambda request: _signed_in(request, found))(request)
-    error = ""
+    error = typed = ""
     if request.method == "POST":
         if limits.is_over(request, "start", limits.STARTS):
             return _too_many(request)
-        if request.POST.get("action") == "mail-link":
-            return _mail_links(request, found)
+        form = BeginForm.typed(request)
+        if form.typed_in("action") == "mail-link":
+            return _mail_links(request, found, form.typed_in("email"))
+        if form.typed_in("action"):
+            raise BadRequest
+        typed = form.typed_in("identifier")
         try:
-            made = participant_begin(
-                questionnaire=found, identifier=request.POST.get("identifier", "")
-            )
+            made = participant_begin(questionnaire=found, identifier=typed)
             return _begun(request, made)
         except QuestionnaireError:
             error = _("Type your student number.")
-    return _begin(request, found, error=error)
+    return _begin(request, found, error=error, typed_number=typed)
 
 
 def _begin(
     request: HttpRequest, found: Questionnaire, *, error: str = "", **more: Any
 ) -> HttpResponse:
-    typed = request.POST.get("identifier", "")
-    context = {"questionnaire": shown(request, found), "error": error, "typed_number": typed}
+    context = {"questionnaire": shown(request, found), "error": error}
     status = 422 if error or more.get("mail_error") else 200
     page = "surveys/student/begin.html"
     return render(request, page, context | menu(found) | more, status=status)
 
 
-def _mail_links(request: HttpRequest, found: Questionnaire) -> HttpResponse:
+def _mail_links(request: HttpRequest, found: Questionnaire, typed: str) -> HttpResponse:
     """Mail the link to the participants with an address; the response is always the same."""
-    typed = request.POST.get("email", "")
     try:
         address = checked_address(typed)
     except QuestionnaireError as problem:
@@ -209,7 +211,10 @@ def stop(request: HttpRequest, token: str) -> HttpResponse:
     questionnaire = participant.questionnaire
     settle(request, questionnaire, participant.language)
     if request.method == "POST":
-        mails_stop(participant=participant, stops=request.POST.get("action") != "again")
+        action = StudentForm.typed(request).typed_in("action")  # a mail program sends none
+        if action not in ("", "stop", "again"):
+            raise BadRequest
+        mails_stop(participant=participant, stops=action != "again")
         participant.refresh_from_db(fields=["unsubscribed_at"])
     context = {"questionnaire": shown(request, questionnaire), "participant": participant}
     return render(request, "surveys/student/stop.html", context | menu(questionnaire))
@@ -253,6 +258,7 @@ class StudentWalk(Walk):
     def __init__(self, request: HttpRequest, participant: Participant, language: str) -> None:
         super().__init__(request, participant, language)
         self.acts["mail-link"] = self._mail_link
+        self.acts["withdraw"] = lambda: self.go("")  # its box was not ticked
 
     def link_context(self) -> dict[str, Any]:
         """Return the personal link, and the address to which it can be mailed."""
@@ -262,7 +268,7 @@ class StudentWalk(Walk):
 
     def _mail_link(self) -> HttpResponse:
         """Mail the link to the person's own address, or to one that they type."""
-        typed = self.request.POST.get("email", "")
+        typed = self.sent["email"]
         try:
             address = self.participant.email or checked_address(typed)
             tries = count_up("surveys:mail-own", str(self.participant.pk), window=86400)
@@ -291,8 +297,8 @@ def _is_own(request: HttpRequest, participant: Participant) -> bool:
 
 
 def _withdraws(request: HttpRequest) -> bool:
-    post = request.POST
-    return post.get("action") == "withdraw" and post.get("sure") == "yes"
+    form = StepForm.typed(request)
+    return form.typed_in("action") == "withdraw" and form.typed_in("sure") == "yes"
 
 
 def _withdrawn(request: HttpRequest, participant: Participant) -> HttpResponse:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
+from django.core.exceptions import BadRequest
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
@@ -32,6 +33,7 @@ from webapp.surveys.services.answers import (
     needs_answer,
 )
 from webapp.surveys.services.requests import asking_for, request_decline, wish_of
+from webapp.surveys.student_forms import StepForm
 from webapp.surveys.views.student_pages import in_language, is_script, menu, message
 
 INTRODUCTION, REVIEW, RECEIPT = "0", "review", "receipt"
@@ -71,8 +73,18 @@ class Walk:
         """Return the requested page, or perform the sent act."""
         if self.request.method != "POST":
             return self._show(self.request.GET.get("n", ""))
-        act = self.acts.get(self.request.POST.get("action", "next"), self._next)
-        return act()
+        action = self.sent["action"] or "next"  # Enter sends a form without a button
+        if action not in self.acts:
+            raise BadRequest
+        return self.acts[action]()
+
+    @cached_property
+    def sent(self) -> dict[str, Any]:
+        """The fields of the sent form; raise BadRequest if one cannot be read."""
+        form = StepForm.typed(self.request)
+        if not form.is_valid():
+            raise BadRequest
+        return form.cleaned_data
 
     # -- Storage; the preview overrides it
 
@@ -82,7 +94,7 @@ class Walk:
         answer_save(
             participant=self.participant,
             question=question,
-            values=self.request.POST.getlist("answer"),
+            values=self.sent["answer"],
             file=file if isinstance(file, UploadedFile) else None,
             is_declined=is_declined,
         )
@@ -139,7 +151,7 @@ class Walk:
     def _question(self, question: Question, *, error: str = "") -> HttpResponse:
         """Show a question with the stored answer, or with the typed one if it was refused."""
         kept = self.participant.answers.get(question.key)
-        sent = self.request.POST.getlist("answer") if error else None
+        sent: list[str] | None = self.sent["answer"] if error else None
         chosen = kept if isinstance(kept, list) else [kept]
         if sent is not None:
             chosen = [number for text in sent if (number := whole_number(text)) is not None]
@@ -218,8 +230,7 @@ class Walk:
 
     @cached_property
     def _sent_question(self) -> Question | None:
-        number = whole_number(self.request.POST.get("n", ""))
-        return next((q for q in self.asked if q.number == number), None)
+        return next((q for q in self.asked if q.number == self.sent["n"]), None)
 
     def _next(self) -> HttpResponse:
         return self._keep_and_go(self._after)
@@ -241,7 +252,7 @@ class Walk:
             is_missing = (
                 needs_answer(question) and self.participant.answers.get(question.key) is None
             )
-            goes_on = where == self._after and "stays" not in self.request.POST
+            goes_on = where == self._after and not self.sent["stays"]
             if is_missing and goes_on and question.kind is not Kind.CONSENT:
                 raise QuestionnaireError(_("This question needs an answer."))
         except QuestionnaireError as problem:
@@ -267,7 +278,7 @@ class Walk:
 
     def _accept(self) -> HttpResponse:
         """Answer a request with a request for its asker, in the first free question."""
-        code = plain_code(self.request.POST.get("code", ""))
+        code = plain_code(self.sent["code"])
         own = [q for q in self.asked if q.kind is Kind.REQUEST]
         free = next((q for q in own if not self.participant.answers.get(q.key)), None)
         here = self._sent_question or (own[0] if own else None)
@@ -284,7 +295,7 @@ class Walk:
         return self.go(str(free.number))
 
     def _decline(self, *, declines: bool) -> HttpResponse:
-        code = plain_code(self.request.POST.get("code", ""))
+        code = plain_code(self.sent["code"])
         here = self._sent_question
         try:
             request_decline(participant=self.participant, code=code, declines=declines)
