@@ -10,12 +10,14 @@ from django.urls import reverse
 
 from tests.webapp.surveys.conftest import Student, weight_of
 from webapp.accounts.models import User
+from webapp.common.errors import Refusal
 from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.questions import languages_of, questions_of
 from webapp.surveys.services.cohorts import cohort_from_answers
 from webapp.surveys.services.questionnaires import change_undo, question_edit
 from webapp.surveys.services.translations import read_file, translations_set, write_file
+from webapp.tabular.tables_out import as_xlsx
 
 WAKE = "What time do you get up on a weekday?"
 FRENCH = {
@@ -115,12 +117,19 @@ def test_a_file_goes_out_and_comes_back(
     assert found["ar"][WAKE] == "متى تستيقظ؟"
 
 
+def test_a_workbook_and_an_old_encoding_are_read(french: Questionnaire) -> None:
+    rows = list(csv.reader(io.StringIO(write_file(french).decode("utf-8-sig"))))
+    assert read_file(as_xlsx({"Texts": rows}))["fr"] == FRENCH
+    western = "\r\n".join(f"{text};{said}" for text, said in [("text", "fr"), *FRENCH.items()])
+    assert read_file(western.encode("cp1252"))["fr"] == FRENCH
+
+
 @pytest.mark.parametrize(
     "data",
     [b"", b"\xff\xff", b"a,b\nc,d", b"text\nx", b"text,xx\nA,B", b"text,en\nA,B", b"\x00" * 9],
 )
 def test_a_file_that_is_none_is_refused(bob: User, opened: Questionnaire, data: bytes) -> None:
-    with pytest.raises(QuestionnaireError):
+    with pytest.raises(Refusal):
         translations_set(
             user=bob, questionnaire=opened, version=opened.version, translations=read_file(data)
         )

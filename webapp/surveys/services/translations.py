@@ -1,7 +1,5 @@
 """Translations of a questionnaire: one column for each language, typed on a page or in a file."""
 
-import csv
-import io
 from collections.abc import Mapping
 
 from django.conf.locale import LANG_INFO
@@ -14,6 +12,7 @@ from webapp.audit.services import audit
 from webapp.surveys.content import Kind, QuestionnaireError
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.questions import languages_of, questions_of, texts_of
+from webapp.tabular.reading import read_source
 from webapp.tabular.tables_out import as_csv, without_mark
 
 MAX_LANGUAGES = 12
@@ -134,28 +133,13 @@ def write_file(questionnaire: Questionnaire) -> bytes:
 
 
 def read_file(data: bytes) -> dict[str, dict[str, str]]:
-    """Return {language: {text: translation}} of a CSV as :func:`write_file` writes it.
+    """Return {language: {text: translation}} of a table as :func:`write_file` writes it.
 
-    Commas, semicolons and tabs are read, as spreadsheet programs write them. Raises
-    QuestionnaireError in one sentence.
+    The first sheet of a workbook counts. Raises Refusal in one sentence.
     """
     if len(data) > MAX_FILE:
         raise QuestionnaireError(gettext("The file is larger than 1 MB."))
-    try:
-        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
-        first = text.splitlines()[0]
-        if first.lower().startswith("sep="):  # Excel's note of its separator
-            text = text.partition("\n")[2]
-            first = text.splitlines()[0]
-    except (UnicodeDecodeError, IndexError) as error:
-        raise QuestionnaireError(
-            gettext("The file is no CSV in UTF-8: save it as “CSV UTF-8”.")
-        ) from error
-    delimiter = max(",;\t", key=first.count)
-    try:
-        rows = list(csv.reader(io.StringIO(text), delimiter=delimiter))
-    except csv.Error as error:
-        raise QuestionnaireError(gettext("The file is no CSV.")) from error
+    rows = [line.cells for line in read_source(len(data), lambda: data).sheets[0].lines]
     header = [cell.strip().lower() for cell in rows[0]]
     if header[0] != _TEXT or len(header) < 2:
         raise QuestionnaireError(gettext("The first line reads: text, then one language a column."))
