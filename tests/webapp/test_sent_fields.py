@@ -10,6 +10,7 @@ from django.contrib.messages import ERROR, get_messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
+from lxml import html
 
 from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture of urls
 from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures of urls
@@ -48,7 +49,7 @@ RAW = {
     "api/endpoints/buildings.py create_buildings": "one documented part of a multipart body",
     "api/endpoints/roommates.py import_cohort": "one documented part of a multipart body",
 }
-NO_NUMBER = ("abc", "-1", "inf", "1e400", "9" * 5000, ["1", "abc"])
+NO_NUMBER = ("-1", "inf", "1e400", "9" * 5000, ["1", "abc"], "²")
 NO_MEMBER = ("nonsense", "9" * 5000, ["accept", "nonsense"])
 # Address, the fields as a page sends them, the field that is replaced, and the sentence.
 NUMBERS = [
@@ -78,6 +79,16 @@ NUMBERS = [
     ("surveys:clash-correct", {"person": "1", "number": "N2"}, "person"),
     ("surveys:texts-handle", {"text": "1"}, "text"),
     ("surveys:texts-reopen", {"text": "1", "person": "1"}, "person"),
+    ("surveys:question-move", {"version": "1", "step": "1"}, "version"),
+    ("surveys:question-place", {"version": "1", "section": "0", "place": "0"}, "section"),
+    ("surveys:question-remove", {"version": "1"}, "version"),
+    ("surveys:section-rename", {"version": "1", "title": "Habits"}, "version"),
+    ("surveys:languages-add", {"version": "1", "language": "de"}, "version"),
+    ("room_choice:round-pause", {"version": "0"}, "version"),
+    ("surveys:languages", {"version": "1"}, "version"),
+    ("surveys:bounces", {"people": "a@x.example", "asked": "2"}, "asked"),
+    ("housing:place-dates", {"version": "0"}, "version"),
+    ("residents:ask-decide", {"version": "0", "state": "declined"}, "version"),
 ]  # fmt: skip
 MEMBERS = [
     ("housing:placement-decide", {"act": "accept", "room": "1"}, "act", NO_DECISION),
@@ -90,12 +101,17 @@ MEMBERS = [
     ("cohorts:student-file", {"action": "undo", "version": "1"}, "action", NO_ACTION),
     ("cohorts:pairs-draft", {"action": "sure", "version": "1"}, "action", NO_ACTION),
     ("surveys:clash-choose", {"which": "first"}, "which", NOT_CHOSEN),
+    ("surveys:question-move", {"version": "1", "step": "1"}, "step", OLD_PAGE),
     ("students:hide-names", {"hide": "1"}, "hide", OLD_PAGE),
     ("identity:duty", {"duty": "1"}, "duty", OLD_PAGE),
 ]  # fmt: skip
+# Every field gets a word and some of the others in turn.
 CASES = [
-    *((*case, OLD_PAGE, value) for case in NUMBERS for value in NO_NUMBER),
-    *((*case, value) for case in MEMBERS for value in NO_MEMBER),
+    (*case, value)
+    for k, (*case, values) in enumerate(
+        [(*one, OLD_PAGE, NO_NUMBER) for one in NUMBERS] + [(*one, NO_MEMBER) for one in MEMBERS]
+    )
+    for value in ("abc", *(values[(2 * k + n) % len(values)] for n in range(2)))
 ]
 # Fields without which an act has no meaning.
 NEEDED = [
@@ -137,6 +153,7 @@ def test_fields_are_read_by_forms() -> None:
 
 def send(client: Client, address: str, fields: dict[str, Any]) -> tuple[HttpResponse, set[str]]:
     """Send a form, undo what it changed, and return the answer and the tables it wrote to."""
+    client.cookies.pop("messages", None)  # toasts that no page has shown yet
     with transaction.atomic(), written_tables() as written:
         answer = client.post(address, fields)
         transaction.set_rollback(True)
@@ -144,7 +161,10 @@ def send(client: Client, address: str, fields: dict[str, Any]) -> tuple[HttpResp
 
 
 def refusals_of(answer: HttpResponse) -> list[str]:
-    """Return the errors that the answer reports in toasts."""
+    """Return the errors that the answer reports in toasts, or as notices on its page."""
+    if answer.status_code == 422:
+        notices = html.fromstring(answer.content).xpath('//*[@role="alert"]')
+        return [said for one in notices if (said := " ".join(one.text_content().split()))]
     waiting = get_messages(answer.wsgi_request)
     return [json.loads(m.message)["text"] for m in waiting._queued_messages if m.level == ERROR]
 

@@ -153,8 +153,18 @@ class DecidePairsForm(BackForm):
     pair = VersionsField(error_messages={"required": gettext_lazy("Mark at least one pair first.")})
 
 
+class Typed(StrEnum):
+    """The form of the rules in which students were typed."""
+
+    PAIR = "pair"
+    SINGLE = "single"
+
+
 class RuleForm(BackForm):
-    """A rule about one or two students, as they were typed, or about a column."""
+    """A rule about one or two students, or about a column; ``typed_in`` is a form with names."""
+
+    refused_field = "first"
+    typed_in = ActField(Typed, OLD_PAGE, required=False)
 
     action = forms.CharField(
         max_length=40, error_messages={"required": gettext_lazy("There is no such rule.")}

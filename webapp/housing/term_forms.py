@@ -7,7 +7,7 @@ from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 
 from webapp.accounts.models import User
-from webapp.common.forms import ObjectField, TypedForm, field_of
+from webapp.common.forms import NumberField, ObjectField, TypedForm, field_of
 from webapp.common.selectors import owned_by
 from webapp.housing.models import Term
 from webapp.housing.models.term import MAX_TERM_CODE, MAX_TERM_NAME
@@ -76,4 +76,4 @@ class DatesForm(TypedForm):
     refused_field = "arrives_on"
     arrives_on = _day(_("First day"), required=False)
     leaves_on = _day(_("Last day"), required=False)
-    version = forms.IntegerField(widget=forms.HiddenInput)
+    version = NumberField()

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
-from webapp.common.forms import ObjectField, TypedForm, field_of
+from webapp.common.forms import NumberField, ObjectField, TypedForm, field_of
 from webapp.common.selectors import owned_by
 from webapp.letters.models import Contact, LetterTemplate
 from webapp.letters.services.questions import MAX_SUBJECT, MAX_TEXT
@@ -60,8 +60,8 @@ class QuestionForm(TypedForm):
     ``seen`` is how often the page showed that they were asked.
     """
 
-    request = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
+    request = NumberField(required=False)
+    seen = NumberField(required=False)
     subject = forms.CharField(label=gettext_lazy("Subject"), max_length=MAX_SUBJECT)
     text = forms.CharField(
         label=gettext_lazy("Mail"),
@@ -98,7 +98,7 @@ class LetterForm(TypedForm):
 class SendForm(LetterForm):
     """Sending at the version of the placement that the page showed."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput)
+    version = NumberField()
 
 
 class LetterTestForm(LetterForm):
@@ -121,7 +121,7 @@ class ReturnedForm(LetterForm):
         widget=forms.Textarea(attrs={"rows": 3}),
         error_messages={"required": gettext_lazy("Give the addresses whose letters came back.")},
     )
-    asked = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    asked = NumberField(required=False)
 
     def clean_addresses(self) -> list[str]:
         """Return the addresses, which lines, commas or semicolons part."""

@@ -4,7 +4,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from webapp.common.forms import TypedForm
+from webapp.common.forms import NumberField, TypedForm
 from webapp.residents.models import MAX_ANSWER, MAX_ASK, MAX_CONTACT, AskState, Wish
 
 
@@ -57,4 +57,4 @@ class DecideForm(TypedForm):
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy("The student reads it on the personal page."),
     )
-    version = forms.IntegerField(max_value=2**31 - 1, widget=forms.HiddenInput)
+    version = NumberField()

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import rule_groups
-from webapp.common.forms import TypedForm, field_of
+from webapp.common.forms import NumberField, TypedForm, field_of
 from webapp.room_choice.models import MAX_NAME, MAX_SEED, ChoiceRound
 from webapp.room_choice.services.rounds import MAX_MINUTES, MIN_MINUTES
 from webapp.translation.lazy import gettext_lazy
@@ -29,7 +29,7 @@ class ChooseForm(TypedForm):
 class VersionForm(TypedForm):
     """An act on a round as a page showed it."""
 
-    version = forms.IntegerField(max_value=2**31 - 1, widget=forms.HiddenInput)
+    version = NumberField()
 
 
 def _moment(label: str) -> forms.DateTimeField:
@@ -195,5 +195,5 @@ class ExtendForm(VersionForm):
 class EmptyForm(TypedForm):
     """The confirmed number of students who move out, on the version that the page showed."""
 
-    people = forms.IntegerField(min_value=0, max_value=10**6)
-    version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    people = NumberField()
+    version = NumberField()

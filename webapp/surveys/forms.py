@@ -12,7 +12,14 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from webapp.common.forms import ActField, NumberField, NumbersField, TypedForm, field_of
+from webapp.common.forms import (
+    OLD_PAGE,
+    ActField,
+    NumberField,
+    NumbersField,
+    TypedForm,
+    field_of,
+)
 from webapp.surveys.content import (
     MAX_HINT,
     MAX_LABEL,
@@ -41,7 +48,7 @@ Choices = list[tuple[str, Any]]
 class VersionForm(TypedForm):
     """A change of the questions at the version that the sender saw."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput)
+    version = NumberField()
 
     def show_version(self, version: int) -> None:
         """Set the present version in a refused form, so that it can be sent again."""
@@ -248,15 +255,17 @@ class SectionForm(VersionForm):
 class PlaceForm(VersionForm):
     """The new place of a question: a section, and a place among its questions."""
 
-    section = forms.IntegerField(min_value=0, max_value=99)
-    place = forms.IntegerField(min_value=0, max_value=999)
+    section = NumberField()
+    place = NumberField()
 
 
 class MoveForm(VersionForm):
     """Move of a question by one place up or down."""
 
     step = forms.TypedChoiceField(
-        coerce=int, choices=[(-1, gettext_lazy("Up")), (1, gettext_lazy("Down"))]
+        coerce=int,
+        choices=[(-1, gettext_lazy("Up")), (1, gettext_lazy("Down"))],
+        error_messages={"required": OLD_PAGE, "invalid_choice": OLD_PAGE},
     )
 
 
@@ -467,7 +476,7 @@ class BouncesForm(TypedForm):
         widget=forms.FileInput(attrs={"accept": ".eml,.mbox,.txt,.csv,.xlsx"}),
     )
     is_confirmed = forms.BooleanField(required=False)
-    asked = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    asked = NumberField(required=False)
 
     def is_confirmed_for(self, count: int) -> bool:
         """Return True if staff have confirmed the returned addresses of this many people."""

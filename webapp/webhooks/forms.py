@@ -4,7 +4,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from webapp.common.events import EVENTS
-from webapp.common.forms import TypedForm
+from webapp.common.forms import NumberField, TypedForm
 
 
 class NewWebhookForm(TypedForm):
@@ -34,4 +34,4 @@ class WebhookForm(NewWebhookForm):
 class DeliveryForm(TypedForm):
     """A failed delivery to send again."""
 
-    delivery = forms.IntegerField(max_value=2**31, error_messages={"required": _("Choose one.")})
+    delivery = NumberField(error_messages={"required": _("Choose one.")})

@@ -8,6 +8,7 @@ from django.conf import LazySettings
 from django.urls import reverse
 
 from tests.webapp.matching.conftest import acts_of, run_waiting, two_of
+from tests.webapp.typed_forms import check_outlives_a_session, check_refused, field_values
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.housing.errors import HousingError, PlacesChangedError
@@ -119,6 +120,23 @@ def test_a_rejected_pair_stays_listed_and_can_be_allowed_again(
     pairs_compute(user=bob, placement=placement)
     run_waiting()
     assert placement.pairs.filter(**{f"{k}_number": n for k, n in numbers.items()}).exists()
+
+
+def test_a_refused_rule_keeps_the_typed_names(
+    bob: User, client_of: Callable, placement: Placement
+) -> None:
+    address, pair = reverse("housing:pairs-rule", args=[placement.pk]), two_of(placement)[0]
+    client, known = client_of(bob), f"S-{pair.first_number}"
+    sent = {"action": "never", "typed_in": "pair", "first": known, "second": "Nobody Such"}
+    page = client.post(address, sent)
+    check_refused(page, {"second": "Nobody Such"}, field="second", error="Nobody Such")
+    assert known in field_values(page, "first")
+    assert client.get(address, {"tab": "never"}).url.endswith("?tab=never")
+    single = {"action": "single", "typed_in": "single", "first": "S-1"}
+    check_refused(client.post(address, single), {"first": "S-1"}, field="first", error="S-1")
+    assert client.post(address, {**sent, "typed_in": "nonsense"}).status_code == 302
+    assert not ForbiddenPair.objects.exists()
+    check_outlives_a_session(client_of, bob, address, {**sent, "second": known})
 
 
 def test_allowing_a_rejected_pair_leaves_never_of_another_proposal(

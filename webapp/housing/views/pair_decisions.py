@@ -18,6 +18,7 @@ from webapp.cohorts.naming import are_hidden, may_see_names
 from webapp.common.acts import filters_of
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import light
 from webapp.common.parameters import digits_of
 from webapp.common.selectors import get_or_404
@@ -93,12 +94,16 @@ def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
     return answer_with_pairs(request, placement, form.back_to)
 
 
-@require_POST
+@keeps_typed
+@require_http_methods(["GET", "POST"])
 @staff_required
 def rule(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Change a rule; compute a placement that only waited for it at once."""
     placement = find_pairs(request, uuid)
     form = RuleForm.typed(request)
+    if not form.is_bound:  # a filter of the page that showed a refused form
+        address = reverse("housing:placement", args=[placement.pk])
+        return redirect(f"{address}?{request.GET.urlencode()}")
     try:
         form.check()
         data = form.cleaned_data
@@ -119,8 +124,21 @@ def rule(request: SignedInRequest, uuid: str) -> HttpResponse:
     except _SeveralInFieldError as several:
         return ask(request, _whom_question(form, placement, several), placement)
     except Refusal as problem:
+        if form.cleaned_data.get("typed_in") and not request.htmx:
+            return _show_rule(request, placement, form, problem)
         toast(request, str(problem), error=True)
     return answer_with_pairs(request, placement, form.back_to)
+
+
+def _show_rule(
+    request: SignedInRequest, placement: Placement, form: RuleForm, problem: Refusal
+) -> HttpResponse:
+    """Return the page with the dialog of the rules, in which a refused form is as it was typed."""
+    if not form.errors:
+        form.add_error(problem.field or form.refused_field, str(problem))
+    context = pairs_context(placement, _filters(form.back_to), request.user)
+    context |= {"rule_form": form, "rule_typed_in": form["typed_in"].value()}
+    return render(request, "housing/pairs/page.html", context, status=form.status)
 
 
 def _whom_question(form: RuleForm, placement: Placement, several: _SeveralInFieldError) -> Question:
@@ -172,8 +190,11 @@ def _number(user: User, placement: Placement, data: Mapping[str, str], name: str
         found = students_typed(user, placement.cohort, [text])
     except SeveralStudentsError as several:
         raise _SeveralInFieldError(name, several) from several
+    except HousingError as problem:
+        problem.field = name
+        raise
     if len(found) > 1:
-        raise HousingError(_("Name one student in each field. Nothing was changed."))
+        raise HousingError(_("Name one student in each field. Nothing was changed."), name)
     return found[0]
 
 

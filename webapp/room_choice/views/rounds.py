@@ -150,10 +150,8 @@ def _act(
 ) -> HttpResponse:
     """Perform an act of one button on the version that the page showed."""
     form = VersionForm.typed(request)
-    if form.submit(request, partial(act, user=request.user, round=round)):
+    if form.press(request, partial(act, user=request.user, round=round)):
         toast(request, done)
-    else:
-        toast(request, form.first_error, error=True)
     return redirect("room_choice:round", round.placement.pk, round.pk)
 
 
@@ -194,10 +192,9 @@ def remove(request: SignedInRequest, uuid: str, round_id: int) -> HttpResponse:
     """Remove a draft of a round."""
     round = _find(request, uuid, round_id)
     form = VersionForm.typed(request)
-    if form.submit(request, partial(services.round_remove, user=request.user, round=round)):
+    if form.press(request, partial(services.round_remove, user=request.user, round=round)):
         toast(request, _("%(round)s was removed.") % {"round": round.name})
         return redirect("room_choice:rounds", round.placement.pk)
-    toast(request, form.first_error, error=True)
     return redirect("room_choice:round", round.placement.pk, round.pk)
 
 

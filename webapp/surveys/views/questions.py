@@ -40,13 +40,8 @@ def _press(
 ) -> HttpResponse:
     """Perform the act of a button; a refusal is a toast, since nothing was typed."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
-    if not form.is_valid():
-        toast(request, gettext("The page was out of date. Load it again."), error=True)
-    else:
-        common = {"user": request.user, "questionnaire": found}
-        values = form.cleaned_data | fields
-        if attempt(request, lambda: act(**common, **values)):
-            return _done(request, found, selected)
+    if form.press(request, partial(act, user=request.user, questionnaire=found, **fields)):
+        return _done(request, found, selected)
     query = f"?question={selected}#q-{selected}" if selected else ""
     return redirect(reverse("surveys:questionnaire", args=[found.pk]) + query)
 
