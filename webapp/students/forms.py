@@ -35,3 +35,4 @@ class HideNamesForm(BackForm):
     """The switch that hides the names of students, and the page that it was pressed on."""
 
     hide = SwitchField()
+    back = forms.CharField(required=False, widget=forms.HiddenInput)  # of any length
