@@ -2,6 +2,8 @@
  *
  * .drop-zone[data-autosubmit]  sends its form as soon as files are chosen
  */
+import { filled, gettext } from "./words.js";
+
 function show(zone, files) {
   const list = zone.querySelector(".drop-zone__files");
   if (!list) return;
@@ -18,7 +20,7 @@ function show(zone, files) {
   );
   if (files.length > 20) {
     const more = document.createElement("li");
-    more.textContent = `and ${files.length - 20} more`;
+    more.textContent = filled(gettext("and %(count)s more"), { count: files.length - 20 });
     list.append(more);
   }
 }

@@ -1,4 +1,6 @@
 /* The import preview: mark columns (with ranges), find one, move answers with Alt and the arrows. */
+import { filled, gettext } from "./words.js";
+
 const body = () => document.getElementById("draft");
 
 function shownMarks() {
@@ -8,7 +10,7 @@ function shownMarks() {
 function showCount() {
   const count = document.querySelectorAll("[data-mark]:checked").length;
   const label = document.querySelector("[data-marked-count]");
-  if (label) label.textContent = `${count} marked`;
+  if (label) label.textContent = filled(gettext("%(count)s marked"), { count });
   document.getElementById("bulk")?.classList.toggle("bulk-bar--plain", count === 0);
 }
 

@@ -1,5 +1,6 @@
 /* The page of pairs: the drawer, marks, and where the focus goes after a decision. */
 import { isFollowing } from "./rows.js";
+import { filled, ngettext } from "./words.js";
 
 const FLOWING = ["accept", "lock", "reject", "never"];
 const drawer = () => document.getElementById("drawer");
@@ -94,7 +95,7 @@ function showTab() {
 function showMarks() {
   const count = document.querySelectorAll("[data-check]:checked").length;
   const label = document.querySelector("[data-bulk-count]");
-  if (label) label.textContent = count === 1 ? "1 pair marked" : `${count} pairs marked`;
+  if (label) label.textContent = filled(ngettext("%(count)s pair marked", "%(count)s pairs marked", count), { count });
 }
 
 document.addEventListener("click", (event) => {

@@ -1,4 +1,6 @@
 /* The rail: on a phone a panel behind the menu button; its counts follow what the page learns. */
+import { gettext } from "./words.js";
+
 const REST_MS = 10_000; // seldom: what is counted changes when jobs end, and pages ask every second
 
 /** Count again after parts of the page have changed, the last change included. */
@@ -28,7 +30,7 @@ export function startRail() {
   if (!rail || !button) return;
   const backdrop = document.createElement("button");
   backdrop.className = "rail-backdrop";
-  backdrop.setAttribute("aria-label", "Close the menu");
+  backdrop.setAttribute("aria-label", gettext("Close the menu"));
   const set = (open) => {
     rail.toggleAttribute("data-open", open);
     button.setAttribute("aria-expanded", String(open));

@@ -1,5 +1,7 @@
 /* Toasts: what happened, with Undo. They stay 10 seconds, longer while hovered or focused.
  * Only the latest is shown, with how many came in a row: one Undo belongs to one decision. */
+import { filled, gettext } from "./words.js";
+
 const STAY_MS = 10_000;
 
 function arm(toast) {
@@ -30,7 +32,7 @@ function keepLatest(region, added) {
   if (count < 2) return;
   const mark = document.createElement("span");
   mark.className = "toast__count";
-  mark.textContent = `${count} in a row`;
+  mark.textContent = filled(gettext("%(count)s in a row"), { count });
   latest.querySelector("span")?.after(mark);
 }
 
@@ -66,13 +68,13 @@ export function startToasts() {
   document.body.addEventListener("htmx:responseError", (event) => {
     const status = event.detail.xhr.status;
     showToast(
-      status === 403 ? "This is not open to your role. Nothing was changed."
-        : status === 404 ? "This is no longer there. Load the page again."
-        : "The server could not do this. Nothing was changed.",
+      status === 403 ? gettext("This is not open to your role. Nothing was changed.")
+        : status === 404 ? gettext("This is no longer there. Load the page again.")
+        : gettext("The server could not do this. Nothing was changed."),
       { error: true },
     );
   });
   document.body.addEventListener("htmx:sendError", () => {
-    showToast("The server does not answer. Nothing was changed; try again in a moment.", { error: true });
+    showToast(gettext("The server does not answer. Nothing was changed; try again in a moment."), { error: true });
   });
 }

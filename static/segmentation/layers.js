@@ -5,6 +5,7 @@
 // width * height bytes: high and low byte of the probability (0..65535) as differences along each
 // row, and bits (1: in the most likely mask, 2: in the known mask).
 
+import { gettext } from "../js/words.js";
 import { entropyColours, packed, probabilityColours } from "./colour.js";
 
 const EXTRA = packed(0x4c, 0x84, 0xd6);
@@ -17,7 +18,7 @@ export function unpackLayers(buffer) {
   const [width, height, factor, flags] = [4, 8, 12, 16].map((at) => header.getUint32(at, true));
   const count = width * height;
   if (magic !== "BHL1" || buffer.byteLength !== 20 + 3 * count) {
-    throw new Error("The layers of this image are damaged.");
+    throw new Error(gettext("The layers of this image are damaged."));
   }
   const high = new Uint8Array(buffer, 20, count);
   const low = new Uint8Array(buffer, 20 + count, count);

@@ -1,6 +1,7 @@
 // The objects of one image: live splits, rows that highlight, and corrections by hand.
 
 import { showToast } from "../js/toasts.js";
+import { filled, gettext, ngettext } from "../js/words.js";
 import { ObjectsPointers } from "./objects_pointers.js";
 import { ObjectsStage, unpackNumbers } from "./objects_stage.js";
 import { PictureTones } from "./picture_tones.js";
@@ -9,9 +10,10 @@ import { Viewport } from "./viewport.js";
 
 const WAIT = 200; // milliseconds after the last change before the server is asked
 const POLL = 6000; // milliseconds between two looks for corrections of others
-const FAILED = "The objects could not be counted. Check the choices above, then try again.";
+const FAILED = gettext("The objects could not be counted. Check the choices above, then try again.");
 
-const words = (count) => `${count.toLocaleString("en")} object${count === 1 ? "" : "s"}`;
+const words = (count) =>
+  filled(ngettext("%(count)s object", "%(count)s objects", count), { count: count.toLocaleString("en") });
 const shown = (value, digits) =>
   value === null || value === undefined
     ? ""
@@ -146,8 +148,15 @@ class ObjectsPage {
   }
 
   triedWords({ step }) {
-    const about = step > 1 ? ` Tried at 1/${step} of the size: the count for all pixels may differ a little.` : "";
-    return `Shown by the choices above, not stored. The table has the stored ${words(this.given.count)}.${about}`;
+    const sentences = [
+      gettext("Shown by the choices above, not stored."),
+      filled(gettext("The table has the stored %(objects)s."), { objects: words(this.given.count) }),
+    ];
+    if (step > 1) {
+      const about = gettext("Tried at 1/%(step)s of the size: the count for all pixels may differ a little.");
+      sentences.push(filled(about, { step }));
+    }
+    return sentences.join(" ");
   }
 
   say(sentence) {
@@ -178,8 +187,9 @@ class ObjectsPage {
     this.state.selected = new Set([...numbers].filter((number) => number > 0));
     const { size } = this.state.selected;
     const names = [...this.state.selected].sort((a, b) => a - b);
-    const few = names.length > 6 ? `${names.slice(0, 6).join(", ")} and more` : names.join(", ");
-    this.find("[data-objects-chosen]").textContent = size > 0 ? `Selected: ${few}` : "";
+    const text = names.length > 6 ? gettext("Selected: %(names)s and more") : gettext("Selected: %(names)s");
+    const few = filled(text, { names: names.slice(0, 6).join(", ") });
+    this.find("[data-objects-chosen]").textContent = size > 0 ? few : "";
     for (const button of document.querySelectorAll("[data-act]")) {
       const least = { merge: 2 }[button.dataset.act] ?? 1;
       const most = button.dataset.act === "number" ? 1 : Infinity;
@@ -253,7 +263,7 @@ class ObjectsPage {
 
   async send(act) {
     if (!this.isStored) {
-      this.say("Correct the stored objects: choose “Back to the stored objects” or “Use for all images” first.");
+      this.say(gettext("Correct the stored objects: choose “Back to the stored objects” or “Use for all images” first."));
       return;
     }
     const places = act.kind === "delete" ? [] : (act.places?.slice(0, 1) ?? []);
@@ -279,15 +289,18 @@ class ObjectsPage {
           headers: { "X-CSRFToken": this.root.dataset.csrf, "Content-Type": "application/json" },
           body: JSON.stringify(content),
         });
-        if (response.type === "opaqueredirect") throw new Error("You are signed out. Sign in and load the page again.");
+        if (response.type === "opaqueredirect") throw new Error(gettext("You are signed out. Sign in and load the page again."));
         const answer = await response.json().catch(() => ({}));
-        if (!response.ok) throw new Error(answer.sentence ?? "The server could not do this. Load the page again.");
+        if (!response.ok) throw new Error(answer.sentence ?? gettext("The server could not do this. Load the page again."));
         this.reselect = () => places.map((place) => this.stage.numberAt(...place));
         await this.take(answer);
-        if (answer.lost?.length > 0) showToast(`Without it, this is no longer applied. ${answer.lost.join(" ")}`, { error: true });
+        if (answer.lost?.length > 0) {
+          const lost = gettext("Without it, this is no longer applied.");
+          showToast([lost, ...answer.lost].join(" "), { error: true });
+        }
       } catch (error) {
         const isAway = error instanceof TypeError;
-        showToast(isAway ? "The server does not answer. Nothing was changed." : error.message, { error: true });
+        showToast(isAway ? gettext("The server does not answer. Nothing was changed.") : error.message, { error: true });
       } finally {
         this.root.removeAttribute("aria-busy");
       }
@@ -303,7 +316,7 @@ class ObjectsPage {
     const kept = [...this.state.selected].map((number) => this.stage.placeIn(number));
     this.reselect = () => kept.map((place) => this.stage.numberAt(...place));
     await this.take(answer);
-    showToast("These objects were changed on another page. The picture shows them now.");
+    showToast(gettext("These objects were changed on another page. The picture shows them now."));
   }
 
   async take(answer) {
@@ -318,7 +331,8 @@ class ObjectsPage {
   showState() {
     this.fillTable();
     const { count, corrections } = this.given;
-    const besides = corrections > 0 ? `, ${corrections} correction${corrections === 1 ? "" : "s"} by hand` : "";
+    const byHand = ngettext(", %(count)s correction by hand", ", %(count)s corrections by hand", corrections);
+    const besides = corrections > 0 ? filled(byHand, { count: corrections }) : "";
     this.find("[data-objects-facts]").textContent = words(count);
     this.find("[data-objects-corrected]").textContent = besides;
     this.find("[data-objects-table]").hidden = this.given.count === 0;
@@ -341,13 +355,15 @@ class ObjectsPage {
     what.classList.toggle("is-undone", one.undone);
     const about = document.createElement("span");
     about.className = "caption muted";
-    const from = one.source ? `, taken over from ${one.source}` : "";
-    about.textContent = ` ${[one.who, one.when].filter(Boolean).join(", ")}${from}${one.undone ? ", undone" : ""}`;
+    const facts = [one.who, one.when];
+    if (one.source) facts.push(filled(gettext("taken over from %(source)s"), { source: one.source }));
+    if (one.undone) facts.push(gettext("undone"));
+    about.textContent = ` ${facts.filter(Boolean).join(", ")}`;
     text.append(what, about);
     if (one.problem && !one.undone) {
       const problem = document.createElement("span");
       problem.className = "objects__problem caption";
-      problem.textContent = `Not applied: ${one.problem}`;
+      problem.textContent = filled(gettext("Not applied: %(problem)s"), { problem: one.problem });
       text.append(problem);
     }
     line.append(text);
@@ -355,7 +371,7 @@ class ObjectsPage {
       const button = document.createElement("button");
       button.type = "button";
       button.className = "button button--quiet button--row";
-      button.textContent = one.undone ? "Redo" : "Undo";
+      button.textContent = one.undone ? gettext("Redo") : gettext("Undo");
       button.setAttribute("aria-label", `${button.textContent}: ${one.sentence}`);
       button.addEventListener("click", () => this.undo(one.undone, one.id));
       line.append(button);
@@ -410,5 +426,5 @@ class ObjectsPage {
 const root = document.querySelector("[data-objects-page]");
 if (root) {
   const page = new ObjectsPage(root);
-  page.start().catch(() => page.say("This image could not be loaded. Reload the page to try again."));
+  page.start().catch(() => page.say(gettext("This image could not be loaded. Reload the page to try again.")));
 }

@@ -2,6 +2,7 @@
 
 import { openDialog } from "../js/dialogs.js";
 import { showToast } from "../js/toasts.js";
+import { gettext } from "../js/words.js";
 import { packed, probabilityColours } from "./colour.js";
 import { PaintKeys } from "./paint_keys.js";
 import { PaintPanel } from "./paint_panel.js";
@@ -53,14 +54,17 @@ class Paint {
       send: (...request) => this.post(...request),
       onKept: () => this.onKept(),
       onRefused: (stroke, sentence) => this.onRefused(stroke, sentence),
-      onDelay: (sentence) => showToast(`${sentence} Strokes wait in this browser until they are kept.`, { error: true }),
+      onDelay: (sentence) => {
+        const waiting = gettext("Strokes wait in this browser until they are kept.");
+        showToast(`${sentence} ${waiting}`, { error: true });
+      },
     });
   }
 
   async start() {
     const { urls, width, height } = this.given;
     const response = await fetch(urls.picture, { credentials: "same-origin" });
-    if (!response.ok) throw new Error("The picture cannot be shown. Load the page again.");
+    if (!response.ok) throw new Error(gettext("The picture cannot be shown. Load the page again."));
     this.image = await createImageBitmap(await response.blob());
     this.root.style.setProperty("--ratio", String(width / height));
     this.viewport = new Viewport(width, height);
@@ -128,7 +132,7 @@ class Paint {
   /** What was predicted: a header as JSON after its length, then the planes of an answer. */
   async takeLayers() {
     const response = await fetch(this.given.urls.layers, { credentials: "same-origin" });
-    if (!response.ok) throw new Error("What was predicted cannot be shown. Load the page again.");
+    if (!response.ok) throw new Error(gettext("The prediction cannot be shown. Load the page again."));
     const buffer = await response.arrayBuffer();
     const length = new DataView(buffer).getUint32(0, true);
     const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
@@ -166,12 +170,12 @@ class Paint {
         body: JSON.stringify(content),
       });
     } catch {
-      throw new Error("The server does not answer. Try again in a moment.");
+      throw new Error(gettext("The server does not answer. Try again in a moment."));
     }
     if (response.ok) return response;
-    if (response.type === "opaqueredirect") throw new Error("You are signed out. Sign in and load the page again.");
+    if (response.type === "opaqueredirect") throw new Error(gettext("You are signed out. Sign in and load the page again."));
     const body = await response.json().catch(() => ({}));
-    const error = new Error(body.sentence ?? "The server could not do this. Load the page again.");
+    const error = new Error(body.sentence ?? gettext("The server could not do this. Load the page again."));
     throw Object.assign(error, { status: response.status, body });
   }
 
@@ -192,7 +196,8 @@ class Paint {
 
   onRefused(stroke, sentence) {
     this.state.strokes = this.state.strokes.filter((other) => other !== stroke);
-    showToast(`${sentence} The stroke was not kept.`, { error: true });
+    const lost = gettext("The stroke was not kept.");
+    showToast(`${sentence} ${lost}`, { error: true });
     this.panel.showCounts();
     this.refresh();
     this.learn();

@@ -1,12 +1,16 @@
 // What stands around the picture while painting: classes, learning, objects, controls.
 
+import { filled, gettext, ngettext } from "../js/words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const ROWS = 60;
 const LEAST_PIXELS = 10; // smaller specks are no objects, here as in predictions
 const number = (value, digits = 0) =>
   value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-const perCent = (share) => (share > 0 && share < 0.001 ? "under 0.1 %" : `${number(100 * share, share < 0.1 ? 1 : 0)} %`);
-const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+const perCent = (share) =>
+  share > 0 && share < 0.001 ? gettext("under 0.1 %") : `${number(100 * share, share < 0.1 ? 1 : 0)} %`;
+const objects = (count) => filled(ngettext("%(count)s object", "%(count)s objects", count), { count: number(count) });
+const strokesOf = (count) => filled(ngettext("%(count)s stroke", "%(count)s strokes", count), { count: number(count) });
 
 function draw(parent, name, attributes, text) {
   const element = document.createElementNS(SVG, name);
@@ -58,22 +62,25 @@ export class PaintPanel {
       part("colour").disabled = this.isLooking;
       part("share").textContent = header?.shares ? perCent(header.shares[header.values.indexOf(one.value)] ?? 0) : "";
       part("colour").value = one.colour;
-      part("colour").setAttribute("aria-label", `Colour of ${one.name}`);
+      part("colour").setAttribute("aria-label", filled(gettext("Colour of %(name)s"), one));
       part("colour").addEventListener("change", (event) => this.recolour(one.value, event.target.value));
       part("pick").setAttribute("aria-pressed", String(one.value === state.value));
       part("pick").addEventListener("click", () => this.paint.pick(one.value));
-      part("edit").setAttribute("aria-label", `Rename ${one.name}`);
+      part("edit").setAttribute("aria-label", filled(gettext("Rename %(name)s"), one));
       part("edit").addEventListener("click", () => this.paint.openClass(one.value));
       const eye = part("eye");
       eye.setAttribute("aria-pressed", String(!state.hidden.has(one.value)));
-      eye.setAttribute("aria-label", `Show ${one.name}`);
+      eye.setAttribute("aria-label", filled(gettext("Show %(name)s"), one));
       eye.addEventListener("click", () => this.toggle(one.value));
       for (const name of ["pick", "edit", "eye", "colour"]) part(name).dataset.of = `${name}-${one.value}`;
       list.append(row);
     });
     if (focused) list.querySelector(`[data-of="${focused}"]`)?.focus();
     this.fillSelect();
-    this.find("[data-class-count]").textContent = counted(state.classes.length, "class").replace("classs", "classes");
+    this.find("[data-class-count]").textContent = filled(
+      ngettext("%(count)s class", "%(count)s classes", state.classes.length),
+      { count: number(state.classes.length) },
+    );
     this.find("[data-add-class]").disabled = state.classes.length >= 32;
   }
 
@@ -93,12 +100,12 @@ export class PaintPanel {
 
   objectWords(place) {
     const { count } = this.paint.given.shares[place];
-    return count === undefined ? "" : counted(count, "object");
+    return count === undefined ? "" : objects(count);
   }
 
   strokeWords(value) {
     const [strokes, pixels] = this.painted(value);
-    return strokes === 0 ? "nothing painted yet" : `${counted(strokes, "stroke")}, ${number(pixels)} px`;
+    return strokes === 0 ? gettext("nothing painted yet") : `${strokesOf(strokes)}, ${number(pixels)} px`;
   }
 
   painted(value) {
@@ -126,7 +133,7 @@ export class PaintPanel {
     this.find("#class-name").value = one?.name ?? "";
     this.find("[data-class-error]").hidden = true;
     this.withStrokes = false;
-    this.find("[data-remove-class] span").textContent = "Remove";
+    this.find("[data-remove-class] span").textContent = gettext("Remove");
     this.find("[data-remove-class]").hidden = !one || this.paint.state.classes.length < 2;
     openDialog(this.find("#class-dialog"));
     this.find("#class-name").select();
@@ -150,8 +157,9 @@ export class PaintPanel {
       () => this.find("#class-dialog").close(),
       (problem) => {
         this.withStrokes = problem.body?.hasStrokes === true;
-        if (this.withStrokes) this.find("[data-remove-class] span").textContent = "Remove class and strokes";
-        error.textContent = this.withStrokes ? `${problem.message} Removing them cannot be undone.` : problem.message;
+        if (this.withStrokes) this.find("[data-remove-class] span").textContent = gettext("Remove class and strokes");
+        const warning = gettext("Removing them cannot be undone.");
+        error.textContent = this.withStrokes ? `${problem.message} ${warning}` : problem.message;
         error.hidden = false;
       },
     );
@@ -173,7 +181,8 @@ export class PaintPanel {
     for (const button of this.all("[data-needs-two]")) button.disabled = present < 2;
     this.find("[data-next]").disabled = !answer || !header?.next;
     const advice = this.find("[data-advice]");
-    advice.textContent = present === 0 ? "Paint a little of each class." : present === 1 ? "Paint a second class." : "";
+    const advices = [gettext("Paint a little of each class."), gettext("Paint a second class.")];
+    advice.textContent = advices[present] ?? "";
     if (this.isLooking) return;
     this.all("[data-strokes]").forEach((place, k) => {
       if (state.classes[k]) place.textContent = this.strokeWords(state.classes[k].value);
@@ -184,12 +193,13 @@ export class PaintPanel {
   setBadge(kind, detail) {
     const badge = this.find("[data-badge]");
     const words = {
-      learning: "Learning",
-      slow: "Learning, the server is busy",
-      answered: typeof detail === "number" ? `Answered in ${detail.toFixed(1)} s` : "",
-      waiting: "Waiting for strokes",
-      failed: "No answer",
-      line: `Waiting in line, number ${detail}`,
+      learning: gettext("Learning"),
+      slow: gettext("Learning, the server is busy"),
+      answered:
+        typeof detail === "number" ? filled(gettext("Answered in %(seconds)s s"), { seconds: detail.toFixed(1) }) : "",
+      waiting: gettext("Waiting for strokes"),
+      failed: gettext("No answer"),
+      line: filled(gettext("Waiting in line, number %(place)s"), { place: detail }),
     };
     badge.textContent = words[kind];
     badge.className = `badge push${kind === "answered" ? " badge--accent" : kind === "failed" ? " badge--danger" : ""}`;
@@ -213,9 +223,10 @@ export class PaintPanel {
     const points = shares.map((share, k) => `${x(k).toFixed(1)},${y(share).toFixed(1)}`).join(" ");
     draw(svg, "polyline", { points, class: "paint-svg__line" });
     draw(svg, "circle", { cx: x(shares.length - 1), cy: y(shares.at(-1)), r: 3.5, class: "paint-svg__dot" });
-    draw(svg, "text", { x: left, y: 88, class: "paint-svg__text" }, "first");
-    draw(svg, "text", { x: right, y: 88, "text-anchor": "end", class: "paint-svg__text" }, `${counted(shares.length, "stroke")}`);
-    svg.setAttribute("aria-label", `Right before painted, by stroke: ${shares.map((one) => perCent(one)).join(", ")}`);
+    draw(svg, "text", { x: left, y: 88, class: "paint-svg__text" }, gettext("first"));
+    draw(svg, "text", { x: right, y: 88, "text-anchor": "end", class: "paint-svg__text" }, strokesOf(shares.length));
+    const spoken = gettext("Right before painted, by stroke: %(shares)s");
+    svg.setAttribute("aria-label", filled(spoken, { shares: shares.map((one) => perCent(one)).join(", ") }));
   }
 
   // -- Controls ----------------------------------------------------------------------------------
@@ -231,7 +242,7 @@ export class PaintPanel {
     const slider = this.find("[data-size]");
     slider.value = String(value);
     slider.style.setProperty("--share", `${(100 * (slider.value - 1)) / (slider.max - 1)}%`);
-    this.find("[data-size-label]").textContent = isFill ? "Alike within" : "Size";
+    this.find("[data-size-label]").textContent = isFill ? gettext("Alike within") : gettext("Size");
     this.find("[data-size-value]").textContent = isFill ? `${value}` : `${number(value)} px`;
     root.dataset.tool = state.tool;
     if (!given.classes) return;
@@ -243,13 +254,16 @@ export class PaintPanel {
     const label = this.find("[data-label]");
     const picked = state.classes.find(({ value }) => value === state.value)?.name ?? "";
     const shown = {
-      classes: `Classes, ${state.opacity} %. Hatched: unsure`,
-      doubt: "Doubt: brighter is less sure",
-      probability: answer?.planes.length === 1 ? "Too many classes for a heatmap of each" : `Probability of ${picked}: yellow 1, dark blue 0`,
-      errors: "Where labels are known: green right, orange wrong",
-      picture: "Picture",
+      classes: filled(gettext("Classes, %(opacity)s %. Hatched: unsure"), state),
+      doubt: gettext("Doubt: brighter is less sure"),
+      probability:
+        answer?.planes.length === 1
+          ? gettext("Too many classes for a heatmap of each")
+          : filled(gettext("Probability of %(picked)s: yellow 1, dark blue 0"), { picked }),
+      errors: gettext("Where labels are known: green right, orange wrong"),
+      picture: gettext("Picture"),
     }[state.show];
-    label.textContent = answer || state.show === "picture" ? shown : "Picture and strokes";
+    label.textContent = answer || state.show === "picture" ? shown : gettext("Picture and strokes");
     this.find("[data-zoom-value]").textContent = `${number(100 * viewport.scale)} %`;
     const opacity = this.find("[data-opacity]");
     opacity.value = String(state.opacity);
@@ -344,10 +358,12 @@ export class PaintPanel {
       tabs.append(button);
     }
     const sides = [...new Set((given.pixelSize ?? []).map((side) => Number(side.toPrecision(4))))];
-    const size = given.pixelSize ? `, pixel ${sides.join(" × ")} µm` : "";
-    this.find("[data-object-facts]").textContent = `${number(total)} ${unit}² in all${size}`;
-    this.find("[data-unit=area]").textContent = `Area, ${unit}²`;
-    this.find("[data-unit=perimeter]").textContent = `Perimeter, ${unit}`;
+    const facts = given.pixelSize
+      ? gettext("%(total)s %(unit)s² in all, pixel %(sides)s µm")
+      : gettext("%(total)s %(unit)s² in all");
+    this.find("[data-object-facts]").textContent = filled(facts, { total: number(total), unit, sides: sides.join(" × ") });
+    this.find("[data-unit=area]").textContent = filled(gettext("Area, %(unit)s²"), { unit });
+    this.find("[data-unit=perimeter]").textContent = filled(gettext("Perimeter, %(unit)s"), { unit });
     const digits = given.pixelSize ? 1 : 0;
     const body = this.find("[data-object-rows]");
     body.replaceChildren();

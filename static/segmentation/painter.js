@@ -1,6 +1,7 @@
 // Corrections: a brush that adds to or takes from the mask, with undo, by pointer or keyboard.
 
 import { showToast } from "../js/toasts.js";
+import { gettext } from "../js/words.js";
 import { packed } from "./colour.js";
 
 const TINT = packed(0x2f, 0xd0, 0xa8, 115);
@@ -105,7 +106,9 @@ export class Painter {
       this.mask.set(this.saved);
     }
     this.setOpen(false);
-    if (isChanged) showToast("Corrections discarded. To have them back, correct the mask again and press Undo.");
+    if (isChanged) {
+      showToast(gettext("Corrections discarded. To have them back, correct the mask again and press Undo."));
+    }
   }
 
   /** Begin again from the known mask, what was predicted, or the threshold shown; can be undone. */
@@ -300,7 +303,7 @@ export class Painter {
     const button = this.find("[data-save]");
     const message = this.find("[data-save-message]");
     button.disabled = true;
-    message.textContent = "Saving";
+    message.textContent = gettext("Saving");
     const form = new FormData();
     form.append("csrfmiddlewaretoken", this.viewer.root.dataset.csrf);
     form.append("mask", await this.asPng(), "mask.png");
@@ -318,7 +321,7 @@ export class Painter {
     } catch (error) {
       message.textContent =
         error instanceof TypeError || error instanceof SyntaxError
-          ? "The server did not answer. Your corrections are still here: save again."
+          ? gettext("The server did not answer. Your corrections are still here: save again.")
           : error.message;
       button.disabled = false;
     }

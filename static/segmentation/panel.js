@@ -1,13 +1,14 @@
 // What the viewer says: controls, labels, scale, and the value of a pixel, in pixels and in words.
 
+import { filled, gettext } from "../js/words.js";
 import { drawColourBar, entropyBits } from "./colour.js";
 
 const TITLES = {
-  outline: "Outline",
-  probability: "Probability",
-  entropy: "Entropy",
-  errors: "Errors",
-  image: "Image",
+  outline: gettext("Outline"),
+  probability: gettext("Probability"),
+  entropy: gettext("Entropy"),
+  errors: gettext("Errors"),
+  image: gettext("Image"),
 };
 const NARROW = window.matchMedia("(max-width: 767px)");
 
@@ -43,7 +44,7 @@ export class Panel {
     select.setAttribute("aria-pressed", String(this.viewer.state.selected === name));
     row.querySelector("[data-layer-value]").textContent = shown
       ? `${this.viewer.state.opacity[name]} %`
-      : "off";
+      : gettext("off");
   }
 
   showOpacity() {
@@ -52,9 +53,10 @@ export class Panel {
     const slider = this.viewer.find("[data-opacity]");
     slider.value = String(value);
     slider.style.setProperty("--share", `${value}%`);
-    slider.setAttribute("aria-label", `${TITLES[name]} opacity`);
+    const label = filled(gettext("%(layer)s opacity"), { layer: TITLES[name] });
+    slider.setAttribute("aria-label", label);
     slider.setAttribute("aria-valuetext", `${value} %`);
-    this.viewer.find("[data-opacity-label]").textContent = `${TITLES[name]} opacity`;
+    this.viewer.find("[data-opacity-label]").textContent = label;
     this.viewer.find("[data-opacity-value]").textContent = `${value} %`;
   }
 
@@ -65,7 +67,7 @@ export class Panel {
     const above = ["errors", "probability", "entropy"].filter((name) => state.shown[name]);
     const named = above.map((name) => `${TITLES[name]}, ${state.opacity[name]} %`);
     left.hidden = state.mode === "overlay";
-    left.textContent = "Image";
+    left.textContent = TITLES.image;
     right.hidden = named.length === 0;
     right.textContent = named.join(" + ");
     const [, top] = this.viewer.stage.panes.at(-1);
@@ -84,7 +86,9 @@ export class Panel {
     this.barKind = `${kind} ${lies}`;
     drawColourBar(this.viewer.find("[data-bar-canvas]"), kind, lies);
     this.viewer.find("[data-bar-label]").textContent =
-      kind === "entropy" ? "Entropy (bits)" : `Probability of ${this.viewer.foreground}`;
+      kind === "entropy"
+        ? gettext("Entropy (bits)")
+        : filled(gettext("Probability of %(foreground)s"), { foreground: this.viewer.foreground });
   }
 
   showHandle() {
@@ -99,11 +103,11 @@ export class Panel {
     const { layers } = this.viewer;
     const probability = layers.probability(x, y);
     const known = layers.truth(x, y);
-    const name = (inside) => (inside ? this.viewer.foreground : "background");
+    const name = (inside) => (inside ? this.viewer.foreground : gettext("background"));
     return {
       value: probability.toFixed(2),
       place: `x ${x * layers.factor}, y ${y * layers.factor}`,
-      entropy: `${entropyBits(probability).toFixed(2)} bits`,
+      entropy: filled(gettext("%(entropy)s bits"), { entropy: entropyBits(probability).toFixed(2) }),
       mask: name(layers.mask[y * layers.width + x] === 1),
       known: known === null ? "" : name(known),
     };
@@ -118,7 +122,7 @@ export class Panel {
     tip.querySelector("[data-tip-value]").textContent = words.value;
     tip.querySelector("[data-tip-place]").textContent = words.place;
     tip.querySelector("[data-tip-more]").textContent = words.known
-      ? `${words.entropy}, known: ${words.known}`
+      ? filled(gettext("%(entropy)s, known: %(known)s"), words)
       : words.entropy;
     const [x, y] = this.viewer.viewport.toPane(pixel[0] + 0.5, pixel[1] + 0.5);
     const [paneLeft, paneTop] = (this.viewer.hover && this.viewer.hoverPane) || [0, 0];
@@ -132,8 +136,9 @@ export class Panel {
   /** Read the crosshair's pixel out to those who do not see it. */
   announce() {
     const words = this.describe(this.viewer.state.at);
-    const known = words.known ? `, known mask: ${words.known}` : "";
-    this.viewer.find("[data-readout]").textContent =
-      `${words.place}: probability ${words.value}, ${words.entropy}, mask: ${words.mask}${known}.`;
+    const sentence = words.known
+      ? gettext("%(place)s: probability %(value)s, %(entropy)s, mask: %(mask)s, known mask: %(known)s.")
+      : gettext("%(place)s: probability %(value)s, %(entropy)s, mask: %(mask)s.");
+    this.viewer.find("[data-readout]").textContent = filled(sentence, words);
   }
 }

@@ -1,5 +1,7 @@
 // Brightness, contrast, gamma and channels of the picture on the page; files and answers keep theirs.
 
+import { gettext } from "../js/words.js";
+
 const KEPT = "picture-tones"; // in this browser, for every picture
 const NEUTRAL = { brightness: 0, contrast: 1, gamma: 1, red: true, green: true, blue: true };
 const CHANNELS = ["red", "green", "blue"];
@@ -87,7 +89,9 @@ export class PictureTones {
         input.style.setProperty("--share", `${(100 * (input.value - input.min)) / (input.max - input.min)}%`);
       }
     }
-    this.box.querySelector("[data-tones-name]").textContent = isNeutral(this.tones) ? "Picture" : "Picture, changed";
+    this.box.querySelector("[data-tones-name]").textContent = isNeutral(this.tones)
+      ? gettext("Picture")
+      : gettext("Picture, changed");
   }
 
   remembered() {

@@ -4,6 +4,8 @@
 // that does not answer or a session that ended loses none, the next page of painting sends them.
 // Each has a key of its own from the beginning, so one that arrives twice is kept once.
 
+import { gettext } from "../js/words.js";
+
 const PREFIX = "stroke";
 const MOST_KEPT_ALIVE = 30_000; // letters; browsers allow 64 KB in all while a page is left
 const MOST_LETTERS = 1_000_000; // of one request
@@ -112,7 +114,7 @@ export class StrokeQueue {
 
   settle(answers, batch) {
     for (const stroke of batch) {
-      const { sentence, ...kept } = answers.get(stroke.id) ?? { sentence: "The server does not know it." };
+      const { sentence, ...kept } = answers.get(stroke.id) ?? { sentence: gettext("The server does not know it.") };
       this.forget(stroke.id);
       this.strokes = this.strokes.filter((other) => other !== stroke);
       if (sentence) this.onRefused(stroke, sentence);

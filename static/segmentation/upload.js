@@ -3,12 +3,19 @@
 // The server answers with a line of JSON per file; a ZIP brings many lines while it is unpacked.
 // When all are settled, #set-files hears "uploads-over" and reads itself again.
 
+import { filled, gettext } from "../js/words.js";
+
 const AT_ONCE = 2;
 // What belongs to another picture, which has to be there first.
 const ABOUT_ANOTHER =
   /\.(json|geojson|roi|xml|ilp|csv)$|rois?\w*\.zip$|mask|label|seg|scribble|truth|annot|instance|[._-]prob|[._-]gt[._-]/i;
 const PICTURE = /\.(jpe?g|jpe|jfif|png|webp|avif|hei[cf]|hif|jp2|j2k|jpf|jpx|bmp|tiff?|gif|p[pgbn]m|nd2|czi|lif)$/i;
-const WORDS = { added: "Saved", replaced: "Replaced", same: "Already here", "left out": "Left out" };
+const WORDS = {
+  added: gettext("Saved"),
+  replaced: gettext("Replaced"),
+  same: gettext("Already here"),
+  "left out": gettext("Left out"),
+};
 
 class Uploads {
   constructor(form) {
@@ -58,7 +65,7 @@ class Uploads {
   add(files, name = null) {
     if (files.length === 0) return;
     this.panel.hidden = false;
-    this.part("title").textContent = "Uploading";
+    this.part("title").textContent = gettext("Uploading");
     this.part("close").hidden = true;
     this.part("stop").hidden = false;
     const names = namesApart(files);
@@ -87,7 +94,7 @@ class Uploads {
       for (const row of others) row.remove();
       this.counts.refused -= rows.length;
       this.list.append(first);
-      first.querySelector(".uploads__sentence").textContent = "Waiting for its picture";
+      first.querySelector(".uploads__sentence").textContent = gettext("Waiting for its picture");
       delete first.dataset.outcome;
       this.enqueue({ ...upload, isAbout: true, isAgain: true, settled: false, last: null, row: first });
     }
@@ -98,12 +105,12 @@ class Uploads {
     const row = document.createElement("li");
     row.className = "uploads__row";
     row.append(element("span", "uploads__picture"), element("span", "uploads__name", name));
-    row.append(element("span", "uploads__sentence muted", "Waiting"));
+    row.append(element("span", "uploads__sentence muted", gettext("Waiting")));
     const bar = document.createElement("progress");
     bar.className = "progress progress--thin";
     bar.max = 1;
     bar.value = 0;
-    bar.setAttribute("aria-label", `Upload of ${name}`);
+    bar.setAttribute("aria-label", filled(gettext("Upload of %(name)s"), { name }));
     row.append(bar);
     this.list.append(row);
     return row;
@@ -142,7 +149,7 @@ class Uploads {
     if (upload.beside && upload.beside !== file.name) body.append("beside", upload.beside);
     if (upload.encoding) body.append("encoding", upload.encoding);
     body.append("file", file, file.name);
-    row.querySelector(".uploads__sentence").textContent = "Uploading";
+    row.querySelector(".uploads__sentence").textContent = gettext("Uploading");
     request.send(body);
   }
 
@@ -152,7 +159,7 @@ class Uploads {
     upload.sent = share * upload.file.size;
     const bar = upload.row.querySelector("progress"); // a row that is sent again has none
     if (bar) bar.value = share;
-    if (share === 1) upload.row.querySelector(".uploads__sentence").textContent = "Checking";
+    if (share === 1) upload.row.querySelector(".uploads__sentence").textContent = gettext("Checking");
     this.showTotal();
   }
 
@@ -202,13 +209,13 @@ class Uploads {
     const choice = element("span", "cluster uploads__choice");
     const select = document.createElement("select");
     select.className = "select select--row";
-    select.setAttribute("aria-label", `Encoding of the names in ${upload.file.name}`);
+    select.setAttribute("aria-label", filled(gettext("Encoding of the names in %(name)s"), upload.file));
     for (const { key, label, sample } of encodings) {
       const option = element("option", "", `${sample} (${label})`);
       option.value = key;
       select.append(option);
     }
-    const button = element("button", "button button--row", "Read with these names");
+    const button = element("button", "button button--row", gettext("Read with these names"));
     button.type = "button";
     button.addEventListener("click", () => {
       this.counts.refused -= 1;
@@ -241,7 +248,7 @@ class Uploads {
       this.settle(upload, {
         name: upload.file.name,
         outcome: "refused",
-        sentence: "Stopped before it was sent.",
+        sentence: gettext("Stopped before it was sent."),
       });
     }
     for (const upload of this.running) upload.request.abort();
@@ -251,19 +258,23 @@ class Uploads {
     const { taken, refused } = this.counts;
     this.part("progress").value = this.bytes.total ? this.bytes.sent / this.bytes.total : 0;
     const open = this.waiting.length + this.running.size;
-    this.part("note").textContent = `${taken} saved${refused ? `, ${refused} not saved` : ""}${
-      open ? `, ${open} to go` : ""
-    }`;
+    const facts = [filled(gettext("%(taken)s saved"), { taken })];
+    if (refused) facts.push(filled(gettext("%(refused)s not saved"), { refused }));
+    if (open) facts.push(filled(gettext("%(open)s to go"), { open }));
+    this.part("note").textContent = facts.join(", ");
   }
 
   finish() {
     const { taken, refused } = this.counts;
-    this.part("title").textContent = refused ? "Uploaded, with problems" : "Uploaded";
+    this.part("title").textContent = refused ? gettext("Uploaded, with problems") : gettext("Uploaded");
     const focusWouldBeLost = document.activeElement === this.part("stop");
     this.part("close").hidden = false;
     if (focusWouldBeLost) this.part("close").focus();
     this.part("stop").hidden = true;
-    this.part("live").textContent = `Upload over: ${taken} saved, ${refused} not saved.`;
+    this.part("live").textContent = filled(
+      gettext("Upload over: %(taken)s saved, %(refused)s not saved."),
+      { taken, refused },
+    );
     if (taken === 0) return;
     this.form.querySelector(".drop-zone").classList.add("drop-zone--slim");
     document.querySelector("#set-files").dispatchEvent(new Event("uploads-over"));
@@ -283,9 +294,9 @@ function failure(request) {
   try {
     return JSON.parse(request.responseText).sentence;
   } catch {
-    if (request.status === 413) return "This file is too large. Nothing of it was saved.";
-    if (request.status === 403) return "You may not upload here, or you were signed out. Sign in again.";
-    return "The upload stopped before its end. Nothing of this file was saved.";
+    if (request.status === 413) return gettext("This file is too large. Nothing of it was saved.");
+    if (request.status === 403) return gettext("You may not upload here, or you were signed out. Sign in again.");
+    return gettext("The upload stopped before its end. Nothing of this file was saved.");
   }
 }
 

@@ -1,5 +1,6 @@
 // The viewer of one predicted image: controls, keyboard, pointer, address.
 
+import { filled, gettext } from "../js/words.js";
 import { unpackLayers } from "./layers.js";
 import { Painter } from "./painter.js";
 import { Panel } from "./panel.js";
@@ -13,7 +14,7 @@ const SHIFT_STEP = 10; // pixels that the pointer moves with Shift
 
 async function fetched(url, read) {
   const response = await fetch(url, { credentials: "same-origin" });
-  if (!response.ok) throw new Error("This image could not be loaded. Reload the page to try again.");
+  if (!response.ok) throw new Error(gettext("This image could not be loaded. Reload the page to try again."));
   return read(response);
 }
 
@@ -144,13 +145,14 @@ class Viewer {
     const slider = this.find("[data-threshold]");
     slider.value = String(Math.round(100 * this.threshold));
     slider.style.setProperty("--share", `${slider.value}%`);
-    this.find("[data-threshold-value]").textContent = value === null ? "as predicted" : this.threshold.toFixed(2);
+    this.find("[data-threshold-value]").textContent = value === null ? gettext("as predicted") : this.threshold.toFixed(2);
     this.find("[data-threshold-reset]").hidden = value === null;
     if (!this.painter?.open) {
       const mask = value === null ? this.layers.mask : this.layers.above(value);
       this.stage.setMask(mask);
       const marked = mask.reduce((sum, one) => sum + one, 0) / mask.length;
-      this.find("[data-threshold-marked]").textContent = value === null ? "" : `marks ${(100 * marked).toFixed(1)} %`;
+      const words = filled(gettext("marks %(share)s %"), { share: (100 * marked).toFixed(1) });
+      this.find("[data-threshold-marked]").textContent = value === null ? "" : words;
     }
     this.refresh();
   }

@@ -12,8 +12,10 @@ from django.conf import LazySettings
 from django.core.cache import caches
 from django.db import connection
 from django.test import Client
+from django.utils import translation
 
 from tests.webapp.earlier_versions import MigrateTo, empty_database, migrate_default_to
+from tests.webapp.pseudo_language import CODE, bracketed, write_catalogue
 from tests.webapp.reader import Reader
 from tests.webapp.statements import Sent, covering, noted, read_notes
 from webapp.accounts.models import Organisation, Role, User
@@ -105,6 +107,18 @@ def migrate_to(db: None, tmp_path: Path) -> Iterator[MigrateTo]:
     """A function to versions of applications, in a database that is empty at first."""
     with empty_database(tmp_path):
         yield migrate_default_to
+
+
+@pytest.fixture
+def pseudo_language(tmp_path: Path, settings: LazySettings) -> Iterator[None]:
+    """An installation whose staff read every translated text in brackets."""
+    locale = Path(settings.BASE_DIR) / "webapp" / "locale" / "en" / "LC_MESSAGES"
+    for domain in ("django", "djangojs"):
+        write_catalogue(tmp_path / CODE, bracketed(locale / f"{domain}.po"), domain)
+    settings.LOCALE_PATHS = [tmp_path, *settings.LOCALE_PATHS]
+    settings.STAFF_LANGUAGE = settings.LANGUAGE_CODE = CODE
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture

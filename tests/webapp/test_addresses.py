@@ -94,6 +94,7 @@ VOUCHING = {
 }  # fmt: skip
 OPEN = {
     "monitoring:healthz", "monitoring:readyz", "monitoring:metrics", "accounts:sign-in",
+    "common:words-of-scripts",
     "identity:code", *LINKED, *VOUCHING,
 }  # fmt: skip
 # Addresses of proposals; what they lead to asks for the rights.

@@ -10,4 +10,5 @@ urlpatterns = [
     path("help/", views.help_page, name="help"),
     path("rail/", views.rail_counts, name="rail"),
     path("search/", views.search, name="search"),
+    path("words.js", views.words_of_scripts, name="words-of-scripts"),
 ]

@@ -1,13 +1,19 @@
 """Home, help and search pages, and the counts of the rail."""
 
-from django.http import HttpResponse, JsonResponse
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
+from django.views.i18n import JavaScriptCatalog
 
 from webapp.accounts.requests import SignedInRequest
 from webapp.common import hooks
 from webapp.common.context_processors import rail_of
 from webapp.common.sessions import NAMES_HIDDEN
+
+_HOUR = 3600  # seconds; a catalogue changes with a restart only
+_catalogue = JavaScriptCatalog.as_view(packages=["webapp.common"])
 
 
 @require_safe
@@ -34,6 +40,14 @@ def rail_counts(request: SignedInRequest) -> JsonResponse:
     items = [item for section in rail_of(request.path, request.user) for item in section["items"]]
     counts = {item["url"]: str(item["count"]) for item in items}
     return JsonResponse(counts, headers={"Cache-Control": "no-store"})
+
+
+@require_safe
+@login_not_required
+@cache_control(private=True, max_age=_HOUR)
+def words_of_scripts(request: HttpRequest) -> HttpResponseBase:
+    """Return the sentences of scripts in the language of staff, as a script of functions."""
+    return _catalogue(request)
 
 
 @require_safe
