@@ -138,7 +138,7 @@ def test_common_knows_no_application() -> None:
             "translation",
         ),
         "translation": (),
-        "charts": ("common.formats",),
+        "charts": ("common.formats", "translation.lazy"),
         "encryption": ("monitoring.masking",),
         "monitoring": ("database",),
         "database": (),

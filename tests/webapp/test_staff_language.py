@@ -1,7 +1,6 @@
 """The language of the pages for staff: English, or that of STAFF_LANGUAGE with its catalogue."""
 
 import os
-import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone, translation
 
+from tests.webapp.pseudo_language import write_catalogue
 from webapp.accounts.models import User
 from webapp.api.openapi import PREFIX
 from webapp.api.services import token_create
@@ -38,24 +38,6 @@ DUTCH = {
     "Nothing was saved.": "Er is niets bewaard.",
     "Nothing was changed.": "Er is niets gewijzigd.",
 }
-
-
-def write_catalogue(folder: Path, texts: dict[str, str]) -> None:
-    """Write a compiled catalogue, in the format of msgfmt, so that no program is needed."""
-    header = "Content-Type: text/plain; charset=UTF-8\nPlural-Forms: nplurals=2; plural=(n != 1);\n"
-    pairs = sorted((key.encode(), text.encode()) for key, text in ({"": header} | texts).items())
-    places: list[list[int]] = [[], []]
-    strings = b""
-    start = 28 + 16 * len(pairs)
-    for k in (0, 1):
-        for pair in pairs:
-            places[k] += [len(pair[k]), start + len(strings)]
-            strings += pair[k] + b"\0"
-    count = len(pairs)
-    head = struct.pack("<7I", 0x950412DE, 0, count, 28, 28 + 8 * count, 0, 0)
-    tables = struct.pack(f"<{4 * count}I", *places[0], *places[1])
-    (folder / "LC_MESSAGES").mkdir(parents=True)
-    (folder / "LC_MESSAGES" / "django.mo").write_bytes(head + tables + strings)
 
 
 @pytest.fixture

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GETTEXT = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy"}
+GETTEXT = {
+    "_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext_lazy",
+}  # fmt: skip
 # Parts whose text stays English, each with the reason.
 ENGLISH = {
     "webapp/api": "the API answers programs, in one language",
-    "webapp/charts": "its texts are given by the pages that draw",
     "webapp/monitoring": "metrics and logs",
     "webapp/supervisor": "the terminal and logs",
     "webapp/encryption": "errors of settings, before any page is served",
@@ -122,7 +123,8 @@ class Finder(ast.NodeVisitor):
 
     def check_call(self, node: ast.Call) -> None:
         """Require literal texts with named placeholders."""
-        texts = node.args[:2] if ast.unparse(node.func).startswith("ngettext") else node.args[:1]
+        is_long = ast.unparse(node.func).startswith(("ngettext", "pgettext"))
+        texts = node.args[:2] if is_long else node.args[:1]
         for text in texts:
             if not isinstance(text, ast.Constant):
                 self.found.append((node.lineno, f"not a literal: {ast.unparse(text)}"))

@@ -96,7 +96,7 @@ class NewUserForm(TypedForm):
         help_text=gettext_lazy("Letters, digits and @ . + - _ only."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
     )
-    role = forms.ChoiceField(choices=Role.choices, initial=Role.STAFF)
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.STAFF, label=gettext_lazy("Role"))
 
     def clean_username(self) -> str:
         """Return the name as sign-in spells it; refuse one taken in any case and organisation."""
@@ -112,4 +112,4 @@ class NewUserForm(TypedForm):
 class RoleForm(TypedForm):
     """Form for changing a person's role."""
 
-    role = forms.ChoiceField(choices=Role.choices)
+    role = forms.ChoiceField(choices=Role.choices, label=gettext_lazy("Role"))

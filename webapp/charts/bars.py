@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from webapp.charts.picture import Chart, Picture
 from webapp.charts.scales import LinearScale, nice_step, tick_text
 from webapp.common import formats
@@ -35,7 +38,9 @@ def diverging_bars(
         high = 1.0
     x = LinearScale(low, high, LABEL_WIDTH, width - VALUE_WIDTH)
     height = ROW * len(bars) + 30.0
-    picture = Picture(width, height, title=title, description=f"{len(bars)} bars, {value_label}.")
+    description = ngettext("%(count)s bar, %(label)s.", "%(count)s bars, %(label)s.", len(bars))
+    description %= {"count": len(bars), "label": value_label}
+    picture = Picture(width, height, title=title, description=description)
     step = nice_step((high - low) / 4)
     for tick in x.ticks(4):
         picture.line(x(tick), 22.0, x(tick), height, "chart-axis" if tick == 0 else "chart-grid")
@@ -49,4 +54,4 @@ def diverging_bars(
                     rx=2, cls=cls)  # fmt: skip
         picture.text(width, top + 16, formats.signed(bar.value, digits), "chart-strong", "end")
     rows = tuple((bar.label, formats.signed(bar.value, digits), bar.note) for bar in bars)
-    return Chart(title, picture.finish(), ("", value_label, "Note"), rows)
+    return Chart(title, picture.finish(), ("", value_label, _("Note")), rows)

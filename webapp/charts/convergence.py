@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.charts.picture import Chart, Picture
 from webapp.charts.scales import (
@@ -17,6 +19,7 @@ from webapp.charts.scales import (
     tick_text,
 )
 from webapp.common import formats
+from webapp.translation.lazy import gettext_lazy
 
 MAX_TABLE_ROWS = 200
 Point = tuple[float, float]
@@ -37,10 +40,12 @@ class ConvergenceSeries:
 class ConvergenceWords:
     """Texts of the plot beside its lines."""
 
-    upper: str = "Objective: nothing can be better than this"
-    lower: str = "Best found so far"
-    axis: str = "Objective (nats)"
-    gap: str = "Relative duality gap (no unit, log axis): how far from the best, at most"
+    upper: str = gettext_lazy("Objective: nothing can be better than this")
+    lower: str = gettext_lazy("Best found so far")
+    axis: str = gettext_lazy("Objective (nats)")
+    gap: str = gettext_lazy(
+        "Relative duality gap (no unit, log axis): how far from the best, at most"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ def convergence_chart(
     if is_live and seconds_left and target:
         rate = horizontal[-1] / max(series.seconds[-1], 1e-9) if by == "step" else 1.0
         expected_end = horizontal[-1] + seconds_left * rate
-    x_label = "Steps" if by == "step" else "Time computing (seconds)"
+    x_label = _("Steps") if by == "step" else _("Time computing (seconds)")
     pictures = [
         _Drawing(frame, horizontal, series, target, expected_end, words).finish(x_label)
         for frame in (_DESK, _PHONE)
@@ -92,7 +97,7 @@ def convergence_chart(
     svg = mark_safe(  # noqa: S308 - two finished pictures
         f'<div class="not-phone">{pictures[0]}</div><div class="phone-only">{pictures[1]}</div>'
     )
-    return Chart("Convergence", svg, *_table(series))
+    return Chart(_("Convergence"), svg, *_table(series))
 
 
 class _Drawing:
@@ -126,7 +131,7 @@ class _Drawing:
         self._picture = Picture(
             frame.width,
             frame.gap[1] + 44.0 - self._shift,
-            title="Convergence",
+            title=_("Convergence"),
             description=_describe(series, target),
         )
 
@@ -210,7 +215,7 @@ class _Drawing:
         """Draw the lower panel, on a log axis, with the target as a band."""
         picture, frame, target = self._picture, self._frame, self._target
         top, bottom = frame.gap
-        title = self._words.gap if frame.columns > 1 else "Relative duality gap (log axis)"
+        title = self._words.gap if frame.columns > 1 else _("Relative duality gap (log axis)")
         picture.text(0, self._gap_title_y(), title, "chart-title")
         self._draw_legend(top - 22.0, self._keys)
         values = [gap for _, gap in self._gap] + ([target, target / 3] if target else [])
@@ -232,10 +237,10 @@ class _Drawing:
         """Return the other entries of the gap's legend: the target and the expected path."""
         keys = []
         if self._target:
-            words = f"Certified at {100 * self._target:g} % or below"
+            words = _("Certified at %(target)s %% or below") % {"target": f"{100 * self._target:g}"}
             keys.append(("tone-accent dotted", words, "label-accent"))
         if self._expected_end:
-            keys.append(("tone-muted dotted", "Expected from now on", "label-muted"))
+            keys.append(("tone-muted dotted", _("Expected from now on"), "label-muted"))
         return keys
 
     def _gap_title_y(self) -> float:
@@ -262,7 +267,7 @@ class _Drawing:
             end = (self._x(self._expected_end), y(self._target))
             picture.path([now, end], "chart-line tone-muted dotted")
         picture.add("circle", cx=px, cy=py, r=4.0, cls="point tone-text")
-        before = "now " if self._expected_end and self._frame.columns > 1 else ""
+        before = _("now") + " " if self._expected_end and self._frame.columns > 1 else ""
         picture.scientific(px + 9, py - 6 if self._expected_end else py + 4, gap, before=before)
 
     def _draw_horizontal_axis(self, label: str) -> None:
@@ -295,16 +300,27 @@ def _focused_range(upper: list[float], lower: list[float]) -> Point:
 def _staircase(points: list[Point]) -> list[Point]:
     """Return a staircase: a bound holds until the next one is known, without slanted lines."""
     steps: list[Point] = points[:1]
-    for (_, y_before), (x_now, y_now) in pairwise(points):
+    for (_x, y_before), (x_now, y_now) in pairwise(points):
         steps += [(x_now, y_before), (x_now, y_now)]
     return steps
 
 
 def _describe(series: ConvergenceSeries, target: float | None) -> str:
     gap = next((g for g in reversed(series.gap) if g is not None), None)
-    told = "" if gap is None else f"The relative gap is now {gap:.2g}. "
-    aim = "" if target is None else f"The target is {target:.2g}. "
-    return f"{len(series.iterations)} reports over {series.seconds[-1]:.0f} seconds. {told}{aim}"
+    count = len(series.iterations)
+    sentences = [
+        ngettext(
+            "%(count)s report over %(seconds)s seconds.",
+            "%(count)s reports over %(seconds)s seconds.",
+            count,
+        )
+        % {"count": count, "seconds": f"{series.seconds[-1]:.0f}"}
+    ]
+    if gap is not None:
+        sentences.append(_("The relative gap is now %(gap)s.") % {"gap": f"{gap:.2g}"})
+    if target is not None:
+        sentences.append(_("The target is %(target)s.") % {"target": f"{target:.2g}"})
+    return " ".join(sentences)
 
 
 def _table(series: ConvergenceSeries) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -321,4 +337,5 @@ def _table(series: ConvergenceSeries) -> tuple[tuple[str, ...], tuple[tuple[str,
         )
         for k in chosen
     )
-    return ("Step", "Seconds", "Upper bound", "Lower bound", "Relative gap"), rows
+    columns = (_("Step"), _("Seconds"), _("Upper bound"), _("Lower bound"), _("Relative gap"))
+    return columns, rows

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from webapp.charts.picture import Chart, Picture
 from webapp.common import formats
 
@@ -47,8 +49,13 @@ def heatmap(
     bottom = TOP + cell * len(labels)
     ticks = _ticks((low, high), log)
     label_x = right + 16 + BAR + 6 + CHARACTER * max(len(text) for _, text in ticks) + 16
-    picture = Picture(label_x + 8, bottom + 58, title=title,
-                      description=f"{len(labels)} by {len(columns)}, {unit_label}.")  # fmt: skip
+    sizes = {"rows": len(labels), "columns": len(columns), "unit": unit_label}
+    picture = Picture(
+        label_x + 8,
+        bottom + 58,
+        title=title,
+        description=_("%(rows)s by %(columns)s, %(unit)s.") % sizes,
+    )
     for r, row in enumerate(values):
         for c, value in enumerate(row):
             if math.isfinite(value):

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from django.utils.translation import ngettext
+
 from webapp.charts.picture import Chart, Picture
 from webapp.charts.scales import LinearScale, nice_step, tick_text
 from webapp.common import formats
@@ -36,7 +38,7 @@ def histogram(
         WIDTH,
         HEIGHT,
         title=title,
-        description=f"{first[0]}: {sum(first[1])} values. {second[0]}: {sum(second[1])} values.",
+        description=f"{_described(*first)} {_described(*second)}",
     )
     _axes(picture, x, y, x_label, y_label)
     steps: list[tuple[float, float]] = []
@@ -52,13 +54,18 @@ def histogram(
     picture.text(_LEGEND_SECOND, 14, second[0])
     rows = tuple(
         (
-            f"{formats.number(edges[k], digits)} to {formats.number(edges[k + 1], digits)}",
+            formats.span(formats.number(edges[k], digits), formats.number(edges[k + 1], digits)),
             *(formats.number(share[k], 1) for share in shares),
         )
         for k in range(len(edges) - 1)
     )
     columns = (x_label, f"{first[0]} (%)", f"{second[0]} (%)")
     return Chart(title, picture.finish(), columns, rows)
+
+
+def _described(name: str, counts: Sequence[int]) -> str:
+    words = ngettext("%(name)s: %(count)s value.", "%(name)s: %(count)s values.", sum(counts))
+    return words % {"name": name, "count": sum(counts)}
 
 
 def _shares(counts: Sequence[int]) -> list[float]:

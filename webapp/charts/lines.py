@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from webapp.charts.picture import Chart, Picture
 from webapp.charts.scales import LinearScale, LogScale, nice_step, padded_range, tick_text
 from webapp.common import formats
@@ -54,8 +56,8 @@ def roc_chart(
     curves: Sequence[tuple[str, Sequence[float], Sequence[float], float]],
     *,
     title: str = "ROC",
-    x_label: str = "Other pairs ranked as high (%)",
-    y_label: str = "Real pairs found (%)",
+    x_label: str,
+    y_label: str,
 ) -> Chart:
     """Draw ROC curves.
 
@@ -65,11 +67,12 @@ def roc_chart(
     styles = (("for", ""), ("against", "dashed"), ("accent", "dashed"), ("text", ""))
     x = LinearScale(0.0, 100.0, LEFT, RIGHT)
     y = LinearScale(0.0, 100.0, BOTTOM, TOP)
-    told = ", ".join(f"{label}: AUC {auc:.2f}" for label, _, _, auc in curves)
-    picture = Picture(WIDTH, HEIGHT, title=title, description=f"{told}; chance 0.50.")
+    curves_in_words = ", ".join(f"{label}: AUC {auc:.2f}" for label, *_points, auc in curves)
+    description = _("%(curves)s; chance 0.50.") % {"curves": curves_in_words}
+    picture = Picture(WIDTH, HEIGHT, title=title, description=description)
     _axes(picture, x, y, x_label, y_label)
     picture.line(x(0), y(0), x(100), y(100), "chart-line tone-muted dotted")
-    legend = [Series("Chance, 0.50", (), (), "muted", "dotted")]
+    legend = [Series(_("Chance, 0.50"), (), (), "muted", "dotted")]
     for (label, fpr, tpr, auc), (tone, dashes) in reversed(list(zip(curves, styles, strict=False))):
         points = _thin([(x(100 * a), y(100 * b)) for a, b in zip(fpr, tpr, strict=True)])
         picture.path(points, f"chart-line tone-{tone} {dashes}")
@@ -82,7 +85,7 @@ def roc_chart(
     rows = tuple(
         (
             formats.number(100 * f),
-            *(formats.number(100 * _interpolate(f, fpr, tpr), 1) for _, fpr, tpr, _ in curves),
+            *(formats.number(100 * _interpolate(f, x, y), 1) for _label, x, y, _auc in curves),
         )
         for f in grid
     )
@@ -92,9 +95,9 @@ def roc_chart(
 def reliability_chart(
     bins: Sequence[tuple[float, float, float, float, int]],
     *,
-    title: str = "Reliability",
-    x_label: str = "Predicted probability (%)",
-    y_label: str = "Observed (%)",
+    title: str,
+    x_label: str,
+    y_label: str,
     log: bool = True,
 ) -> Chart:
     """Draw predicted against observed frequency.
@@ -110,12 +113,12 @@ def reliability_chart(
     else:
         low, high = 0.0, 100.0
         x, y = LinearScale(low, high, LEFT, RIGHT), LinearScale(low, high, BOTTOM, TOP)
-    sentences = ("Dotted line: predicted = observed.", "Bars: 95 % range.")
+    sentences = (_("Dotted line: predicted = observed."), _("Bars: 95 % range."))
     description = " ".join(sentences)
     picture = Picture(WIDTH, HEIGHT + 42, title=title, description=description)
     _reliability_axes(picture, x, y, x_label, y_label)
     picture.line(x(low), y(low), x(high), y(high), "chart-line tone-muted dotted")
-    for predicted, observed, lower, upper, _ in bins:
+    for predicted, observed, lower, upper, _count in bins:
         px = x(100 * predicted)
         picture.line(px, y(100 * lower), px, y(100 * upper), "chart-line tone-for")
         picture.add("circle", cx=px, cy=y(100 * observed), r=4.0, cls="point--filled fill-for")
@@ -125,12 +128,13 @@ def reliability_chart(
         (
             formats.per_cent(p, 3),
             formats.per_cent(o, 3),
-            f"{formats.per_cent(lo, 3)} to {formats.per_cent(hi, 3)}",
+            formats.span(formats.per_cent(lo, 3), formats.per_cent(hi, 3)),
             formats.number(n),
         )
         for p, o, lo, hi, n in bins
     )
-    return Chart(title, picture.finish(), ("Predicted", "Observed", "95 % range", "Count"), rows)
+    columns = (_("Predicted"), _("Observed"), _("95 % range"), _("Count"))
+    return Chart(title, picture.finish(), columns, rows)
 
 
 def _axes(picture: Picture, x: LinearScale, y: LinearScale, x_label: str, y_label: str) -> None:
@@ -159,9 +163,7 @@ def _reliability_axes(
         picture.line(LEFT, y(value), RIGHT, y(value), "chart-grid")
         picture.text(LEFT - 8, y(value) + 4, shown, anchor="end")
         picture.text(x(value), BOTTOM + 18, shown, anchor="middle")
-    _axis_labels(
-        picture, f"{x_label[:-3]}(%, log axis)" if x_label.endswith("(%)") else x_label, y_label
-    )
+    _axis_labels(picture, x_label, y_label)
 
 
 def _axis_labels(picture: Picture, x_label: str, y_label: str) -> None:
@@ -203,7 +205,7 @@ def _long_table(
             (line.label, _plain(a), _plain(b))
             for a, b in list(zip(line.x, line.y, strict=True))[::stride]
         ]
-    return ("Line", x_label, y_label), tuple(rows)
+    return (_("Line"), x_label, y_label), tuple(rows)
 
 
 def _plain(value: float) -> str:

@@ -14,14 +14,19 @@ from webapp.cohorts.services.cohorts import cohort_set_pairs
 from webapp.common.formats import counted
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Subject, job_kind
-from webapp.translation.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy, pgettext_lazy
 
 
 @job_kind(
     "roommates.simulate",
-    verb="Simulate pairs",
+    verb=pgettext_lazy("title of a job", "Simulate pairs"),
     subject=Subject(
-        "cohort", Cohort, "cohorts:cohort", "cohort", gettext_lazy("The cohort was removed.")
+        "cohort",
+        Cohort,
+        "cohorts:cohort",
+        gettext_lazy("Cohort"),
+        gettext_lazy("Open the cohort"),
+        gettext_lazy("The cohort was removed."),
     ),
 )
 def simulate(context: JobContext) -> Callable[[], dict[str, Any]]:

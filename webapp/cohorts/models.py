@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from webapp.common import formats
 from webapp.common.models import OrganisationOwned
 from webapp.encryption.fields import SealedJSONField, SealedKeyField, SealedTextField
 
@@ -267,7 +268,7 @@ class LateArrivals(models.Model):
     def labels(self) -> str:
         """The students' ids on screen, such as "S-1033 to S-1035"."""
         first, last = f"S-{self.first_number}", f"S-{self.last_number}"
-        return first if first == last else f"{first} to {last}"
+        return first if first == last else formats.span(first, last)
 
     @property
     def students(self) -> models.QuerySet[Student]:

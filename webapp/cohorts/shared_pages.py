@@ -19,6 +19,7 @@ from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
 from webapp.common.selectors import owned_by
+from webapp.translation.lazy import gettext_lazy
 
 HOME_COHORTS = 5
 MAX_HITS = 10
@@ -29,7 +30,7 @@ def register() -> None:
     hooks.register_navigation(
         hooks.NavigationItem(
             "Housing",
-            _("Cohorts"),
+            gettext_lazy("Cohorts"),
             "users",
             "cohorts:list",
             order=10,

@@ -101,6 +101,16 @@ def time_left(seconds: float | None) -> str:
     return gettext("about %(duration)s") % {"duration": words}
 
 
+def span(low: Any, high: Any) -> str:
+    """Return a range in words: 4 to 7."""
+    return gettext("%(low)s to %(high)s") % {"low": low, "high": high}
+
+
+def part_of(part: int, whole: int) -> str:
+    """Return a count of a whole: 48 of 50."""
+    return gettext("%(part)s of %(whole)s") % {"part": f"{part:,}", "whole": f"{whole:,}"}
+
+
 def day(value: date) -> str:
     """Return a day with its year: 5 Aug 2026."""
     return dateformat.format(value, gettext("j M Y"))

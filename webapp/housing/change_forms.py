@@ -47,7 +47,9 @@ class StudentForm(VersionedForm):
     """One student, by the id on screen."""
 
     students = forms.CharField(
-        max_length=100, error_messages={"required": gettext_lazy("Name at least one student.")}
+        max_length=100,
+        error_messages={"required": gettext_lazy("Name at least one student.")},
+        label=gettext_lazy("Students"),
     )
 
     def clean_students(self) -> int:

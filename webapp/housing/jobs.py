@@ -28,20 +28,22 @@ from webapp.housing.suites import SuiteProblem, arranged, with_suites
 from webapp.housing.uncertainty import uncertainty_shares
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Outcome, Subject, job_kind
-from webapp.translation.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy, pgettext_lazy
 
 PLACEMENT = Subject(
     "placement",
     Placement,
     "housing:placement",
-    "placement",
+    gettext_lazy("Placement"),
+    gettext_lazy("Open the placement"),
     gettext_lazy("The placement was removed."),
 )
 CHANGES = Subject(
     "placement",
     Placement,
     "housing:changes",
-    "placement",
+    gettext_lazy("Placement"),
+    gettext_lazy("Open the placement"),
     gettext_lazy("The placement was removed."),
 )
 TARGET_GAP = 0.005
@@ -54,7 +56,12 @@ CHANGE_SECONDS = 30.0
 CURVE_SECONDS = 15.0  # for each price; the curve shows how far each point was solved
 
 
-@job_kind("housing.place", verb="Place", target_gap=TARGET_GAP, subject=PLACEMENT)
+@job_kind(
+    "housing.place",
+    verb=pgettext_lazy("title of a job", "Place"),
+    target_gap=TARGET_GAP,
+    subject=PLACEMENT,
+)
 def place(context: JobContext) -> Outcome:
     """Place a cohort around the locked students, and store the rooms as a version.
 
@@ -130,7 +137,12 @@ def place(context: JobContext) -> Outcome:
     return save
 
 
-@job_kind("housing.change", verb="Compute changes", target_gap=TARGET_GAP, subject=CHANGES)
+@job_kind(
+    "housing.change",
+    verb=pgettext_lazy("title of a job", "Compute changes"),
+    target_gap=TARGET_GAP,
+    subject=CHANGES,
+)
 def change(context: JobContext) -> Outcome:
     """Place a cohort again at a price of a move, and store the proposed changes for staff."""
     placement = _find(context)
@@ -185,7 +197,11 @@ def change(context: JobContext) -> Outcome:
     return save
 
 
-@job_kind("housing.price_curve", verb="Compute prices", subject=CHANGES)
+@job_kind(
+    "housing.price_curve",
+    verb=pgettext_lazy("title of a job", "Compute prices"),
+    subject=CHANGES,
+)
 def price_curve(context: JobContext) -> Outcome:
     """Place a cohort at each price of a move, highest first, and store how many would move."""
     placement = _find(context)

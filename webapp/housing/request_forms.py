@@ -80,7 +80,9 @@ class SettleForm(BackForm):
         label=gettext_lazy("Student"),
         max_length=200,
         error_messages={"required": gettext_lazy("Give the student's id, e-mail or name.")},
-        widget=forms.TextInput(attrs={"class": "id-input", "placeholder": "Name or S-1042"}),
+        widget=forms.TextInput(
+            attrs={"class": "id-input", "placeholder": gettext_lazy("Name or S-1042")}
+        ),
     )
 
 
@@ -95,6 +97,7 @@ class CountForm(RulesForm):
                 "This placement is not of this cohort, or was removed meanwhile."
             ),
         },
+        label=gettext_lazy("Placement"),
     )
 
     def __init__(self, *args: Any, cohort: Cohort, **kwargs: Any) -> None:

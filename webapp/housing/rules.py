@@ -269,7 +269,7 @@ def apart_in_suite(
         return ""
     who, suite = (
         _("%(label)s and %(other)s") % {"label": one.label, "other": other.label},
-        f"{room.suite_in_words} in {room.hall}",
+        _("%(suite)s in %(hall)s") % {"suite": room.suite_in_words, "hall": room.hall},
     )
     if frozenset((one.number, other.number)) in forbidden:
         return _("%(who)s are never to share a room or a suite, and %(room)s is in %(suite)s.") % {
@@ -293,16 +293,16 @@ def difference_in_words(rules: PlacementRules) -> dict[str, str]:
     choice = strength_in_words(rules.preference, CHOICE_STRENGTHS)
     words = {MUST: _("Must"), NO: _("Not counted"), WISH: wish}
     return {
-        "Rooms are for": rules.designation or "anybody",
-        "Roommates agree in": ", ".join(rules.same) or "nothing",
-        "Needs": ", ".join(rules.needs) or _("not counted"),
-        "Mutual requests": words[rules.mutual],
-        "One-sided requests": words[rules.one_sided],
-        "First choice of hall": choice.capitalize() if rules.preference else _("Not counted"),
-        "Suites agree in the same": "yes" if rules.suite_same else "no",
-        "Suite mates": strength_in_words(rules.suite, SUITE_STRENGTHS).capitalize(),
-        "Price of a move": f"{rules.price:.2f}",
-        "Rooms fill": order_in_words(rules.order) or _("in any order"),
+        _("Rooms are for"): rules.designation or _("anybody"),
+        _("Roommates agree in"): ", ".join(rules.same) or _("nothing"),
+        _("Needs"): ", ".join(rules.needs) or _("not counted"),
+        _("Mutual requests"): words[rules.mutual],
+        _("One-sided requests"): words[rules.one_sided],
+        _("First choice of hall"): choice.capitalize() if rules.preference else _("Not counted"),
+        _("Suites agree in the same"): _("yes") if rules.suite_same else _("no"),
+        _("Suite mates"): strength_in_words(rules.suite, SUITE_STRENGTHS).capitalize(),
+        _("Price of a move"): f"{rules.price:.2f}",
+        _("Rooms fill"): order_in_words(rules.order) or _("in any order"),
     }
 
 

@@ -125,8 +125,8 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
     """Return the placements, requests, choices and needs that are removed with a cohort."""
     for placement in light(cohort.placements.all()):
         placed = placement.places.with_bed().count()
-        rooms = counted(placed, "student", "students")
-        what = "pairs" if placement.is_pairs else "rooms"
+        rooms = counted(placed, "student")
+        what = _("pairs") if placement.is_pairs else _("rooms")
         acts = counted(placement.events.count(), "act")
         if placement.is_published:
             address = reverse("housing:placement", args=[placement.pk])
@@ -146,13 +146,13 @@ def cohort_contents(cohort: Cohort) -> Iterable[hooks.CohortContent]:
                 )
                 % {"what": what, "rooms": rooms, "placement": placement.name, "acts": acts}
             )
-    for count, words in (
-        (cohort.requests.count(), ("request", "requests")),
-        (cohort.preferences.count(), ("choice of hall", "choices of hall")),
-        (students_with_needs(cohort, cohort.needs), ("student’s needs", "students’ needs")),
+    for count, noun in (
+        (cohort.requests.count(), "request"),
+        (cohort.preferences.count(), "choice of hall"),
+        (students_with_needs(cohort, cohort.needs), "student with needs"),
     ):
         if count:
-            yield hooks.CohortContent(counted(count, *words))
+            yield hooks.CohortContent(counted(count, noun))
 
 
 def home_panel(user: User) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from django.utils.translation import gettext as _
 
-from webapp.common.formats import day
+from webapp.common.formats import day, span
 from webapp.housing.models import Place, Placement, Term
 
 
@@ -27,7 +27,7 @@ class Stay:
         """The days in words, such as "20 Aug 2026 to 15 Dec 2026"; "" without any day."""
         has_first, has_last = self.first != date.min, self.last != date.max
         if has_first and has_last:
-            return f"{day(self.first)} to {day(self.last)}"
+            return span(day(self.first), day(self.last))
         if has_first:
             return _("from %(first)s") % {"first": day(self.first)}
         return _("until %(last)s") % {"last": day(self.last)} if has_last else ""

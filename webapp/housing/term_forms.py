@@ -34,7 +34,9 @@ class TermForm(TypedForm):
 
     refused_field = "name"
     name = forms.CharField(
-        max_length=MAX_TERM_NAME, widget=forms.TextInput(attrs={"placeholder": "Autumn 2026"})
+        max_length=MAX_TERM_NAME,
+        widget=forms.TextInput(attrs={"placeholder": _("Autumn 2026")}),
+        label=_("Name"),
     )
     code = forms.CharField(
         label=_("Name in the student system"),
@@ -63,6 +65,7 @@ class PlacementTermForm(TypedForm):
         required=False,
         empty_label=_("No term"),
         error_messages={"invalid_choice": _("This term was removed meanwhile. Choose another.")},
+        label=_("Term"),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

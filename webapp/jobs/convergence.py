@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from webapp.charts import Chart, ConvergenceSeries, ConvergenceWords, convergence_chart
+from webapp.charts import Chart, ConvergenceSeries, convergence_chart
 from webapp.jobs import registry
 from webapp.jobs.models import Job
 
@@ -50,9 +50,7 @@ def convergence_plot(job: Job, *, by: str = "time") -> ConvergencePlot:
         by=by,
         target=job.parameters.get("relative_gap", kind.target_gap),
         is_live=job.is_active,
-        words=ConvergenceWords(
-            upper=kind.objective_label, lower=kind.lower_bound_label, axis=kind.axis_label
-        ),
+        words=kind.words,
         seconds_left=job.seconds_left if job.is_active else None,
     )
     return ConvergencePlot(chart=chart, by=by, steps=points[-1].iteration)

@@ -23,6 +23,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from webapp.accounts.requests import HtmxRequest
 from webapp.common.toasts import toast
 from webapp.jobs.models import Job
+from webapp.jobs.registry import title_of
 
 _PAGE_TOKEN_LENGTH = 64  # Django masks its token differently for every page; a bare one is shorter
 _handled: ContextVar["_Handled | None"] = ContextVar("handled request", default=None)
@@ -42,7 +43,7 @@ class SentTwiceError(Exception):
     def __init__(self, job: Job) -> None:
         super().__init__(
             _("“%(job)s” was started by this request already. It was not started twice.")
-            % {"job": job.title}
+            % {"job": title_of(job)}
         )
         self.job = job
 

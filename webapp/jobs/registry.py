@@ -1,12 +1,14 @@
 """Registry of job kinds and the functions that run them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from django.utils import translation
 from django.utils.translation import gettext as _
 
+from webapp.charts import ConvergenceWords
 from webapp.common.models import OrganisationOwned
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
@@ -55,7 +57,8 @@ class Subject:
     parameter: str  # the parameter of a job that holds its key
     model: type[OrganisationOwned]
     url_name: str  # name of its page's URL, which takes only the key
-    noun: str  # "model": label of the link to that page
+    label: str  # "Model": name of the link to that page in lists
+    opens: str  # "Open the model": name of the same link on the page of a job
     removed: str  # "The model was removed.": why a job of a removed subject ends
 
 
@@ -65,13 +68,11 @@ class JobKind:
 
     name: str  # "roommates.learn"
     run: RunFunction
-    verb: str  # "Learn": first word of the title and of the audit line
+    verb: str  # "Learn": first word of the title
     subject: Subject | None = None
     queue: Queue = Queue.SHORT
     target_gap: float | None = None  # relative gap drawn as the target of the convergence plot
-    objective_label: str = "Objective: nothing can be better than this"
-    lower_bound_label: str = "Best found so far"
-    axis_label: str = "Objective (nats)"
+    words: ConvergenceWords = field(default_factory=ConvergenceWords)  # of the convergence plot
     # Text on the results that a cancelled or failed job keeps: "5 of 20 images are predicted."
     kept: Callable[[Job], str] = keeps_nothing
     # Of a kind in pieces: amount done of the whole, and its result when all is done.
@@ -106,13 +107,12 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
     name : str
         ``app.verb``, such as ``"roommates.learn"``.
     verb : str
-        For titles and the audit log: ``"Learn"``.
+        For titles, translated when they are shown: ``"Learn"``.
     options : Any
         ``subject``, the link target of its pages; ``queue`` of the workers that run it;
-        ``target_gap``, ``objective_label``, ``lower_bound_label``, ``axis_label`` of
-        :class:`JobKind`, for the convergence plot; ``kept``, a function of the job that returns the
-        last sentence of a cancelled or failed one instead of "Nothing was changed."; ``standing``
-        and ``conclude`` of a kind that returns `Pieces`.
+        ``target_gap`` and ``words`` of :class:`JobKind`, for the convergence plot; ``kept``, a
+        function of the job that returns the last sentence of a cancelled or failed one instead of
+        "Nothing was changed."; ``standing`` and ``conclude`` of a kind that returns `Pieces`.
     """
 
     def decorate(run: RunFunction) -> RunFunction:
@@ -133,6 +133,26 @@ def queue_of(kind: str) -> Queue:
     """Return the queue of a kind; jobs of a kind from an earlier version fail quickly."""
     found = _kinds.get(kind)
     return found.queue if found else Queue.SHORT
+
+
+def stored_title(kind: JobKind, name: str) -> str:
+    """Return the title that a job stores and programs get: its verb in English, and its name."""
+    with translation.override("en"):
+        verb = str(kind.verb)
+    return f"{verb}: {name}"[: Job._meta.get_field("title").max_length] if name else verb
+
+
+def title_of(job: Job) -> str:
+    """Return the title of a job with its verb in the language of the page."""
+    kind = _kinds.get(job.kind)
+    if kind is None:  # a kind of an earlier version
+        return job.title
+    before = stored_title(kind, "")
+    if job.title == before:
+        return str(kind.verb)
+    if not job.title.startswith(f"{before}: "):
+        return job.title  # stored by an earlier version
+    return _("%(verb)s: %(name)s") % {"verb": kind.verb, "name": job.title[len(before) + 2 :]}
 
 
 def kinds_of(queue: Queue) -> list[str]:

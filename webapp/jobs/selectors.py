@@ -20,9 +20,10 @@ from webapp.jobs.registry import Subject, subject_of
 
 @dataclass(frozen=True, slots=True)
 class SubjectLink:
-    """Link from a job to its subject: "model" and the address of its page."""
+    """Link from a job to the page of its subject, with its name in lists and on the job's page."""
 
-    noun: str
+    label: str
+    opens: str
     url: str
 
 
@@ -83,5 +84,7 @@ def subject_links(jobs: Iterable[Job]) -> dict[UUID, SubjectLink]:
         there = {(str(pk), wall) for pk, wall in rows.values_list("pk", "organisation_id")}
         for pk, key in keys.items():
             if key in there:
-                links[pk] = SubjectLink(subject.noun, reverse(subject.url_name, args=[key[0]]))
+                links[pk] = SubjectLink(
+                    subject.label, subject.opens, reverse(subject.url_name, args=[key[0]])
+                )
     return links

@@ -80,7 +80,7 @@ def job_enqueue(
         organisation=user.own_organisation,
         created_by=user,
         kind=kind,
-        title=f"{entry.verb}: {title}"[:200] if title else entry.verb,
+        title=registry.stored_title(entry, title),
         parameters=parameters,
         seed=secrets.randbelow(2**31) if seed is None else seed,
         code_version=code_version(),

@@ -14,7 +14,7 @@ from webapp.common.decorators import staff_required
 from webapp.common.listing import light, list_page
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
-from webapp.jobs import convergence, selectors, services
+from webapp.jobs import convergence, registry, selectors, services
 from webapp.jobs.forms import JobFilter
 from webapp.jobs.models import Job
 from webapp.jobs.notifications import notifications_of, remember_seen
@@ -104,9 +104,9 @@ def job_cancel(request: SignedInRequest, uuid: UUID) -> HttpResponse:
     """Cancel a job; return its card, or its page without scripts."""
     job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
     if services.job_cancel(user=request.user, job=job):
-        toast(request, _("%(job)s: cancelling.") % {"job": job.title}, icon="circle-x")
+        toast(request, _("%(job)s: cancelling.") % {"job": registry.title_of(job)}, icon="circle-x")
     else:
-        toast(request, _("%(job)s was over already.") % {"job": job.title})
+        toast(request, _("%(job)s was over already.") % {"job": registry.title_of(job)})
     if request.htmx:
         return render(request, "jobs/_job_card.html", _card_context(request, job))
     return redirect("jobs:job", uuid=job.pk)

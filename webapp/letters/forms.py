@@ -49,7 +49,7 @@ class TemplateForm(TypedForm):
         label=gettext_lazy("Column in which students said yes"),
         required=False,
         max_length=200,
-        widget=forms.TextInput(attrs={"placeholder": "Share my e-mail"}),
+        widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Share my e-mail")}),
         help_text=gettext_lazy("A rule column of the cohort. Blank or unclear counts as no."),
     )
 

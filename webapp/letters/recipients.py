@@ -15,16 +15,18 @@ from webapp.cohorts.addresses import address_of
 from webapp.cohorts.models import Student
 from webapp.common import formats
 from webapp.housing.models import Placement, Room, SuiteKey
+from webapp.housing.models.building import kind_in_words
 from webapp.housing.rules import needs_of_student
 from webapp.housing.selectors.suites import rooms_of_suite
 from webapp.housing.stays import ALWAYS, Stay, place_stay, stay_of_term, stays_in
 from webapp.letters.fields import FIELDS, MAY_BE_EMPTY, fields_in, fill, unknown_fields
 from webapp.letters.models import Contact, Letter, LetterTemplate
+from webapp.translation.lazy import gettext_lazy
 
 SHOWN = 12  # students named by a problem
 PAGE = "[page]"  # becomes the personal link as the letter leaves, so that no link is stored
 _WHERE = ("hall", "floor", "room", "suite", "place", "bed", "kind")  # fields of a bed
-NO_NAME = "a student whose name we do not have"  # in letters, whose language staff choose
+NO_NAME = gettext_lazy("a student whose name we do not have")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +123,10 @@ def _recipient(
 ) -> Recipient:
     room, bed = seat.room, seat.bed
     mates = tuple(other for other in together if other is not student)
-    names = [_one_line(mate.name) or NO_NAME for mate in mates]
+    names = [_one_line(mate.name) or str(NO_NAME) for mate in mates]
     contacts = [mate.email for mate in mates if mate.email and _may_be_named(mate, template)]
-    alone = "nobody: the room is yours alone for now"
-    place = room.place_in_words if room.suite else f"room {room.name}"
+    alone = _("nobody: the room is yours alone for now")
+    place = room.place_in_words if room.suite else _("room %(room)s") % {"room": room.name}
     where: tuple[str, ...] = (
         room.hall,
         room.floor,
@@ -132,10 +134,10 @@ def _recipient(
         room.suite_in_words,
         place,
         str(bed),
-        room.kind,
+        kind_in_words(room.capacity),
     )
     if placement.is_pairs:  # a pair has no room yet
-        where, alone = ("",) * len(_WHERE), "nobody yet"
+        where, alone = ("",) * len(_WHERE), _("nobody yet")
     values = {
         "name": _one_line(student.name),
         "id": _one_line(student.original_id),
@@ -143,7 +145,7 @@ def _recipient(
         "first day": _day(seat.stay.first),
         "last day": _day(seat.stay.last),
         "roommates": _listed(names) or alone,
-        "suite mates": _listed([_one_line(one.name) or NO_NAME for one in seat.suite_mates]),
+        "suite mates": _listed([_one_line(one.name) or str(NO_NAME) for one in seat.suite_mates]),
         "contacts": ", ".join(contacts),
         "cohort": placement.cohort.name,
         "page": PAGE,

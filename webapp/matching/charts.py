@@ -30,14 +30,19 @@ def model_charts(model: LearnedModel) -> dict[str, Chart]:
             [
                 (_("Model"), *_columns(curves["roc"]), findings["auc"]),
                 (_("Plain distance"), *_columns(curves["baseline_roc"]), findings["baseline_auc"]),
-            ]
+            ],
+            x_label=_("Other pairs ranked as high (%)"),
+            y_label=_("Real pairs found (%)"),
         )
         if curves["reliability"]:
             charts["reliability"] = reliability_chart(
                 [
                     (b["predicted"], b["observed"], b["low"], b["high"], int(b["count"]))
                     for b in curves["reliability"]
-                ]
+                ],
+                title=_("Reliability"),
+                x_label=_("Predicted probability (%, log axis)"),
+                y_label=_("Observed (%)"),
             )
     return charts
 

@@ -81,6 +81,7 @@ class LearnForm(TypedForm):
         required=False,
         max_length=120,
         widget=forms.TextInput(attrs={"placeholder": gettext_lazy("the names of the cohorts")}),
+        label=gettext_lazy("Name"),
     )
     ridge = SettingField(
         _RIDGES,
@@ -102,6 +103,7 @@ class LearnForm(TypedForm):
             "All aim at the same weights. The automatic choice is by far the fastest; the "
             "Frank-Wolfe methods can take hours."
         ),
+        label=gettext_lazy("Method"),
     )
     rho = SettingField(
         _ENTROPIES,
@@ -166,7 +168,9 @@ class SetWeightsForm(TypedForm):
 
     def __init__(self, *args: Any, cohort: Cohort, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["name"].widget.attrs["placeholder"] = f"{cohort.name}, set by hand"
+        self.fields["name"].widget.attrs["placeholder"] = _("%(name)s, set by hand") % {
+            "name": cohort.name
+        }
         self.questions = [question["name"] for question in cohort.questions]
         for k, question in enumerate(self.questions):
             self.fields[f"importance-{k}"] = forms.TypedChoiceField(

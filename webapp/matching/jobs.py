@@ -16,6 +16,7 @@ from engine import (
     question_weights,
     train_roommates,
 )
+from webapp.charts import ConvergenceWords
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_choices, cohort_survey, questionnaire_of
 from webapp.common import formats
@@ -34,14 +35,19 @@ from webapp.matching.results import (
 )
 from webapp.matching.services.learning import model_check, model_estimate
 from webapp.matching.stopping import stop_asked
-from webapp.translation.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy, pgettext_lazy
 
 TOO_SHORT = gettext_lazy("A minute did not suffice to tell how sure each weight is.")
 NO_MODEL = gettext_lazy("The model was removed while this job waited.")
 NO_COHORT = gettext_lazy("The cohort was removed while this job waited.")
 Save = Callable[[], dict[str, Any]]
 MODEL = Subject(
-    "model", LearnedModel, "matching:model", "model", gettext_lazy("The model was removed.")
+    "model",
+    LearnedModel,
+    "matching:model",
+    gettext_lazy("Model"),
+    gettext_lazy("Open the model"),
+    gettext_lazy("The model was removed."),
 )
 
 
@@ -54,13 +60,15 @@ def _find(model: Any, key: UUID | str, refusal: str) -> Any:
 
 @job_kind(
     "roommates.learn",
-    verb="Learn",
+    verb=pgettext_lazy("title of a job", "Learn"),
     queue=Queue.LONG,
     subject=MODEL,
     target_gap=1e-4,
-    objective_label="Objective: no weights can fit better than this",
-    lower_bound_label="Log-likelihood of the weights found so far",
-    axis_label="Log-likelihood of the past choices (nats)",
+    words=ConvergenceWords(
+        upper=gettext_lazy("Objective: no weights can fit better than this"),
+        lower=gettext_lazy("Log-likelihood of the weights found so far"),
+        axis=gettext_lazy("Log-likelihood of the past choices (nats)"),
+    ),
 )
 def learn(context: JobContext) -> Save:
     """Learn a model from its cohorts.
@@ -128,7 +136,7 @@ def _queue_intervals(context: JobContext, model: LearnedModel) -> None:
 
 @job_kind(
     "roommates.intervals",
-    verb="Work out intervals",
+    verb=pgettext_lazy("title of a job", "Work out intervals"),
     queue=Queue.LONG,  # it fits many years again, and nobody waits for it
     subject=MODEL,
 )
@@ -190,7 +198,7 @@ def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, dict
     }
 
 
-@job_kind("roommates.check", verb="Check", subject=MODEL)
+@job_kind("roommates.check", verb=pgettext_lazy("title of a job", "Check"), subject=MODEL)
 def check(context: JobContext) -> Save:
     """Compare a model with the pairs of a year that it was not trained on."""
     model = _find(LearnedModel, context.parameters["model"], NO_MODEL)

@@ -204,11 +204,25 @@ _SLOW = gettext_lazy(
 )
 
 
+# The parts of `/readyz` and their states; `/readyz` answers programs, in English.
+_PARTS = {
+    "database": gettext_lazy("Database"),
+    "broker": gettext_lazy("Broker"),
+    "store": gettext_lazy("Store"),
+    "room on disk": gettext_lazy("Room on disk"),
+    "worker": gettext_lazy("Worker"),
+}
+_STATES = {
+    Readiness.SLOW: gettext_lazy("slow"),
+    Readiness.NOT_READY: gettext_lazy("not ready"),
+}
+
+
 def _part_alarms(parts: dict[str, Readiness]) -> list[Alarm]:
     return [
         Alarm(
             f"part {name}",
-            f"{name.capitalize()}: {found}",
+            _("%(part)s: %(state)s") % {"part": _PARTS.get(name, name), "state": _STATES[found]},
             _SLOW if found == Readiness.SLOW else _AWAY.get(name, _("See the log.")),
             "warning" if found == Readiness.SLOW else "danger",
             is_local=True,

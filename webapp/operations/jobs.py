@@ -13,6 +13,7 @@ from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import job_kind
 from webapp.operations.backup import backup_write
+from webapp.translation.lazy import pgettext_lazy
 
 BACKUP = "operations.backup"
 _OWN_NAME = re.compile(r"hall-\d{4}-\d\d-\d\d-\d{6}\.tar")
@@ -23,7 +24,11 @@ def backup_name() -> str:
     return f"hall-{timezone.localtime():%Y-%m-%d-%H%M%S}.tar"
 
 
-@job_kind(BACKUP, verb="Back up", kept=lambda job: _("No backup was made; earlier ones are whole."))
+@job_kind(
+    BACKUP,
+    verb=pgettext_lazy("title of a job", "Back up"),
+    kept=lambda job: _("No backup was made; earlier ones are whole."),
+)
 def back_up(context: JobContext) -> dict[str, Any]:
     """Write a backup as ``manage.py backup`` does, and remove the oldest ones made by this job."""
     target = Path(settings.BACKUP_FOLDER) / context.parameters["name"]

@@ -34,12 +34,14 @@ class RosterForm(TypedForm):
         max_length=80,
         widget=forms.TextInput(attrs={"placeholder": gettext_lazy("StarRez import")}),
         help_text=gettext_lazy("A roster of this name is replaced."),
+        label=gettext_lazy("Name"),
     )
     dates = forms.ChoiceField(
         choices=[(key, example) for key, (example, _) in DATES.items()],
         initial="iso",
         required=False,
         help_text=gettext_lazy("How your system writes the first and the last day of a term."),
+        label=gettext_lazy("Dates"),
     )
     ids = forms.ChoiceField(
         label=gettext_lazy("Values in CSV that begin with =, +, - or @"),

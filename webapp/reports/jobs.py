@@ -20,14 +20,19 @@ from webapp.reports.figures import (
     veto_figures,
 )
 from webapp.reports.services import check_store
-from webapp.translation.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy, pgettext_lazy
 
 CHECKED = Subject(
-    "placement", Placement, "reports:checks", "checks", gettext_lazy("The checks were removed.")
+    "placement",
+    Placement,
+    "reports:checks",
+    gettext_lazy("Checks"),
+    gettext_lazy("Open the checks"),
+    gettext_lazy("The checks were removed."),
 )
 
 
-@job_kind("reports.check", verb="Check", subject=CHECKED)
+@job_kind("reports.check", verb=pgettext_lazy("title of a job", "Check"), subject=CHECKED)
 def check(context: JobContext) -> Outcome:
     """Compute uncertainty, veto, parity and drift of the current rooms."""
     key = UUID(context.parameters["placement"])

@@ -43,7 +43,7 @@ def check_start(*, user: User, placement: Placement) -> PlacementCheck:
         user=user,
         kind="reports.check",
         parameters={"placement": str(placement.pk), "version": placement.version},
-        title=f"{placement.name}: checks",
+        title=placement.name,
         stores=_BYTES_A_STUDENT * placement.cohort.n_students,
     )
     check.save(update_fields=["job"])

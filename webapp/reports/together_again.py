@@ -7,6 +7,7 @@ of the follow-up. Couples with a "No", or with only one answer, are never pairs.
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
@@ -111,7 +112,7 @@ def couples_learn_from(
     made = cohort_of_some(
         user=user,
         cohort=placement.cohort,
-        name=f"{placement.cohort.name[:90]}, together again",
+        name=(_("%(cohort)s, together again") % {"cohort": placement.cohort.name[:90]})[:120],
         students=students,
     )
     cohort_set_pairs(
@@ -119,7 +120,10 @@ def couples_learn_from(
         cohort=made,
         pairs=[(position[a], position[b]) for a, b in found.pairs],
         origin=PairsOrigin.IMPORTED,
-        note=f"Both would live together again, by {questionnaire.title}"[:300],
+        note=(
+            _("Both would live together again, by %(questionnaire)s")
+            % {"questionnaire": questionnaire.title}
+        )[:300],
     )
     audit(
         user,

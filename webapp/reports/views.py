@@ -174,7 +174,7 @@ def _start(request: SignedInRequest, shapes: list[RosterShape]) -> tuple[Layout 
     """Return the layout that fills the form, its name, and whether it leaves values unmarked."""
     system = SYSTEMS.get(request.GET.get("layout", ""))
     if system is not None:
-        return system, f"{system.title} import", False
+        return system, _("%(system)s import") % {"system": system.title}, False
     wanted = request.GET.get("roster", "")
     shape = next((shape for shape in shapes if str(shape.pk) == wanted), None)
     return (shape.layout, shape.name, shape.is_exact) if shape else (None, "", False)

@@ -58,7 +58,9 @@ class RoundForm(VersionForm):
 
     refused_field = "name"
     name = forms.CharField(
-        max_length=MAX_NAME, widget=forms.TextInput(attrs={"placeholder": "Seniors"})
+        max_length=MAX_NAME,
+        widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Seniors")}),
+        label=gettext_lazy("Name"),
     )
     who = forms.ChoiceField(
         label=gettext_lazy("Who chooses"),

@@ -90,6 +90,7 @@ class ImageSetForm(forms.Form):
         help_text=gettext_lazy(
             "Such as “Leaf scans, greenhouse 2”. Only your organisation sees it."
         ),
+        label=gettext_lazy("Name"),
     )
     foreground = forms.CharField(
         label=gettext_lazy("What the masks mark"),
@@ -182,7 +183,7 @@ class ViewForm(forms.Form):
 class LearnForm(forms.Form):
     """Form of a new model: the image sets and settings; every default suits a first try."""
 
-    name = forms.CharField(max_length=120)
+    name = forms.CharField(max_length=120, label=gettext_lazy("Name"))
     image_sets = forms.ModelMultipleChoiceField(
         ImageSet.objects.none(),
         label=gettext_lazy("Learn from"),
@@ -358,7 +359,7 @@ class ImportForm(forms.Form):
             "As “Model file” on a model’s page gives it, or the command line writes it."
         ),
     )
-    name = forms.CharField(max_length=120)
+    name = forms.CharField(max_length=120, label=gettext_lazy("Name"))
     foreground = forms.CharField(
         label=gettext_lazy("What it marks"),
         max_length=40,
@@ -387,7 +388,9 @@ class ObjectsForm(forms.Form):
     )
     drop_border = forms.BooleanField(required=False)
     background = forms.TypedMultipleChoiceField(coerce=int, required=False)
-    edge = forms.TypedChoiceField(coerce=int, empty_value=None, required=False)
+    edge = forms.TypedChoiceField(
+        coerce=int, empty_value=None, required=False, label=gettext_lazy("Edge")
+    )
 
     def __init__(self, *args: Any, classes: list[dict[str, Any]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

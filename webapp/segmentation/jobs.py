@@ -16,6 +16,7 @@ from engine import (
     train_class_segmentation,
 )
 from engine.learning.segmentation.model import Detail
+from webapp.charts import ConvergenceWords
 from webapp.database.full_disk import FULL_DISK
 from webapp.files import store
 from webapp.files.contents import StorageFullError, full_disk_explained
@@ -49,32 +50,36 @@ from webapp.segmentation.services.predictions import predict_image, prediction_p
 from webapp.segmentation.services.removals import KIND, removed_take_away
 from webapp.segmentation.services.waiting_images import rows_make
 from webapp.segmentation.spread_learning import train_linear
-from webapp.translation.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy, pgettext_lazy
 
 USUAL_SECONDS = 1.0  # seconds to predict an image, until one is predicted
 PREDICTIONS = Subject(
     "batch",
     PredictionBatch,
     "segmentation:prediction",
-    "predictions",
+    gettext_lazy("Predictions"),
+    gettext_lazy("Open the predictions"),
     gettext_lazy("The predictions were removed."),
 )
 
 
 @job_kind(
     "segmentation.learn",
-    verb="Learn",
+    verb=pgettext_lazy("title of a job", "Learn"),
     queue=Queue.LONG,
     subject=Subject(
         "segmenter",
         Segmenter,
         "segmentation:segmenter",
-        "model",
+        gettext_lazy("Model"),
+        gettext_lazy("Open the model"),
         gettext_lazy("The model was removed."),
     ),
-    objective_label="Objective: no weights can fit better than this",
-    lower_bound_label="Log-likelihood of the weights found so far",
-    axis_label="Log-likelihood of the masks (nats)",
+    words=ConvergenceWords(
+        upper=gettext_lazy("Objective: no weights can fit better than this"),
+        lower=gettext_lazy("Log-likelihood of the weights found so far"),
+        axis=gettext_lazy("Log-likelihood of the masks (nats)"),
+    ),
 )
 def learn(context: JobContext) -> Any:
     """Learn a model from masked images, reporting its error on held-out images."""
@@ -281,7 +286,7 @@ def predicted(job: Job) -> dict[str, Any]:
 
 @job_kind(
     "segmentation.predict",
-    verb="Predict",
+    verb=pgettext_lazy("title of a job", "Predict"),
     queue=Queue.LONG,
     subject=PREDICTIONS,
     kept=kept_sentence,
@@ -320,7 +325,7 @@ def _list_images(context: JobContext, batch: PredictionBatch) -> None:
 
 @job_kind(
     "segmentation.predict_piece",
-    verb="Predict",
+    verb=pgettext_lazy("title of a job", "Predict"),
     queue=Queue.LONG,
     subject=PREDICTIONS,
     kept=lambda job: "",  # the parent job reports it
@@ -341,12 +346,13 @@ def _has_same_options(batch: PredictionBatch) -> bool:
 
 @job_kind(
     "segmentation.objects",
-    verb="Measure",
+    verb=pgettext_lazy("title of a job", "Measure objects"),
     subject=Subject(
         "batch",
         PredictionBatch,
         "segmentation:prediction-objects",
-        "objects",
+        gettext_lazy("Objects"),
+        gettext_lazy("Open the objects"),
         gettext_lazy("The objects were removed."),
     ),
     kept=lambda job: _("Images measured before the stop keep their new counts."),
@@ -381,7 +387,11 @@ def measure(context: JobContext) -> dict[str, Any]:
     return {"sentence": sentence}
 
 
-@job_kind(KIND, verb="Remove", kept=lambda job: _("The rest is deleted within a day."))
+@job_kind(
+    KIND,
+    verb=pgettext_lazy("title of a job", "Remove"),
+    kept=lambda job: _("The rest is deleted within a day."),
+)
 def remove(context: JobContext) -> dict[str, Any]:
     """Delete the rows and files of a removed set or prediction."""
     models = {model.__name__: model for model in (ImageSet, PredictionBatch)}

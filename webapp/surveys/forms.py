@@ -41,6 +41,7 @@ from webapp.surveys.services.questionnaires import BLANK, COPY
 from webapp.surveys.services.translations import LANGUAGES, all_texts
 from webapp.surveys.services.translations import MAX_TEXT as MAX_TRANSLATION
 from webapp.surveys.services.written import MAX_NEED, checked_need
+from webapp.translation.lazy import format_lazy
 
 Choices = list[tuple[str, Any]]
 
@@ -58,12 +59,15 @@ class VersionForm(TypedForm):
 class NewForm(TypedForm):
     """The title of a new questionnaire, and the questionnaire to start from."""
 
-    title = forms.CharField(max_length=120)
+    title = forms.CharField(max_length=120, label=gettext_lazy("Title"))
     form = forms.ChoiceField(label=gettext_lazy("Start from"), widget=forms.RadioSelect)
 
     def __init__(self, *args: Any, copied: Choices, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        templates = [(key, f"{one.title}: {one.words}") for key, one in FORMS.items()]
+        templates = [
+            (key, format_lazy("{title}: {words}", title=one.title, words=one.words))
+            for key, one in FORMS.items()
+        ]
         last = [
             (f"{COPY}{key}", gettext("A copy of “%(title)s”") % {"title": title})
             for key, title in copied
@@ -75,9 +79,12 @@ class NewForm(TypedForm):
 class SettingsForm(TypedForm):
     """Settings of a questionnaire other than its questions."""
 
-    title = forms.CharField(max_length=120)
+    title = forms.CharField(max_length=120, label=gettext_lazy("Title"))
     introduction = forms.CharField(
-        required=False, max_length=2_000, widget=forms.Textarea(attrs={"rows": 3})
+        required=False,
+        max_length=2_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label=gettext_lazy("Introduction"),
     )
     who_sees = forms.CharField(
         label=gettext_lazy("Who sees this"),
@@ -113,7 +120,7 @@ class QuestionForm(VersionForm):
     """One question. ``fixed`` names the fields that cannot change since people answered."""
 
     text = forms.CharField(label=gettext_lazy("Question"), max_length=MAX_QUESTION)
-    hint = forms.CharField(required=False, max_length=MAX_HINT)
+    hint = forms.CharField(required=False, max_length=MAX_HINT, label=gettext_lazy("Hint"))
     reason = forms.CharField(
         label=gettext_lazy("Why it is asked"),
         required=False,
@@ -225,7 +232,7 @@ def _conditions(content: Content, key: str) -> Choices:
 class NewQuestionForm(QuestionForm):
     """A question at the end of a section."""
 
-    section = forms.TypedChoiceField(coerce=int)
+    section = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Section"))
     kind = forms.ChoiceField(
         label=gettext_lazy("Answered by"),
         choices=[(kind.value, words) for kind, words in WORDS.items()],
@@ -249,13 +256,13 @@ class NewQuestionForm(QuestionForm):
 class SectionForm(VersionForm):
     """The title of a section."""
 
-    title = forms.CharField(max_length=MAX_TITLE)
+    title = forms.CharField(max_length=MAX_TITLE, label=gettext_lazy("Title"))
 
 
 class PlaceForm(VersionForm):
     """The new place of a question: a section, and a place among its questions."""
 
-    section = NumberField()
+    section = NumberField(label=gettext_lazy("Section"))
     place = NumberField()
 
 
@@ -360,7 +367,7 @@ class JoinForm(TypedForm):
 class DeleteForm(TypedForm):
     """The title, typed to remove a questionnaire for good."""
 
-    name = forms.CharField(max_length=200, strip=True)
+    name = forms.CharField(max_length=200, strip=True, label=gettext_lazy("Name"))
 
 
 class PeopleForm(TypedForm):
@@ -517,13 +524,16 @@ class LanguageForm(VersionForm):
     language = forms.ChoiceField(
         choices=list(LANGUAGES.items()),
         error_messages={"required": gettext_lazy("Choose a language.")},
+        label=gettext_lazy("Language"),
     )
 
 
 class LanguageFileForm(VersionForm):
     """A file with one column for each language."""
 
-    file = forms.FileField(error_messages={"required": gettext_lazy("Choose a file.")})
+    file = forms.FileField(
+        error_messages={"required": gettext_lazy("Choose a file.")}, label=gettext_lazy("File")
+    )
 
 
 class TextsForm(VersionForm):

@@ -18,6 +18,7 @@ from webapp.surveys.content import (
     make_question,
 )
 from webapp.surveys.housing_forms_es import SPANISH
+from webapp.translation.lazy import gettext_lazy
 
 INTRODUCTION = "Your answers help us to find you a roommate you get along with."
 WHO_SEES = (
@@ -255,18 +256,18 @@ def follow_up() -> Content:
 
 FORMS = {
     "housing": Template(
-        "A housing survey",
-        "14 questions that housing offices ask everywhere, in English and Spanish",
+        gettext_lazy("A housing survey"),
+        gettext_lazy("14 questions that housing offices ask everywhere, in English and Spanish"),
         housing_survey,
     ),
     "own": Template(
-        "What happened last week",
-        "11 questions about the last week, in English and Spanish",
+        gettext_lazy("What happened last week"),
+        gettext_lazy("11 questions about the last week, in English and Spanish"),
         own_survey,
     ),
     "follow-up": Template(
-        "After a term",
-        "3 questions about how roommates got along, in English and Spanish",
+        gettext_lazy("After a term"),
+        gettext_lazy("3 questions about how roommates got along, in English and Spanish"),
         follow_up,
         AFTERWARDS,
     ),

@@ -14,6 +14,10 @@ NOUNS: dict[str, Any] = {
     "blank": ngettext_lazy("%(count)s blank", "%(count)s blanks", "number"),
     "change": ngettext_lazy("%(count)s change", "%(count)s changes", "number"),
     "choice": ngettext_lazy("%(count)s choice", "%(count)s choices", "number"),
+    "choice of hall": ngettext_lazy(
+        "%(count)s choice of hall", "%(count)s choices of hall", "number"
+    ),
+    "class": ngettext_lazy("%(count)s class", "%(count)s classes", "number"),
     "cohort": ngettext_lazy("%(count)s cohort", "%(count)s cohorts", "number"),
     "column": ngettext_lazy("%(count)s column", "%(count)s columns", "number"),
     "corrected object": ngettext_lazy(
@@ -72,6 +76,9 @@ NOUNS: dict[str, Any] = {
         "%(count)s smaller question", "%(count)s smaller questions", "number"
     ),
     "step": ngettext_lazy("%(count)s step", "%(count)s steps", "number"),
+    "student with needs": ngettext_lazy(
+        "%(count)s student’s needs", "%(count)s students’ needs", "number"
+    ),
     "stroke": ngettext_lazy("%(count)s stroke", "%(count)s strokes", "number"),
     "student": ngettext_lazy("%(count)s student", "%(count)s students", "number"),
     "suite": ngettext_lazy("%(count)s suite", "%(count)s suites", "number"),

@@ -17,6 +17,11 @@ def gettext_lazy(text: str) -> str:
     return cast(str, translation.gettext_lazy(text))
 
 
+def pgettext_lazy(context: str, text: str) -> str:
+    """Return a text like `gettext_lazy`; the context tells translators what a short word means."""
+    return cast(str, translation.pgettext_lazy(context, text))
+
+
 def format_lazy(text: str, **values: Any) -> str:
     """Return a text whose {names} are replaced by values, translated whenever it is used."""
     return cast(str, texts.format_lazy(text, **values))

@@ -130,6 +130,7 @@ class StaffMoveForm(MoveForm):
             "another one is accepted."
         ),
         error_messages={"required": gettext_lazy("Name a student.")},
+        label=gettext_lazy("Student"),
     )
 
 
@@ -149,6 +150,7 @@ class TurnForm(TypedForm):
             "Everybody who sees the history reads it. Write no medical details."
         ),
         error_messages={"required": gettext_lazy("Write a reason. The history keeps it.")},
+        label=gettext_lazy("Reason"),
     )
 
 

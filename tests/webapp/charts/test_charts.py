@@ -35,8 +35,10 @@ def all_charts() -> list[Chart]:
     )
     return [
         line_chart([Series(EVIL, [0, 1], [2, 3])], title=EVIL, x_label=EVIL, y_label=EVIL),
-        roc_chart([("Model", [0, 0.2, 1], [0, 0.7, 1], 0.73), (EVIL, [0, 1], [0, 1], 0.5)]),
-        reliability_chart([(0.01, 0.012, 0.008, 0.02, 100), (0.1, 0.0, 0.0, 0.2, 5)]),
+        roc_chart([("Model", [0, 0.2, 1], [0, 0.7, 1], 0.73), (EVIL, [0, 1], [0, 1], 0.5)],
+                  x_label="Others (%)", y_label="Found (%)"),
+        reliability_chart([(0.01, 0.012, 0.008, 0.02, 100), (0.1, 0.0, 0.0, 0.2, 5)],
+                          title="Reliability", x_label="Predicted (%)", y_label="Observed (%)"),
         diverging_bars([Bar(EVIL, -0.66), Bar("Study place", 0.06)], title="W", value_label="nats"),
         histogram((EVIL, [1, 5, 2]), ("All", [4, 0, 4]), [0, 0.5, 1, 1.5], title="Scores",
                   x_label=EVIL, y_label=EVIL),
@@ -88,7 +90,8 @@ def test_ids_are_unique_over_charts() -> None:
 
 
 def test_the_roc_table_interpolates_the_curve() -> None:
-    chart = roc_chart([("Model", [0.0, 0.2, 1.0], [0.0, 0.6, 1.0], 0.7)])
+    curve = ("Model", [0.0, 0.2, 1.0], [0.0, 0.6, 1.0], 0.7)
+    chart = roc_chart([curve], x_label="Others (%)", y_label="Found (%)")
     table = dict(chart.rows)
     assert table["10"] == "30.0"
     assert table["20"] == "60.0"

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
@@ -109,6 +110,13 @@ class AnswerShare:
     bar: float
 
 
+KINDS = {
+    "binary": gettext_lazy("Binary"),
+    "ordinal": gettext_lazy("Ordinal"),
+    "nominal": gettext_lazy("Nominal"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionSummary:
     """One question of a cohort with its answers in order."""
@@ -118,6 +126,11 @@ class QuestionSummary:
     kind: str
     answers: tuple[AnswerShare, ...]
     n_blank: int
+
+    @property
+    def kind_in_words(self) -> str:
+        """The kind of the question in the language of the page."""
+        return str(KINDS.get(self.kind, self.kind))
 
     @property
     def bars(self) -> tuple[float, ...]:

@@ -148,7 +148,8 @@ def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Coho
             cohort_of_some(
                 user=user,
                 cohort=cohort,
-                name=f"{cohort.name[:100]}, half {letter}",
+                name=_("%(cohort)s, half %(letter)s")
+                % {"cohort": cohort.name[:100], "letter": letter},
                 students=[students[k] for k in part],
             )
             for letter, part in zip("AB", parts, strict=True)
@@ -290,7 +291,7 @@ def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
             cohort=cohort,
             pairs=[(min(pair), max(pair)) for pair in preview.pairs],
             origin=PairsOrigin.IMPORTED,
-            note=f"From {draft.filename}",
+            note=_("From %(file)s") % {"file": draft.filename},
             left_over=preview.n_left_over,
         )
         _set_rooms(cohort, preview.shared_rooms)

@@ -39,7 +39,7 @@ from webapp.translation.lazy import gettext_lazy
 
 MAX_LATECOMERS = 2_000  # in one file; more students need their own cohort
 MAX_VALUE = 200  # characters of a rule column's value
-BY_HAND = "Typed by hand"
+BY_HAND = gettext_lazy("Typed by hand")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def latecomers_add(
     arrivals = LateArrivals.objects.create(
         cohort=cohort,
         user=user,
-        source=source[:200],
+        source=str(source)[:200],
         first_number=first,
         last_number=first + len(made) - 1,
         digests={str(one.number): attributes_digest(one.attributes) for one in made},

@@ -61,7 +61,7 @@ ROLES = (
     (Role.QUESTION.value, gettext_lazy("Question")),
     (Role.CONSTRAINT.value, gettext_lazy("Rule")),
     (Role.NEED.value, gettext_lazy("Need")),
-    (Role.EMAIL.value, "E-mail"),
+    (Role.EMAIL.value, gettext_lazy("E-mail")),
     (Role.NAME.value, gettext_lazy("Name, or a part of it")),
     (Role.PREFERRED.value, gettext_lazy("Preferred name")),
     (Role.PRONOUNS.value, gettext_lazy("Pronouns")),

@@ -130,12 +130,15 @@ class Room(models.Model):
         """The suite in words, such as "Suite 201" or "Apartment 4"; "" without a suite."""
         if not self.suite or _NAMES_OF_SUITES.match(self.suite):
             return self.suite
-        return f"Suite {self.suite}"
+        return gettext("Suite %(suite)s") % {"suite": self.suite}
 
     @property
     def place_in_words(self) -> str:
         """Suite and room without the hall, such as "Suite 201, room 201A", or "312"."""
-        return f"{self.suite_in_words}, room {self.name}" if self.suite else self.name
+        if not self.suite:
+            return self.name
+        words = {"suite": self.suite_in_words, "room": self.name}
+        return gettext("%(suite)s, room %(room)s") % words
 
     @property
     def kind(self) -> str:
@@ -150,8 +153,10 @@ class Room(models.Model):
     @property
     def beds_in_words(self) -> str:
         """Number of beds, such as "2" or "2 (up to 3)"."""
-        most = f" (up to {self.max_capacity})" if self.extra_beds else ""
-        return f"{self.capacity}{most}"
+        if not self.extra_beds:
+            return str(self.capacity)
+        beds = {"beds": self.capacity, "most": self.max_capacity}
+        return gettext("%(beds)s (up to %(most)s)") % beds
 
     @property
     def kind_in_words(self) -> str:

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -130,6 +131,11 @@ class PlacementVersion(models.Model):
 
     def __str__(self) -> str:
         return f"Version {self.number}"
+
+    @property
+    def title(self) -> str:
+        """The version by its number, in the language of the page."""
+        return gettext("Version %(number)s") % {"number": self.number}
 
     @property
     def is_waiting(self) -> bool:

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import F, Q
 
-from webapp.common.formats import day
+from webapp.common.formats import day, span
 from webapp.common.models import OrganisationOwned
 
 MAX_TERM_NAME = 80
@@ -38,7 +38,7 @@ class Term(OrganisationOwned):
     @property
     def words(self) -> str:
         """The name with the first and the last day."""
-        return f"{self.name}, {day(self.starts_on)} to {day(self.ends_on)}"
+        return f"{self.name}, {span(day(self.starts_on), day(self.ends_on))}"
 
     @property
     def system_name(self) -> str:

@@ -63,7 +63,7 @@ def probability_heatmap(numbers: PairNumbers) -> Chart:
         title=_("Probability of pairs between groups, ordered by %(question)s")
         % {"question": leading["question"]},
         labels=labels,
-        unit_label="× an even draw",
+        unit_label=_("× an even draw"),
         low=max(0.05, float(np.nanmin(np.where(relative > 0, relative, np.nan)))),
         log=True,
     )
@@ -72,4 +72,4 @@ def probability_heatmap(numbers: PairNumbers) -> Chart:
 def _group_label(numbers: PairNumbers, row: dict[str, Any], student: int) -> str:
     names = list(numbers.survey.questionnaire.names)
     code = int(numbers.survey.answers[student, names.index(row["question"])])
-    return "blank" if code < 0 else str(row["levels"][code])[:14]
+    return _("blank") if code < 0 else str(row["levels"][code])[:14]

@@ -25,7 +25,7 @@ from webapp.jobs.registry import Subject, job_kind
 from webapp.matching.allowed_pairs import allowed_scores
 from webapp.matching.like_students import multiples_between_groups
 from webapp.matching.numbers import pair_probability, reasons
-from webapp.translation.lazy import gettext_lazy
+from webapp.translation.lazy import gettext_lazy, pgettext_lazy
 
 Save = Callable[[], dict[str, Any]]
 SAMPLING_SECONDS = 25.0  # time limit for sampling the standard errors of pair probabilities
@@ -34,12 +34,13 @@ PAIRS = Subject(
     "placement",
     Placement,
     "housing:placement",
-    "placement",
+    gettext_lazy("Placement"),
+    gettext_lazy("Open the placement"),
     gettext_lazy("The placement was removed."),
 )
 
 
-@job_kind("roommates.propose", verb="Pair", subject=PAIRS)
+@job_kind("roommates.propose", verb=pgettext_lazy("title of a job", "Pair"), subject=PAIRS)
 def propose(context: JobContext) -> Save:
     """Pair a cohort around the decisions already taken."""
     placement = _find(context)

@@ -175,7 +175,7 @@ def compared_figures(outcomes: Mapping[str, Any]) -> list[ComparedFigure]:
         lines.append(_counted_line(title, old["rooms_below"], new["rooms_below"], is_good=False))
     for key, title in COMPARED:
         if old[key][1] or new[key][1]:
-            before, after = (f"{side[key][0]:,} of {side[key][1]:,}" for side in (old, new))
+            before, after = (formats.part_of(*side[key]) for side in (old, new))
             change = new[key][0] - old[key][0]
             better = None if not change else change > 0
             lines.append(ComparedFigure(title, before, after, signed(change, 0), better))

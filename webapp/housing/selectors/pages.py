@@ -13,6 +13,7 @@ from webapp.common.listing import page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement, RoomState
+from webapp.housing.models.building import kind_in_words
 from webapp.housing.selectors.drafts import drafts_of
 from webapp.housing.selectors.filters import (
     ANYBODY,
@@ -225,7 +226,7 @@ def _choices(rooms: PlacementRooms, hall: str) -> dict[str, Any]:
     designations = {room.designation or ANYBODY for room in rooms.rooms}
     floors = dict.fromkeys(r.floor for r in rooms.rooms if hall and r.hall == hall and r.floor)
     return {
-        "kinds": sorted({(room.capacity, room.kind) for room in rooms.rooms}),
+        "kinds": sorted({(room.capacity, kind_in_words(room.capacity)) for room in rooms.rooms}),
         "designations": sorted(designations) if len(designations) > 1 else [],
         "floor_names": list(floors) if len(floors) > 1 else [],
     }

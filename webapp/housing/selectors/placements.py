@@ -107,9 +107,11 @@ class RoomCard:
     @property
     def free_in_words(self) -> str:
         """Free beds in words, such as "1 bed and 1 extra bed free"; "" if there are none."""
-        counts = ((self.free, "bed"), (self.free_extra, "extra bed"))
-        words = " and ".join(counted(count, noun) for count, noun in counts if count)
-        return _("%(beds)s free") % {"beds": words} if words else ""
+        if not self.free and not self.free_extra:
+            return ""
+        if not self.free:
+            return _("%(beds)s free") % {"beds": counted(self.free_extra, "extra bed")}
+        return _("%(beds)s free") % {"beds": beds_in_words(self.free, self.free_extra)}
 
     @property
     def is_locked(self) -> bool:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import gap, is_telling, number, signed
+from webapp.common.formats import gap, is_telling, number, part_of, signed
 from webapp.housing.models import Placement
 from webapp.housing.rules import PlacementRules, difference_in_words
 from webapp.housing.selectors.outcomes import (
@@ -153,7 +153,7 @@ def _differing_rules(placements: Sequence[Placement]) -> list[ComparedRow]:
         else p.model.name
         for p in placements
     ]
-    lines = {"Weights": models} | {name: [entry[name] for entry in words] for name in words[0]}
+    lines = {_("Weights"): models} | {name: [entry[name] for entry in words] for name in words[0]}
     return [
         ComparedRow(name, "", tuple(Entry(text) for text in texts))
         for name, texts in lines.items()
@@ -191,7 +191,7 @@ def _rows(
         texts = [
             _("%(count)s from %(published)s") % {"count": f"{count:,}", "published": published.name}
             if count
-            else "none"
+            else _("none")
             for count in moved
         ]
         rows.append(ComparedRow(_("People who move"), "", tuple(_same(text) for text in texts)))
@@ -270,7 +270,7 @@ class _Judge:
         entries = []
         for k, value in enumerate(rounded):
             if value is None:
-                entries.append(_same("nobody shares a room"))
+                entries.append(_same(_("nobody shares a room")))
                 continue
             entries.append(
                 Entry(
@@ -290,7 +290,7 @@ class _Judge:
         best = self._best(met, is_good=is_good)
         entries = (
             Entry(
-                f"{a:,} of {b:,}",
+                part_of(a, b),
                 a / b if b else 0.0,
                 is_best=k in best,
                 difference=_against(a - met[self.base], 0, is_base=k == self.base),

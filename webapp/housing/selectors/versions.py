@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.naming import numbers_meant
-from webapp.common.formats import counted, duration, is_telling, number, rough_gap
+from webapp.common.formats import counted, duration, is_telling, number, part_of, rough_gap
 from webapp.common.listing import page_at
 from webapp.housing.models import Placement, PlacementVersion, VersionOrigin
 from webapp.housing.rules import PlacementRules, difference_in_words
@@ -50,7 +50,7 @@ class VersionLine:
     @property
     def placed(self) -> str:
         """The number of students with a bed."""
-        return _part([self.version.outcome["placed"], self.version.outcome["people"]])
+        return part_of(self.version.outcome["placed"], self.version.outcome["people"])
 
     @property
     def needs(self) -> str:
@@ -69,12 +69,8 @@ class VersionLine:
         return number(self.version.outcome["mean"], 2)
 
 
-def _part(counts: Sequence[int]) -> str:
-    return f"{counts[0]:,} of {counts[1]:,}"
-
-
 def _share(counts: Sequence[int]) -> str:
-    return _part(counts) if counts[1] else ""
+    return part_of(counts[0], counts[1]) if counts[1] else ""
 
 
 def version_lines(placement: Placement) -> list[VersionLine]:
@@ -119,7 +115,7 @@ def outcome_words(version: PlacementVersion, placement: Placement) -> str:
         parts.append(_("%(needs)s needs are met") % {"needs": line.needs})
     if line.requests:
         parts.append(_("%(requests)s requests are honoured") % {"requests": line.requests})
-    moved = counted(figures["moved"], "person", "people")
+    moved = counted(figures["moved"], "person")
     return _("%(parts)s. %(moved)s would live elsewhere.") % {
         "parts": ", ".join(parts),
         "moved": moved,

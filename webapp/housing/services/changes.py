@@ -72,7 +72,7 @@ def change_propose(
             "pinned": sorted(set(pinned)),
             "chosen": wishes,
         },
-        title=f"{placement.name}: late changes",
+        title=placement.name,
     )
     # The job of the curve waits behind the job of the list.
     curve, curve_job = _curve(user, placement, before, pinned, wishes)
@@ -115,7 +115,7 @@ def _curve(
             "pinned": sorted(set(pinned)),
             "chosen": wishes,
         },
-        title=f"{placement.name}: what each price moves",
+        title=placement.name,
     )
     return [], job
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engine.tabular.file_kinds import FileKind
 from engine.tabular.layout import find_layout
-from engine.tabular.rooms import LABELS
+from engine.tabular.rooms import Column
 from engine.tabular.source import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
 from engine.tabular.table import build_table
 from webapp.accounts.requests import SignedInRequest
@@ -63,6 +63,22 @@ from webapp.housing.services.buildings import (
 from webapp.housing.views.questions import Question, ask
 from webapp.tabular.reading import refusals
 from webapp.translation.lazy import gettext_lazy
+
+USES = {
+    Column.HALL: gettext_lazy("Hall"),
+    Column.FLOOR: gettext_lazy("Floor"),
+    Column.ROOM: gettext_lazy("Room"),
+    Column.SUITE: gettext_lazy("Suite or apartment of the room"),
+    Column.BED: gettext_lazy("Bed"),
+    Column.CAPACITY: gettext_lazy("Beds in the room"),
+    Column.MAX_CAPACITY: gettext_lazy("Beds with extra beds"),
+    Column.DESIGNATION: gettext_lazy("Who may live there"),
+    Column.NEED: gettext_lazy("A need it meets (yes or no)"),
+    Column.NEEDS: gettext_lazy("Needs it meets (a list)"),
+    Column.STATE: gettext_lazy("Open, held back or offline"),
+    Column.NOTE: gettext_lazy("Note"),
+    Column.IGNORE: gettext_lazy("Leave out"),
+}
 
 PAGE_SIZE = 60
 SHOWN = 12  # rows and problems of a draft on a page
@@ -141,7 +157,7 @@ def _show_draft(
         "slot": wrong_slot(request.user, table, FileKind.ROOMS),
         "move_url": reverse("housing:building-draft-move", args=[found.pk]),
         "file": rooms,
-        "uses": [(role.value, label) for role, label in LABELS.items()],
+        "uses": [(role.value, USES[role]) for role in Column],
         "columns": [
             (index, name, role, _examples(found, index))
             for index, (name, role) in enumerate(zip(found.header, found.roles, strict=True))

@@ -524,11 +524,11 @@ def _removal_question(placement: Placement, event: PlacementEvent) -> Question:
 
 def _undo_question(placement: Placement, event: PlacementEvent) -> Question:
     lines = lines_of_undo(event)
-    count = counted(len(lines), "student", "students")
+    count = counted(len(lines), "student")
     return Question(
         title=_("Undo this late change?"),
         sentences=[
-            f"“{event.sentence}”",
+            _("“%(sentence)s”") % {"sentence": event.sentence},
             _("%(placement)s is published. This changes the published beds of %(count)s:")
             % {"placement": placement.name, "count": count},
         ],

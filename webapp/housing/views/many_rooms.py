@@ -111,7 +111,7 @@ def _question(
         "%(count)s students of drafts need another room then.",
         people,
     ) % {"count": f"{people:,}"}
-    living = counted(people_of_drafts(changed), "student", "students")
+    living = counted(people_of_drafts(changed), "student")
     new = "; ".join(
         f"{WORDS[name]}: {_in_words(name, values[name])}" for name in WORDS if name in values
     )

@@ -9,7 +9,7 @@ from webapp.jobs.claims import place_in_line
 from webapp.jobs.convergence import ConvergencePlot, convergence_plot
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.notifications import notifications_of
-from webapp.jobs.registry import kinds_of, queue_of
+from webapp.jobs.registry import kinds_of, queue_of, title_of
 
 register = template.Library()
 
@@ -18,6 +18,12 @@ register = template.Library()
 def convergence_of(job: Job, by: str = "time") -> ConvergencePlot:
     """Return the convergence plot of a job, by 'time' or by 'step'."""
     return convergence_plot(job, by=by or "time")
+
+
+@register.filter
+def job_title(job: Job) -> str:
+    """Return the title of a job in the language of the page."""
+    return title_of(job)
 
 
 @register.simple_tag

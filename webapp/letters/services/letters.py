@@ -194,8 +194,8 @@ def letter_test(
             % {"tests_a_minute": TESTS_A_MINUTE, "wait": wait},
             wait,
         )
-    message = _message(template, [address], f"Test: {subject_for(template, recipient)}"[:200],
-                       text_for(template, recipient))  # fmt: skip
+    subject = _("Test: %(subject)s") % {"subject": subject_for(template, recipient)}
+    message = _message(template, [address], subject[:200], text_for(template, recipient))
     with transaction.atomic():
         audit(user, "sent a test letter", template, to=address)
         try:

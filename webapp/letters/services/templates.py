@@ -11,9 +11,10 @@ from webapp.audit.services import audit
 from webapp.letters.errors import LetterError
 from webapp.letters.fields import unknown_fields
 from webapp.letters.models import Contact, LetterTemplate
+from webapp.translation.lazy import gettext_lazy
 
-FIRST_SUBJECT = "Your room for the coming year"
-FIRST_TEXT = """Dear [name],
+FIRST_SUBJECT = gettext_lazy("Your room for the coming year")
+FIRST_TEXT = gettext_lazy("""Dear [name],
 
 we are glad that you will live with us. Your room is:
 
@@ -24,7 +25,7 @@ You share it with [roommates].
 
 If anything here is wrong, answer this mail.
 
-[organisation]"""
+[organisation]""")
 
 
 def template_save(

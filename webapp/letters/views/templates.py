@@ -45,7 +45,7 @@ def templates(request: SignedInRequest) -> HttpResponse:
 @staff_required
 def template_new(request: SignedInRequest) -> HttpResponse:
     """Write a letter, starting from a text with everything that a letter needs."""
-    first = {"name": "Room assignment", "subject": FIRST_SUBJECT, "text": FIRST_TEXT}
+    first = {"name": _("Room assignment"), "subject": FIRST_SUBJECT, "text": FIRST_TEXT}
     return _write(request, None, TemplateForm.typed(request, initial=first))
 
 

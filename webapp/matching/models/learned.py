@@ -4,6 +4,7 @@ import uuid
 from pathlib import Path
 
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp.common.models import OrganisationOwned
@@ -85,7 +86,7 @@ class LearnedModel(OrganisationOwned):
     def checked_pairs(self) -> str:
         """Pairs of the check, as of that time: "simulated pairs of Returning 2025"."""
         kind = _KINDS_OF_PAIRS[self.findings.get("is_simulated")]
-        return f"{kind} of {self.checked_name}"
+        return gettext("%(kind)s of %(cohort)s") % {"kind": kind, "cohort": self.checked_name}
 
     @property
     def n_students(self) -> int:

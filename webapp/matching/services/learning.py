@@ -171,7 +171,7 @@ def model_check(*, user: User, model: LearnedModel, cohort: Cohort) -> None:
         user=user,
         kind="roommates.check",
         parameters={"model": str(model.pk), "cohort": str(cohort.pk)},
-        title=f"{model.name} on {cohort.name}",
+        title=f"{model.name}, {cohort.name}",
     )
     model.save(update_fields=["check_job"])
     audit(user, "started checking", model, cohort=cohort.name)

@@ -57,7 +57,8 @@ def model_set(
     model = LearnedModel(
         organisation=user.own_organisation,
         created_by=user,
-        name=" ".join(name.split())[:120] or f"{cohort.name[:100]}, set by hand",
+        name=" ".join(name.split())[:120]
+        or (_("%(name)s, set by hand") % {"name": cohort.name[:100]})[:120],
         sources=[],
         questions=cohort.questions,
         options={"importance": dict(importance)},

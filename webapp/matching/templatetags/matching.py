@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.common import formats
 from webapp.matching.models import LearnedModel
@@ -20,7 +21,19 @@ register = template.Library()
 _TOP = 100.0  # multiples of an even draw at the right end of the bar
 _BAR_WIDTH = 44.0
 _WEIGHT_WIDTH = 130.0
-_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_WORDS = (
+    gettext_lazy("no"),
+    gettext_lazy("one"),
+    gettext_lazy("two"),
+    gettext_lazy("three"),
+    gettext_lazy("four"),
+    gettext_lazy("five"),
+    gettext_lazy("six"),
+    gettext_lazy("seven"),
+    gettext_lazy("eight"),
+    gettext_lazy("nine"),
+    gettext_lazy("ten"),
+)
 
 
 @register.simple_tag
@@ -91,9 +104,9 @@ def weights_axis(model: LearnedModel) -> dict[str, Any]:
     ]
     labels = format_html(
         '<svg class="chart" viewBox="0 0 130 14" width="130" height="14" role="img" '
-        'aria-label="Weight from {} to {} nats">{}</svg>',
-        formats.number(low, digits),
-        formats.number(high, digits),
+        'aria-label="{}">{}</svg>',
+        _("Weight from %(low)s to %(high)s nats")
+        % {"low": formats.number(low, digits), "high": formats.number(high, digits)},
         SafeString("".join(texts)),
     )
     return {"low": low, "high": high, "labels": labels}
@@ -124,21 +137,24 @@ def certificate_scale(certificate: Certificate) -> SafeString:
     now, target = 296 * certificate.position, 296 * certificate.target_position
     return format_html(
         '<svg class="chart certificate__scale" viewBox="0 0 300 40" role="img" '
-        'aria-label="{} from the best fit; the target is {}">'
+        'aria-label="{}">'
         '<rect class="scale-track" x="2" y="10" width="296" height="6" rx="3"></rect>'
         '<rect class="scale-value" x="2" y="10" width="{}" height="6" rx="3"></rect>'
         '<rect class="fill-accent" x="{}" y="6" width="2" height="14"></rect>'
         '<circle class="point tone-text" cx="{}" cy="13" r="5"></circle>'
         '<text x="2" y="36">100 %</text>'
-        '<text x="{}" y="36" text-anchor="{}">target {}</text></svg>',
-        formats.gap(certificate.relative_gap),
-        formats.gap(certificate.target),
+        '<text x="{}" y="36" text-anchor="{}">{}</text></svg>',
+        _("%(gap)s from the best fit; the target is %(target)s")
+        % {
+            "gap": formats.gap(certificate.relative_gap),
+            "target": formats.gap(certificate.target),
+        },
         f"{now:.1f}",
         f"{2 + target:.1f}",
         f"{min(293.0, max(7.0, 2 + now)):.1f}",
         f"{min(298.0, 2 + target):.1f}",
         "end" if target > 200 else "middle",
-        formats.gap(certificate.target),
+        _("target %(target)s") % {"target": formats.gap(certificate.target)},
     )
 
 
@@ -205,6 +221,22 @@ def question_kinds(model: LearnedModel) -> str:
 def method_name(method: str) -> str:
     """Return the name of a learning method."""
     return METHODS.get(method, method)
+
+
+# The engine's names of the methods that compute the probabilities of pairs.
+_COMPUTED_BY = {
+    "exact sums": gettext_lazy("exact sums"),
+    "potentials": gettext_lazy("potentials"),
+    "messages": gettext_lazy("messages"),
+    "active set": gettext_lazy("active set"),
+    "barrier": gettext_lazy("barrier"),
+}
+
+
+@register.filter
+def computed_by(method: str) -> str:
+    """Return the name of the method that computed the probabilities of pairs."""
+    return str(_COMPUTED_BY.get(method, method))
 
 
 @register.filter

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.naming import shown_names
@@ -18,6 +19,7 @@ from webapp.housing.models import Place, Placement, Room
 from webapp.room_choice.models import ChoiceRound, RoomChoice, SlotMail
 from webapp.room_choice.selectors.groups import order_of
 from webapp.room_choice.selectors.turns import choices_in_force
+from webapp.translation.lazy import gettext_lazy
 
 A_PAGE = 50  # groups
 
@@ -33,11 +35,11 @@ class Standing(StrEnum):
 
 
 STANDING_WORDS = {
-    Standing.CHOSEN: "Chose",
-    Standing.NOW: "Slot is open",
-    Standing.WAITING: "Slot not begun",
-    Standing.MISSED: "Did not choose",
-    Standing.PLACED: "Placed by staff",
+    Standing.CHOSEN: gettext_lazy("Chose"),
+    Standing.NOW: gettext_lazy("Slot is open"),
+    Standing.WAITING: gettext_lazy("Slot not begun"),
+    Standing.MISSED: gettext_lazy("Did not choose"),
+    Standing.PLACED: gettext_lazy("Placed by staff"),
 }
 
 
@@ -60,7 +62,7 @@ class TurnLine:
     @property
     def words(self) -> str:
         """The standing in words."""
-        return STANDING_WORDS[self.standing]
+        return str(STANDING_WORDS[self.standing])
 
     @property
     def event_id(self) -> int | None:
@@ -84,7 +86,7 @@ class Board:
     @property
     def of_students(self) -> str:
         """How many students the round has, in words."""
-        return f"of {counted(self.n_students, 'student')}"
+        return _("of %(students)s") % {"students": counted(self.n_students, "student")}
 
     @property
     def counts(self) -> dict[str, int]:

@@ -11,6 +11,7 @@ from engine.datasets.annotations.pictures import (
 from engine.datasets.annotations.shapes import Annotation
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.formats import counted
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.services.painting import (
@@ -65,11 +66,15 @@ def annotations_take(
         audit(user, "annotated", image_set, file=name, images=len(annotations), shapes=n_shapes)
     classes = {shape.name for one in annotations for shape in one.shapes}
     n_classes = len(classes - {None})
-    painted = {picture for picture, _ in named}
-    where = named[0][0] if len(painted) == 1 else f"{len(painted)} images"
-    nothing = "; what is to be ignored was left unpainted" if None in classes else ""
-    words = f"{n_classes} class{'es'[: 2 * (n_classes != 1)]}"
-    return f"Recognised: {words}, painted on {where}{nothing}"
+    painted = {picture for picture, _annotation in named}
+    where = named[0][0] if len(painted) == 1 else counted(len(painted), "image")
+    words = _("Recognised: %(classes)s, painted on %(where)s")
+    if None in classes:
+        words = _(
+            "Recognised: %(classes)s, painted on %(where)s; what is to be ignored was left "
+            "unpainted"
+        )
+    return words % {"classes": counted(n_classes, "class"), "where": where}
 
 
 def _values(image_set: ImageSet, annotations: list[Annotation]) -> dict[str, int]:

@@ -67,6 +67,6 @@ def objects_measure(*, user: User, batch: PredictionBatch, options: ObjectOption
             user=user,
             kind="segmentation.objects",
             parameters={"batch": str(batch.pk)},
-            title=f"objects of {batch.name}",
+            title=batch.name,
             stores=count * BYTES_AN_IMAGE,
         )

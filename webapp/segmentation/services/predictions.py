@@ -153,7 +153,7 @@ def _enqueue(user: User, batch: PredictionBatch) -> None:
         user=user,
         kind="segmentation.predict",
         parameters={"batch": str(batch.pk)},
-        title=f"{batch.name} by {batch.model.name}",
+        title=f"{batch.name}, {batch.model.name}",
         stores=bytes_to_come(batch),
     )
     batch.save(update_fields=["job"])

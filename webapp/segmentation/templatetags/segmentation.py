@@ -47,7 +47,7 @@ def interval(value: Interval, digits: int = 3) -> str:
     """Return the 95 % interval of a mean: 0.941 to 0.962."""
     if value.low is None or value.high is None:
         return _("one image: no range")
-    return f"{formats.number(value.low, digits)} to {formats.number(value.high, digits)}"
+    return formats.span(formats.number(value.low, digits), formats.number(value.high, digits))
 
 
 @register.filter
@@ -55,7 +55,7 @@ def interval_per_cent(value: Interval, digits: int = 1) -> str:
     """Return the 95 % interval of a share: 98.2 % to 99.1 %."""
     if value.low is None or value.high is None:
         return _("one image: no range")
-    return f"{formats.per_cent(value.low, digits)} to {formats.per_cent(value.high, digits)}"
+    return formats.span(formats.per_cent(value.low, digits), formats.per_cent(value.high, digits))
 
 
 @register.filter

@@ -7,6 +7,7 @@ from django.views.decorators.http import require_http_methods
 
 from engine.datasets.picture_view import BRIGHTEST
 from webapp.accounts.requests import SignedInRequest
+from webapp.common import formats
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
@@ -28,7 +29,7 @@ def view_words(image_set: ImageSet) -> str:
     }
     if len(view["channels"]) == 1:
         first = view["channels"][0]
-        words += f": {first['low']:,.5g} to {first['high']:,.5g}"
+        words += ": " + formats.span(f"{first['low']:,.5g}", f"{first['high']:,.5g}")
     else:
         shown = sum(channel["colour"] != "off" for channel in view["channels"])
         words += ", " + _("%(shown)s of %(channels)s channels") % {

@@ -56,7 +56,7 @@ def _start_of(user: User, form: str) -> dict[str, Any]:
         one = FORMS[form]
         return around | {"content": one.make(), "introduction": one.introduction}
     if form == BLANK:
-        return around | {"content": Content(sections=(SectionContent(title="Questions"),))}
+        return around | {"content": Content(sections=(SectionContent(title=gettext("Questions")),))}
     copied = get_or_none(owned_by(Questionnaire, user), form.removeprefix(COPY))
     if not form.startswith(COPY) or copied is None:
         raise QuestionnaireError(gettext("Choose what to start from."), "form")

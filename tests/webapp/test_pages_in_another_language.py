@@ -1,0 +1,78 @@
+"""Every text of a page for staff is in the language of staff, or data."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
+from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
+    first_years,
+    learned,
+    make_pairs,
+    past,
+    returning,
+)
+from tests.webapp.pseudo_language import bare_texts, untranslated
+from tests.webapp.test_addresses import LINKED, urls  # noqa: F401 - a fixture
+from webapp.accounts.models import User
+
+# Pages that are not in the language of staff, each with the reason.
+ELSEWHERE = {
+    **dict.fromkeys(LINKED, "students choose its language"),
+    "surveys:preview": "students choose its language",
+    "common:help": "Help is in English",
+    "api:docs": "for programmers, in English",
+    "audit:log": "the audit log is in English",
+}
+# Texts of single pages that stay as they are, each with the reason.
+ALLOWED = {
+    # what the engine says of rows of a file
+    "cohorts:pairs-draft": re.compile(
+        r"Row \d+: .*|.* are in no pair\.|\d+ more rows with such problems\."
+        r"|They are left out when.*|Smokes|Tidiness|student_id"
+    ),
+    # names of the columns of a file; what the engine says of its rows
+    "cohorts:draft": re.compile(r"E-mail|Smokes|Tidiness|student_id|\d+ rows =.*"),
+    "cohorts:student-file": re.compile(r"student|wants"),
+    "housing:building-draft": re.compile(r"Hall|Room|Beds|open"),
+    # labels of the fields for a text in another language: the text itself, cut short
+    "surveys:languages": re.compile(r".* \(es\)"),
+    # names of queues and of a machine
+    "operations:page": re.compile(r"\b(?:short|long|hall)\b"),
+    # Django's own form, in its own languages
+    "accounts:password": re.compile(
+        r"(?:Old|New) password(?: confirmation)?|Your password (?:can’t|must) .*|Enter the same .*"
+    ),
+    # an example of how a system writes a day
+    "reports:rosters": re.compile(r"20-AUG-2026"),
+}
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ("<p>⟦Two rooms⟧ in Alder</p>", ["in Alder"]),
+        ('<button title="Open">⟦Open ⟦the placement⟧⟧</button>', ["Open"]),
+        ('<input type="submit" value="Save"><input value="Alder">', ["Save"]),
+        ("<td>⟦cut off…</td><td>Suite 201</td>", ["Suite 201"]),
+        ("<p>⟦<b>bold</b> and⟧ 12</p><script>let text;</script>", []),
+    ],
+)
+def test_the_reader_finds_texts_outside_of_brackets(page: str, found: list[str]) -> None:
+    assert list(bare_texts(page)) == found
+
+
+@pytest.mark.any_database
+@pytest.mark.usefixtures("pseudo_language")
+def test_every_text_is_translated_or_data(
+    client_of: Callable[[User], Client],
+    carol: User,
+    urls: dict[str, str],  # noqa: F811
+) -> None:
+    User.objects.filter(pk=carol.pk).update(is_operator=True)
+    pages = {name: url for name, url in urls.items() if name not in ELSEWHERE}
+    count, found = untranslated(client_of(carol), pages, ALLOWED)
+    assert count > 90
+    assert not found, "\n".join(found)
