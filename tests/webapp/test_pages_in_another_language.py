@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
 from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
@@ -17,6 +18,10 @@ from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by th
 from tests.webapp.pseudo_language import bare_texts, untranslated
 from tests.webapp.test_addresses import LINKED, urls  # noqa: F401 - a fixture
 from webapp.accounts.models import User
+from webapp.housing.models import BuildingList
+from webapp.jobs.models import Job, JobState
+from webapp.jobs.registry import Queue, kinds_of
+from webapp.jobs.services import job_enqueue
 
 # Pages that are not in the language of staff, each with the reason.
 ELSEWHERE = {
@@ -64,15 +69,31 @@ def test_the_reader_finds_texts_outside_of_brackets(page: str, found: list[str])
     assert list(bare_texts(page)) == found
 
 
+def jobs_of(user: User) -> dict[str, str]:
+    """Return the addresses of a job of each kind, each with the plot of a run."""
+    found = {}
+    for queue in Queue:
+        for kind in kinds_of(queue):
+            job = job_enqueue(user=user, kind=kind, parameters={}, title="First-years")
+            for k in range(3):
+                job.trace.create(iteration=k, seconds=k, objective=3 - k, lower_bound=k - 3, gap=1)
+            Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING, seconds_left=60)
+            found[f"job {kind}"] = reverse("jobs:job", args=[job.pk])
+    return found
+
+
 @pytest.mark.any_database
 @pytest.mark.usefixtures("pseudo_language")
 def test_every_text_is_translated_or_data(
     client_of: Callable[[User], Client],
     carol: User,
+    bob: User,
     urls: dict[str, str],  # noqa: F811
+    campus: BuildingList,  # noqa: F811
 ) -> None:
     User.objects.filter(pk=carol.pk).update(is_operator=True)
-    pages = {name: url for name, url in urls.items() if name not in ELSEWHERE}
+    campus.rooms.update(suite="201", extra_beds=1)
+    pages = {name: url for name, url in urls.items() if name not in ELSEWHERE} | jobs_of(bob)
     count, found = untranslated(client_of(carol), pages, ALLOWED)
-    assert count > 90
+    assert count > 120
     assert not found, "\n".join(found)

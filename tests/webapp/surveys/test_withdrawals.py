@@ -13,12 +13,13 @@ from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.cohorts.services.cohorts import cohort_purge, cohort_split
+from webapp.cohorts.sources import QUESTIONNAIRE
 from webapp.housing.models import BuildingList, Place, Placement, Room, RoommateRequest
 from webapp.matching.models import LearnedModel
 from webapp.surveys.links import token_of
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.questions import questions_of
-from webapp.surveys.services.cohorts import SOURCE, cohort_from_answers
+from webapp.surveys.services.cohorts import cohort_from_answers
 
 SURE = {"action": "withdraw", "sure": "yes"}
 
@@ -44,7 +45,7 @@ def cohort(bob: User, opened: Questionnaire, people: list[Participant]) -> Cohor
     anna, ben = made.students.order_by("number")[:2]
     for asks, whom in ((anna, ben), (ben, anna)):
         RoommateRequest.objects.create(
-            cohort=made, student=asks, target=whom, source=f"{SOURCE}as it was called then"
+            cohort=made, student=asks, target=whom, source=f"{QUESTIONNAIRE}as it was called then"
         )
     return made
 

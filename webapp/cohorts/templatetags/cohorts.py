@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.cohorts import answers_in_words
+from webapp.cohorts.sources import source_in_words
 
 register = template.Library()
 
@@ -46,6 +47,12 @@ def answer_bars(shares: Sequence[float], label: str = "") -> SafeString:
         label or _("How often each answer was given"),
         bars,
     )
+
+
+@register.filter
+def source_words(source: str) -> str:
+    """Return the source of a request or of late arrivals in the language of the page."""
+    return source_in_words(source)
 
 
 @register.filter

@@ -367,7 +367,7 @@ def requests_close_circle(*, user: User, cohort: Cohort, circle: Sequence[Pair])
             cohort=cohort,
             student_id=keys[target],
             target_id=keys[asker],
-            defaults={"source": "Circles, asked back by staff"},
+            defaults={"source": _("Circles, asked back by staff")[:120]},
         )
         made += is_new
     audit(user, "closed a circle", cohort, requests=made)

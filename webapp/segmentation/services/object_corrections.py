@@ -282,6 +282,8 @@ def carried(row: PredictedImage) -> list[ObjectCorrection]:
     if not row.batch.model.classes and not source.batch.model.classes:
         same = {1: 1}  # the foreground of a mask, whatever it is called
     copies = []
+    words = _("%(prediction)s by %(model)s")
+    words %= {"prediction": source.batch.name, "model": source.batch.model.name}
     for number, one in enumerate(source.corrections.filter(undone=False), start=1):
         value = same.get(one.content["value"], NO_CLASS) if one.content["value"] else 0
         copies.append(
@@ -290,7 +292,7 @@ def carried(row: PredictedImage) -> list[ObjectCorrection]:
                 number=number,
                 kind=one.kind,
                 content=one.content | {"value": value},
-                source=one.source or f"{source.batch.name} by {source.batch.model.name}"[:120],
+                source=one.source or words[:120],
                 created_by_id=one.created_by_id,
                 created_at=one.created_at,
             )

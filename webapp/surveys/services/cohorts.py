@@ -14,6 +14,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.services.cohorts import check_name
 from webapp.cohorts.services.numbers import numbers_take
+from webapp.cohorts.sources import QUESTIONNAIRE
 from webapp.housing.services.needs import NEEDS_COLUMN
 from webapp.housing.services.requests import requests_add
 from webapp.surveys.content import Kind, QuestionnaireError
@@ -25,7 +26,6 @@ from webapp.surveys.selectors.requests import requests_of
 from webapp.surveys.services.written import needs_written
 
 _MIN = 2
-SOURCE = "Questionnaire "  # source of such requests, before the title
 
 
 def waiting_for_cohort(questionnaire: Questionnaire) -> list[Participant]:
@@ -58,7 +58,7 @@ def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) 
             number = {one.pk: first + k for k, one in enumerate(people)}
             requests_add(
                 cohort=cohort,
-                source=f"{SOURCE}{questionnaire.title}"[:120],
+                source=f"{QUESTIONNAIRE}{questionnaire.title}"[:120],
                 pairs=[
                     (number[asker.pk], number[target.pk])
                     for asker, target, _ in requests_of(questionnaire)

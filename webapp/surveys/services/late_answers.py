@@ -16,6 +16,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.late_files import EMAIL, ID, NAME
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.cohorts.services.latecomers import latecomers_add, latecomers_brought
+from webapp.cohorts.sources import QUESTIONNAIRE
 from webapp.housing.services.needs import need_add
 from webapp.housing.services.requests import requests_add
 from webapp.surveys.content import Kind, QuestionnaireError
@@ -23,7 +24,7 @@ from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.people import name_in_cohort
 from webapp.surveys.questions import Question, counted_answers, questions_of
 from webapp.surveys.selectors.requests import requests_of
-from webapp.surveys.services.cohorts import SOURCE, column_name, waiting_for_cohort
+from webapp.surveys.services.cohorts import column_name, waiting_for_cohort
 from webapp.surveys.services.written import needs_written
 
 _DAY = 24 * 60
@@ -78,7 +79,7 @@ def late_answers_join(*, user: User, questionnaire: Questionnaire, cohort: Cohor
         )
     questions = questions_of(questionnaire.content)
     rows = [_row(one, questions, cohort) for one in people]
-    source = f"{SOURCE}{questionnaire.title}"
+    source = f"{QUESTIONNAIRE}{questionnaire.title}"
     added = latecomers_add(user=user, cohort=cohort, rows=rows, source=source)
     Participant.objects.filter(pk__in=[one.pk for one in people]).update(cohort=cohort)
     numbers = dict(zip((one.pk for one in people), added.numbers, strict=True))
@@ -192,7 +193,7 @@ def _add_requests(
             continue
         if {asker.cohort_id, target.cohort_id} == {cohort.pk}:
             pairs.append((first, second))
-    requests_add(cohort=cohort, source=f"{SOURCE}{questionnaire.title}"[:120], pairs=pairs)
+    requests_add(cohort=cohort, source=f"{QUESTIONNAIRE}{questionnaire.title}"[:120], pairs=pairs)
     new = list(numbers.values())
     made = cohort.requests.filter(Q(student__number__in=new) | Q(target__number__in=new))
     return list(made.values_list("pk", flat=True))

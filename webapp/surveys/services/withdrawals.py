@@ -19,13 +19,13 @@ from webapp.audit.models import AuditLine
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.cohorts import halves_within
+from webapp.cohorts.sources import QUESTIONNAIRE
 from webapp.housing.models import Place, RoommateRequest
 from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.people import DELETED_THE_REST, name_in_cohort
 from webapp.surveys.questions import questions_of
 from webapp.surveys.services.answers import locked_participant
-from webapp.surveys.services.cohorts import SOURCE
 
 BLANK = -1
 
@@ -72,7 +72,7 @@ def _taken_out(questionnaire: Questionnaire, cohort: Cohort, known: str) -> dict
         if not is_housed:
             _clear_rules(copy, columns)
     _save(copies)
-    RoommateRequest.objects.filter(student__in=copies, source__startswith=SOURCE).delete()
+    RoommateRequest.objects.filter(student__in=copies, source__startswith=QUESTIONNAIRE).delete()
     kept = _said(student, columns) if is_housed else []
     return details | {"student": student.label, "kept": kept, "cohort_id": str(cohort.pk)}
 
