@@ -27,7 +27,6 @@ from webapp.jobs.services import job_enqueue
 ELSEWHERE = {
     **dict.fromkeys(LINKED, "students choose its language"),
     "surveys:preview": "students choose its language",
-    "common:help": "Help is in English",
     "api:docs": "for programmers, in English",
     "audit:log": "the audit log is in English",
 }
