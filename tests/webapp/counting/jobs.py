@@ -7,13 +7,19 @@ from pathlib import Path
 import numpy as np
 
 from engine import InvalidProblemError, Progress
+from webapp.charts import ConvergenceWords
 from webapp.files import store
 from webapp.files.storage import array_path, keep_bytes
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Outcome, Queue, job_kind
 
 
-@job_kind("counting.sum", verb="Count", target_gap=1e-4, axis_label="Sum (no unit)")
+@job_kind(
+    "counting.sum",
+    verb="Count",
+    target_gap=1e-4,
+    words=ConvergenceWords(axis="Sum (no unit)"),
+)
 def sum_slowly(context: JobContext) -> Outcome:
     """Add random numbers, one a step; goes on from its checkpoint with the same stream."""
     steps = int(context.parameters["steps"])
