@@ -150,7 +150,7 @@ def map_faults(problem: Problem, rng: np.random.Generator) -> list[str]:
                 wrong.append(f"map {method}: called impossible, the best is {problem.best}")
             continue
         except InvalidProblemError as error:
-            if method != "roof-duality" or "roof duality takes" not in str(error):
+            if method != "roof-duality" or "roof-duality needs" not in str(error):
                 wrong.append(f"map {method}: {error}")
             continue
         wrong += [f"map {method}: {sentence}" for sentence in _map_faults(problem, found)]

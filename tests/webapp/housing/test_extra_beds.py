@@ -194,8 +194,9 @@ def test_a_published_bed_stops_a_change_of_many_rooms(
         ({"change": ["meets"], "meets": "x" * 300}, "At most 20 needs"),
         (
             {"change": ["note"], "note": "a", "rooms": ["²", "-1", "99999999999999"]},
-            "No room matches",
+            "The page was out of date. Load it again.",
         ),
+        ({"change": ["note"], "note": "a", "rooms": ["999999999"]}, "No room matches"),
     ],
 )
 def test_wrong_values_for_many_rooms_are_refused_and_kept(

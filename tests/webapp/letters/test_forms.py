@@ -133,7 +133,7 @@ def test_returned_addresses_are_asked_about_with_the_list_kept(
         ("act", {"act": "stop"}, "No letter waits any more."),
         ("act", {"act": "dance"}, "There is no such action."),
         ("send", {"act": "retry"}, "There is nothing to send again."),
-        ("send", {}, "This field is required."),
+        ("send", {}, "The page was out of date. Load it again."),
     ],
 )
 def test_the_old_addresses_of_acts_still_act(
