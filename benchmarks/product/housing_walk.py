@@ -124,7 +124,7 @@ def import_rooms(walk: Walk) -> None:
     page.goto("/buildings/new/")
     ready = page.locator("button.button--primary", has_text="Import")
     walk.upload(walk.year.rooms, ready)
-    page.locator("#list-name").fill("Main campus")
+    page.get_by_label("Name of the building list").fill("Main campus")
     walk.click(ready.first, page.locator("h1", has_text="Main campus"))
 
 
