@@ -19,7 +19,7 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.student_finder import Candidates, Found, StudentFinder
 from webapp.common.errors import Refusal
-from webapp.common.formats import counted
+from webapp.common.formats import counted, listed
 from webapp.tabular.reading import read_source, refusals
 
 WHO, IGNORE = "who", "ignore"
@@ -263,7 +263,7 @@ class RowStudents:
                     "Row %(number)s: %(cells)s are different students. Correct the file, or "
                     "choose another use for one of these columns."
                 )
-                % {"number": f"{number:,}", "cells": " and ".join(cells)[:80]}
+                % {"number": f"{number:,}", "cells": listed(cells)[:80]}
             )
             return None
         self.n_unknown += 1

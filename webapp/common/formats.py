@@ -1,6 +1,7 @@
 """Formats of numbers, durations and times."""
 
 import math
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -109,6 +110,13 @@ def span(low: Any, high: Any) -> str:
 def part_of(part: int, whole: int) -> str:
     """Return a count of a whole: 48 of 50."""
     return gettext("%(part)s of %(whole)s") % {"part": f"{part:,}", "whole": f"{whole:,}"}
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a part of a sentence: Ada, Ben and Cleo."""
+    if len(names) < 2:
+        return "".join(names)
+    return gettext("%(others)s and %(last)s") % {"others": ", ".join(names[:-1]), "last": names[-1]}
 
 
 def day(value: date) -> str:

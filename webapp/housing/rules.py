@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from engine.tabular.needs import parse_needs
 from webapp.cohorts.models import Student
-from webapp.common.formats import counted
+from webapp.common.formats import counted, listed
 from webapp.housing.models import Room
 from webapp.housing.stays import ALWAYS, NO_DATES, Stay, most_at_once
 from webapp.translation.lazy import gettext_lazy
@@ -314,7 +314,11 @@ def order_in_words(order: Sequence[tuple[str, int]]) -> str:
         steps.setdefault(number, []).append(
             _("%(hall)s floor %(floor)s") % {"hall": hall, "floor": floor} if floor else hall
         )
-    return ", then ".join(" and ".join(steps[number]) for number in sorted(steps))
+    words = ""
+    for number in sorted(steps):
+        step = listed(steps[number])
+        words = _("%(first)s, then %(next)s") % {"first": words, "next": step} if words else step
+    return words
 
 
 def place_in_order(room: Room, order: Mapping[str, int]) -> int | None:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from django.conf import settings
@@ -25,7 +25,6 @@ from webapp.translation.lazy import gettext_lazy
 
 SHOWN = 12  # students named by a problem
 PAGE = "[page]"  # becomes the personal link as the letter leaves, so that no link is stored
-_WHERE = ("hall", "floor", "room", "suite", "place", "bed", "kind")  # fields of a bed
 NO_NAME = gettext_lazy("a student whose name we do not have")
 
 
@@ -79,6 +78,7 @@ def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipi
     places = placement.places.with_bed().order_by("number")
     beds = list(places.values_list("student_id", "room_id", "bed"))
     stays, usual = stays_in(placement), stay_of_term(placement.term)
+    words_of = cache(lambda key: _words_of(rooms[key]))
     together: dict[int, list[Student]] = defaultdict(list)
     in_suite: dict[SuiteKey, list[tuple[int, Student]]] = defaultdict(list)
     for student, room, _rest in beds:
@@ -98,16 +98,20 @@ def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipi
                 [one for one in people if days.overlaps(stays.get(one.number, usual))]
                 for people in (others, beside)
             )
-        seat = _Seat(rooms[room], bed, own, own or usual, tuple(beside))
+        seat = _Seat(rooms[room], words_of(room), bed, own, own or usual, tuple(beside))
         found.append(_recipient(placement, template, students[student], seat, others))
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Seat:
-    """A bed, its days, the student's own days if they differ from the term, and the suite mates."""
+    """A bed, its days, the student's own days if they differ from the term, and the suite mates.
+
+    ``words`` are the values of the fields of its room.
+    """
 
     room: Room
+    words: dict[str, str]
     bed: int | None
     own: Stay | None
     stay: Stay
@@ -125,27 +129,19 @@ def _recipient(
     mates = tuple(other for other in together if other is not student)
     names = [_one_line(mate.name) or str(NO_NAME) for mate in mates]
     contacts = [mate.email for mate in mates if mate.email and _may_be_named(mate, template)]
-    alone = _("nobody: the room is yours alone for now")
-    place = room.place_in_words if room.suite else _("room %(room)s") % {"room": room.name}
-    where: tuple[str, ...] = (
-        room.hall,
-        room.floor,
-        room.name,
-        room.suite_in_words,
-        place,
-        str(bed),
-        kind_in_words(room.capacity),
-    )
+    where = seat.words | {"bed": str(bed)}
     if placement.is_pairs:  # a pair has no room yet
-        where, alone = ("",) * len(_WHERE), _("nobody yet")
+        where = dict.fromkeys(where, "")
     values = {
         "name": _one_line(student.name),
         "id": _one_line(student.original_id),
-        **dict(zip(_WHERE, where, strict=True)),
+        **where,
         "first day": _day(seat.stay.first),
         "last day": _day(seat.stay.last),
-        "roommates": _listed(names) or alone,
-        "suite mates": _listed([_one_line(one.name) or str(NO_NAME) for one in seat.suite_mates]),
+        "roommates": formats.listed(names) or _nobody(placement),
+        "suite mates": formats.listed(
+            [_one_line(one.name) or str(NO_NAME) for one in seat.suite_mates]
+        ),
         "contacts": ", ".join(contacts),
         "cohort": placement.cohort.name,
         "page": PAGE,
@@ -155,6 +151,25 @@ def _recipient(
     beside = _named_suite_mates(template, (mate.number for mate in seat.suite_mates))
     told = [room.pk, bed, numbers, *_told_days(seat.own), *beside]
     return Recipient(student, values, told, mates, address_of(student))
+
+
+def _words_of(room: Room) -> dict[str, str]:
+    """Return the values of the fields of a room, in the language of staff."""
+    return {
+        "hall": room.hall,
+        "floor": room.floor,
+        "room": room.name,
+        "suite": room.suite_in_words,
+        "place": room.place_in_words if room.suite else _("room %(room)s") % {"room": room.name},
+        "kind": kind_in_words(room.capacity),
+    }
+
+
+def _nobody(placement: Placement) -> str:
+    """Return the words of a letter to a student without roommates."""
+    if placement.is_pairs:
+        return _("nobody yet")
+    return _("nobody: the room is yours alone for now")
 
 
 def _named_suite_mates(template: LetterTemplate, numbers: Iterable[int]) -> list[dict[str, Any]]:
@@ -185,10 +200,6 @@ def _told_days(own: Stay | None) -> list[str]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def place_now(letter: Letter, placement: Placement) -> bool:

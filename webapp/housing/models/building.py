@@ -2,12 +2,12 @@
 
 import re
 import uuid
-from functools import cached_property
+from functools import cache, cached_property
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from engine.tabular.designations import designations_in_words, read_designations
@@ -25,6 +25,12 @@ _KINDS_IN_WORDS = {1: _("Single"), 2: _("Double"), 3: _("Triple"), 4: _("Quad")}
 
 def kind_in_words(beds: int) -> str:
     """Return the kind of a room with some beds in the language of the page, such as "Double"."""
+    return _kind_in_words(beds, get_language())
+
+
+@cache
+def _kind_in_words(beds: int, language: str | None) -> str:
+    """Return the kind in the language, which is that of the page: lists name it for each room."""
     return str(_KINDS_IN_WORDS.get(beds) or counted(beds, "bed"))
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from webapp.accounts.models import User
 from webapp.cohorts.naming import numbers_meant
 from webapp.common import formats
-from webapp.common.formats import signed
+from webapp.common.formats import listed, signed
 from webapp.housing.models import Placement, ProposedChange, Room
 from webapp.housing.price_chart import price_chart
 from webapp.housing.request_graph import RequestPairs
@@ -264,8 +264,9 @@ def _reason(
 
 def _named(numbers: list[int]) -> str:
     shown = [f"S-{number}" for number in numbers[:3]]
-    more = " " + _("and %(more)s more") % {"more": len(numbers) - 3} if len(numbers) > 3 else ""
-    return " and ".join(shown) + more
+    if len(numbers) > 3:
+        shown.append(_("%(more)s more") % {"more": len(numbers) - 3})
+    return listed(shown)
 
 
 def _with(others: set[int]) -> str:

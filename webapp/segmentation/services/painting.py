@@ -14,7 +14,7 @@ from engine.core.errors import InvalidProblemError
 from engine.datasets.annotations.raster import MOST_STROKES, checked_geometry, paint_strokes
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.formats import counted
+from webapp.common.formats import counted, listed
 from webapp.segmentation.errors import SegmentationError, StrokesLeftError
 from webapp.segmentation.models import ImageFile, ImageSet, Stroke
 from webapp.segmentation.painting import client
@@ -96,7 +96,7 @@ def classes_change(
 def _strokes_left(removed: list[dict[str, Any]], painted: QuerySet[Stroke]) -> str:
     """Return "Nucleus has 12 strokes on 3 images." for classes about to be removed."""
     strokes, files = painted.count(), painted.values("file").distinct().count()
-    names = " and ".join(one["name"] for one in removed)
+    names = listed([one["name"] for one in removed])
     return ngettext(
         "%(classes)s has %(strokes)s on %(images)s.",
         "%(classes)s have %(strokes)s on %(images)s.",
