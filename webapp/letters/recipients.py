@@ -175,8 +175,8 @@ def _nobody(placement: Placement) -> str:
 def _named_suite_mates(template: LetterTemplate, numbers: Iterable[int]) -> list[dict[str, Any]]:
     """Return the suite mates as a letter keeps them; nothing if the letter does not name them."""
     found = sorted(numbers)
-    is_named = "suite mates" in fields_in(f"{template.subject}\n{template.text}")
-    return [{"suite mates": found}] if is_named and found else []
+    is_named = bool(found) and "suite mates" in fields_in(f"{template.subject}\n{template.text}")
+    return [{"suite mates": found}] if is_named else []
 
 
 def _may_be_named(student: Student, template: LetterTemplate) -> bool:
