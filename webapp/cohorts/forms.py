@@ -130,7 +130,7 @@ class DraftVersionForm(TypedForm):
 
     @property
     def seen(self) -> int:
-        """The version; 0, which no upload has, if the page sent none that can be read."""
+        """The version; 0 if the page sent none that can be read. No upload has the version 0."""
         self.errors  # noqa: B018 - reads the fields, once
         return self.cleaned_data.get("version") or 0
 

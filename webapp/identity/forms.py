@@ -46,7 +46,7 @@ class SecondFactorForm(TypedForm):
 
 
 class DutyForm(TypedForm):
-    """Whether the organisation requires second factors."""
+    """The switch that requires second factors of everybody with a password."""
 
     duty = SwitchField()
 
