@@ -1,0 +1,73 @@
+"""The reader of pages by role and name."""
+
+import pytest
+
+from tests.webapp.roles import Page
+
+PAGE = """<!doctype html><html><head><title>Rooms</title></head><body><main>
+<h1>Rooms of <em>Ash Hall</em></h1><h2 hidden>Not yet</h2>
+<script>let words = "never shown";</script>
+<form action="/rooms/"><label for="n">Name</label><input id="n" name="n" value="A 1"
+  aria-describedby="n-error"><p id="n-error">Taken.</p>
+<label><input type="checkbox" name="q" checked> Quiet</label>
+<fieldset disabled><legend>Kind</legend>
+  <label>Beds <select name="b"><option>1</option><option selected>2</option></select></label>
+</fieldset><textarea aria-label="Note" name="t">
+two lines</textarea><input type="hidden" name="v" value="3">
+<button formaction="/rooms/keep/">Keep</button><button aria-label="Remove Ash Hall">x</button></form>
+<table><caption>Beds</caption><tr><th scope="row">Free</th><td>3</td></tr>
+<tr><th scope="row">Taken</th><td>9</td></tr></table>
+<dl><dt>Learned in</dt><dd>2 s</dd></dl>
+<p role="alert">One room is full.</p><p>Read <a href="/help/">Help</a><br>first.</p>
+</main></body></html>"""
+
+
+def test_it_finds_elements_by_role_and_name() -> None:
+    page = Page(PAGE)
+    assert page.one("heading").text == "Rooms of Ash Hall"
+    assert page.one("link", "Help").address == "/help/"
+    assert page.one("button", "Keep").address == "/rooms/keep/"
+    assert page.one("button", "Remove Ash Hall").text == "x"
+    assert page.one("alert").says("full")
+    assert [row.text for row in page.one("table", "Beds").every("row")] == ["Free 3", "Taken 9"]
+    assert not page.has("heading", "Not yet")
+    assert page.has("group", "Kind", exactly=True)
+    assert not page.has("group", "Kin", exactly=True)
+
+
+def test_it_finds_fields_by_their_labels() -> None:
+    page = Page(PAGE)
+    assert page.field("Name").value == "A 1"
+    assert page.field("Name").description == "Taken."
+    assert page.field("Quiet").is_checked
+    assert page.field("Beds").value == "2"
+    assert page.field("Beds").is_disabled
+    assert page.field("Note").value == "two lines"
+
+
+def test_it_reads_only_what_is_shown() -> None:
+    page = Page(PAGE)
+    assert not page.says("never shown")
+    assert not page.says("Not yet")
+    assert page.says("Read Help first.")
+    assert page.said_of("Learned in") == "2 s"
+    assert page.said_of("Taken") == "9"
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (lambda page: page.one("button", "Publish"), "no button 'Publish' among"),
+        (lambda page: page.one("row"), "2 of row"),
+        (lambda page: page.field("E-mail"), "no field 'E-mail' among"),
+        (lambda page: page.said_of("Colour"), "no term 'Colour' among"),
+    ],
+)
+def test_an_error_lists_what_there_is(question: object, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        question(Page(PAGE))  # type: ignore[operator]
+
+
+def test_a_part_of_a_page_keeps_its_rows() -> None:
+    rows = Page('<tr><td>Anna</td></tr><tr><td>Ben</td></tr><div hx-swap-oob="true">3</div>')
+    assert [row.text for row in rows.every("row")] == ["Anna", "Ben"]
