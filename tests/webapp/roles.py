@@ -190,9 +190,7 @@ def _with_role(element: HtmlElement, role: str) -> Iterator[HtmlElement]:
 def _is_shown(element: HtmlElement) -> bool:
     around = [element, *element.iterancestors()]
     return not any(
-        "hidden" in one.attrib
-        or one.get("aria-hidden") == "true"
-        or one.tag in _NOT_SHOWN
+        "hidden" in one.attrib or one.get("aria-hidden") == "true" or one.tag in _NOT_SHOWN
         for one in around
     )
 
