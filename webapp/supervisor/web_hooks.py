@@ -1,6 +1,7 @@
 """Hooks of the web server besides answering; gunicorn reads this as its settings."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
 from gunicorn.glogging import Logger
@@ -42,10 +43,21 @@ def when_ready(server: Any) -> None:
     """
     from django.db import connections  # the settings are available only now
 
+    compile_templates()
     connections.close_all()
     # One part per process, and one for its replacement while it ends.
     share_request_counts(2 * server.cfg.workers)
     freeze_loaded_objects()
+
+
+def compile_templates() -> None:
+    """Load all templates of the product, so that no visitor waits for one to be compiled."""
+    from django.template import engines  # the settings are available only now
+
+    for backend, pattern in (("django", "*.html"), ("jinja2", "*.jinja")):
+        for folder in engines[backend].dirs:
+            for path in sorted(Path(folder).rglob(pattern)):
+                engines[backend].get_template(str(path.relative_to(folder)))
 
 
 def pre_fork(_server: Any, worker: Any) -> None:
