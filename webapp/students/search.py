@@ -21,7 +21,7 @@ from webapp.common import hooks
 from webapp.common.listing import light
 from webapp.common.selectors import owned_by
 from webapp.students.rooms import rooms_in_words
-from webapp.students.search_index import may_hold
+from webapp.students.search_index import may_hold, read_indexes
 
 MAX_HITS = 30
 
@@ -38,7 +38,9 @@ def find_students(
     wanted, by_name = Search(query), may_see_names(user)
     found: list[tuple[Cohort, Identity]] = []
     known: set[str] = set()
-    cohorts = light(owned_by(Cohort, user)).filter(half_of=None).order_by("-created_at")
+    cohorts = list(light(owned_by(Cohort, user)).filter(half_of=None).order_by("-created_at"))
+    if by_name:
+        read_indexes(cohorts)
     numbered = _with_number(user, wanted.number)
     for cohort in cohorts:
         if limit is not None and len(found) >= limit:

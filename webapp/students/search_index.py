@@ -9,7 +9,6 @@ and finds nobody.
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from uuid import UUID
 
 import numpy as np
@@ -23,6 +22,8 @@ from webapp.students.models import SearchIndex
 PREFIX = 8  # letters of a word; a longer one is searched by its first
 KEPT = 512  # indexes of cohorts that a process keeps, of about 80 kB each
 _SIZE = 4  # bytes of a digest
+# By cohort, its revision and the name of the key.
+_kept: dict[tuple[UUID, int, str], NDArray[np.uint32]] = {}
 
 
 def may_hold(cohort: Cohort, wanted: Search) -> bool:
@@ -33,9 +34,21 @@ def may_hold(cohort: Cohort, wanted: Search) -> bool:
     return _has_all(digests, whole) or (bool(words) and _has_all(digests, words))
 
 
+def read_indexes(cohorts: Iterable[Cohort]) -> None:
+    """Read the stored indexes of cohorts that this process does not keep, with one query."""
+    key = _key_name()
+    missing = {one.pk: one.revision for one in cohorts if (one.pk, one.revision, key) not in _kept}
+    if len(_kept) + len(missing) > KEPT:
+        _kept.clear()
+    rows = SearchIndex.objects.filter(cohort__in=list(missing)[:KEPT], key=key)
+    for cohort, revision, digests in rows.values_list("cohort", "revision", "digests"):
+        if missing[cohort] == revision:
+            _kept[cohort, revision, key] = np.frombuffer(bytes(digests), dtype="<u4")
+
+
 def forget_indexes() -> None:
     """Delete the indexes that this process keeps; call it when a cohort is purged."""
-    _read.cache_clear()
+    _kept.clear()
 
 
 def _has_all(digests: NDArray[np.uint32], wanted: Iterable[bytes]) -> bool:
@@ -54,19 +67,13 @@ def _key_name() -> str:
 
 
 def _digests_of(cohort: Cohort) -> NDArray[np.uint32]:
-    found = _read(cohort.pk, cohort.revision, _key_name())
-    if found is None:
+    kept = (cohort.pk, cohort.revision, _key_name())
+    if kept not in _kept:
+        read_indexes([cohort])
+    if kept not in _kept:
         _write(cohort)
-        _read.cache_clear()
-        found = _read(cohort.pk, cohort.revision, _key_name())
-    return np.zeros(0, dtype="<u4") if found is None else found
-
-
-@lru_cache(maxsize=KEPT)
-def _read(cohort: UUID, revision: int, key: str) -> NDArray[np.uint32] | None:
-    rows = SearchIndex.objects.filter(cohort=cohort, revision=revision, key=key)
-    kept = rows.values_list("digests", flat=True).first()
-    return None if kept is None else np.frombuffer(bytes(kept), dtype="<u4")
+        read_indexes([cohort])
+    return _kept.get(kept, np.zeros(0, dtype="<u4"))
 
 
 def _write(cohort: Cohort) -> None:
