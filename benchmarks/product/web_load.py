@@ -66,6 +66,7 @@ class Filler:
         self.owner = {"organisation": user.organisation, "created_by": user}
         self.rng = np.random.default_rng(SEED)
         self._scale = scale
+        self.first_number = 1001  # of the next cohort
 
     def count(self, number: int) -> int:
         """Return a count at this scale: even, and never too few to show anything."""
@@ -114,8 +115,8 @@ class Filler:
             (
                 Student(
                     cohort=cohort,
-                    number=1001 + k,
-                    original_id=f"A{k:07d}",
+                    number=self.first_number + k,
+                    original_id=f"A{self.first_number + k:07d}",
                     answers=row,
                     attributes={"Gender": "female" if k % 2 else "male"},
                 )
@@ -123,6 +124,7 @@ class Filler:
             ),
             batch_size=BATCH,
         )
+        self.first_number += n_students  # a number means one student of the organisation
         if with_pairs:
             PastPair.objects.bulk_create(
                 PastPair(cohort=cohort, first=first, second=second)
