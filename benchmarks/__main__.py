@@ -58,7 +58,7 @@ def main(words: list[str]) -> None:
     path = benchmarks[words[0], words[1]]
     module = ".".join(path.relative_to(HERE.parent).with_suffix("").parts)
     sys.argv = [module, *words[2:]]
-    runpy.run_module(module, run_name="__main__", alter_sys=False)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)  # classes of it pickle
 
 
 if __name__ == "__main__":

@@ -128,13 +128,13 @@ def compare_all(paths: list[Path], seconds: float, kept: KeptResults) -> None:
         "| model | ours, value and bound | s | found by | toulbar2, value and bound | s | "
         "difference | published |\n|---|---|---|---|---|---|---|---|"
     )
-    found = []
+    found, seconds_taken = [], []
     for path in paths:
         both = kept.remember(path.name, partial(compare, path, seconds))
         (value, bound, spent), (other, other_bound, other_s) = both["ours"], both["toulbar2"]
         print(
-            f"| {path.name} | {_shown(value, bound)} | {spent:.1f} | {both['method']!s} | "
-            f"{_shown(other, other_bound)} | {other_s:.1f} | {value - other:+.4f} | "
+            f"| {path.name} | {_shown(value, bound)} | {spent:.2f} | {both['method']!s} | "
+            f"{_shown(other, other_bound)} | {other_s:.2f} | {value - other:+.4f} | "
             f"{_published(*both['published'], max(value, other))} |",
             flush=True,
         )
@@ -144,11 +144,14 @@ def compare_all(paths: list[Path], seconds: float, kept: KeptResults) -> None:
             meets_bound(value, bound, 1e-6),
             meets_bound(other, other_bound, 1e-6),
         ))  # fmt: skip
+        seconds_taken.append((spent, other_s))
     signs, proved, proved_there = np.array(found).T
+    ours, theirs = np.median(seconds_taken, axis=0)
     print(
         f"\n{len(paths)} files: ours better in {int((signs > 0).sum())}, equal in "
         f"{int((signs == 0).sum())}, worse in {int((signs < 0).sum())}; "
-        f"proved by us {int(proved.sum())}, by toulbar2 {int(proved_there.sum())}"
+        f"proved by us {int(proved.sum())}, by toulbar2 {int(proved_there.sum())}; "
+        f"median {ours:.2f} and {theirs:.2f} s"
     )
 
 

@@ -36,6 +36,7 @@ from engine.core.progress import (
 from engine.core.status import Status
 from engine.graphs.factor_graph import Factor, FactorGraph, PairwiseForm, to_pairwise
 from engine.inference.factors import methods
+from engine.inference.factors.dead_ends import labels_without_dead_ends
 from engine.inference.factors.elimination import Elimination
 from engine.inference.factors.exact_map import map_by_elimination
 from engine.inference.factors.feasible_start import find_feasible
@@ -65,6 +66,7 @@ QUICK_COST = 20_000_000  # table entries that elimination visits in 0.2 s; it th
 ENTRIES_PER_SECOND = 1e8  # of elimination, which does not start if it would exceed the limit
 DUAL_SHARE = 0.25  # of the work of "exact", spent on the bound that removes labels
 CONFLICT_WORK = 2e7  # of a search for a possible configuration, between two questions for a stop
+DEAD_ENDS = "{guarantee} {n_kept} of {n_labels} labels can be part of a best configuration."
 LOOK = 0.05  # seconds between two calls of should_stop
 REPORT = 0.5  # seconds between two progress reports
 
@@ -180,10 +182,30 @@ def _with_wide(
 def _estimate(graph: FactorGraph, method: MapMethod | None, options: _Options) -> MapEstimate:
     """Find a configuration of a model whose variables have few states."""
     form = to_pairwise(graph)
-    task = _Task(graph, form, inf, options, Incumbent(form))
     if method is not None:
+        task = _Task(graph, form, inf, options, Incumbent(form))
         _compile(method)
         return _single(method, replace(task, deadline=wall_seconds() + options.max_seconds))
+    kept = labels_without_dead_ends(form)
+    n_kept, n_labels = sum(map(len, kept)), int(graph.cardinalities.sum())
+    if n_kept == n_labels:
+        return _by_all_methods(graph, form, options)
+    small = graph.restrict(kept)
+    found = _by_all_methods(small, to_pairwise(small), options)
+    labels = np.array([left[x] for left, x in zip(kept, found.labels, strict=True)], dtype=np.int64)
+    value = graph.score(labels)
+    return replace(
+        found,
+        labels=read_only(labels),
+        value=value,
+        upper_bound=value if found.is_exact else max(value, found.upper_bound),
+        guarantee=DEAD_ENDS.format(n_kept=n_kept, n_labels=n_labels, guarantee=found.guarantee),
+    )
+
+
+def _by_all_methods(graph: FactorGraph, form: PairwiseForm, options: _Options) -> MapEstimate:
+    """Let the methods share the work until one proves its configuration."""
+    task = _Task(graph, form, inf, options, Incumbent(form))
     first = _one_by_one(graph)
     task.incumbent.offer("search", first, graph.score(first))
     if form.model.graph.cardinalities.max() <= 2:
