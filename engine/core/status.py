@@ -1,9 +1,9 @@
 """Status at the end of a computation. A reached limit never counts as converged."""
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Status(Enum):
+class Status(StrEnum):
     """Reason why an iterative method returned.
 
     Examples

@@ -10,7 +10,7 @@ and a start for nearby scores, the others need the probabilities of pairs.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import Enum, StrEnum
+from enum import StrEnum
 from typing import Literal
 
 import numpy as np
@@ -60,7 +60,7 @@ class Method(StrEnum):
     FRANK_WOLFE = "Frank-Wolfe"
 
 
-class Aim(Enum):
+class Aim(StrEnum):
     """Needs of the caller.
 
     ``FREE_ENERGY``: both bounds of its optimum, and a state from which to continue at nearby
@@ -68,9 +68,9 @@ class Aim(Enum):
     ``GUIDE``: the same to 1e-4 without proof, for a Markov chain that corrects it.
     """
 
-    FREE_ENERGY = 1
-    PROBABILITIES = 2
-    GUIDE = 3
+    FREE_ENERGY = "free energy"
+    PROBABILITIES = "probabilities"
+    GUIDE = "guide"
 
 
 @dataclass(frozen=True, slots=True)
