@@ -18,13 +18,18 @@ two lines</textarea><input type="hidden" name="v" value="3">
 <table><caption>Beds</caption><tr><th scope="row">Free</th><td>3</td></tr>
 <tr><th scope="row">Taken</th><td>9</td></tr></table>
 <dl><dt>Learned in</dt><dd>2 s</dd></dl>
+<aside aria-label="Room">201</aside>
+<section aria-labelledby="m"><h3 id="m">Moves</h3><p>None yet.</p></section><section>Aside</section>
 <p role="alert">One room is full.</p><p>Read <a href="/help/">Help</a><br>first.</p>
 </main></body></html>"""
 
 
 def test_it_finds_elements_by_role_and_name() -> None:
     page = Page(PAGE)
-    assert page.one("heading").text == "Rooms of Ash Hall"
+    assert page.one("heading", "Rooms").text == "Rooms of Ash Hall"
+    assert page.one("complementary", "Room").text == "201"
+    assert page.one("region").name == "Moves"
+    assert page.one("region", "Moves").says("None yet.")
     assert page.one("link", "Help").address == "/help/"
     assert page.one("button", "Keep").address == "/rooms/keep/"
     assert page.one("button", "Remove Ash Hall").text == "x"
