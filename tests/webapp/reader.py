@@ -16,6 +16,7 @@ class Reader(Client):
         answer = super().request(**request)
         if not answer.streaming and answer.get("Content-Type", "").startswith("text/html"):
             text = answer.content.decode(answer.charset)
+            answer.as_sent = text
             if "<pre" not in text and "<textarea" not in text:
                 text = EDGE.sub(r"\1", re.sub(r"\s+", " ", text))
                 answer.content = text.encode(answer.charset)

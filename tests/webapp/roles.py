@@ -6,10 +6,10 @@
     assert page.field("Name").value == "Autumn"
     assert not page.has("button", "Publish")
 
-A name is the accessible name: a label, ``aria-label``, the text of what ``aria-labelledby`` lists, a
-picture's alternative text, else the text itself. A name that is asked for is found if it is a part
-of the accessible name; ``exactly=True`` wants the whole. Text in elements that are hidden, and in
-scripts and styles, is no text of the page.
+A name is the accessible name: a label, ``aria-label``, the text of what ``aria-labelledby`` lists,
+a picture's alternative text, else the text itself. A name that is asked for is found if it is a
+part of the accessible name; ``exactly=True`` wants the whole. Text in elements that are hidden, and
+in scripts and styles, is no text of the page.
 """
 
 from collections.abc import Iterator
@@ -165,13 +165,14 @@ class Page(Part):
 
     def __init__(self, answer: Any, *, status: int = 200) -> None:
         """Read an answer of Django's client and check its status; or read the text of a page."""
+        text = self.source = answer
         if not isinstance(answer, str):
             assert answer.status_code == status, answer.status_code
-            answer = answer.content.decode()
-        self.source = answer
-        is_whole = "<html" in answer[:1000]
+            self.source = answer.content.decode()
+            text = getattr(answer, "as_sent", self.source)  # with the spaces that Reader drops
+        is_whole = "<html" in text[:1000]
         parse = html.document_fromstring if is_whole else _of_fragment
-        super().__init__(parse(answer))
+        super().__init__(parse(text))
 
 
 def _of_fragment(text: str) -> HtmlElement:

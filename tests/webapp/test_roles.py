@@ -1,7 +1,10 @@
 """The reader of pages by role and name."""
 
 import pytest
+from django.http import HttpResponse
+from django.test import Client
 
+from tests.webapp.reader import Reader
 from tests.webapp.roles import Page
 
 PAGE = """<!doctype html><html><head><title>Rooms</title></head><body><main>
@@ -14,7 +17,8 @@ PAGE = """<!doctype html><html><head><title>Rooms</title></head><body><main>
   <label>Beds <select name="b"><option>1</option><option selected>2</option></select></label>
 </fieldset><textarea aria-label="Note" name="t">
 two lines</textarea><input type="hidden" name="v" value="3">
-<button formaction="/rooms/keep/">Keep</button><button aria-label="Remove Ash Hall">x</button></form>
+<button formaction="/rooms/keep/">Keep</button>
+<button aria-label="Remove Ash Hall">x</button></form>
 <table><caption>Beds</caption><tr><th scope="row">Free</th><td>3</td></tr>
 <tr><th scope="row">Taken</th><td>9</td></tr></table>
 <dl><dt>Learned in</dt><dd>2 s</dd></dl>
@@ -76,3 +80,13 @@ def test_an_error_lists_what_there_is(question: object, words: str) -> None:
 def test_a_part_of_a_page_keeps_its_rows() -> None:
     rows = Page('<tr><td>Anna</td></tr><tr><td>Ben</td></tr><div hx-swap-oob="true">3</div>')
     assert [row.text for row in rows.every("row")] == ["Anna", "Ben"]
+
+
+def test_it_keeps_the_spaces_that_the_client_of_tests_drops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent = HttpResponse("<a href='/a/'>Decide<span> about Anna </span></a>")
+    monkeypatch.setattr(Client, "request", lambda self, **request: sent)
+    page = Page(Reader().get("/"))
+    assert page.has("link", "Decide about Anna", exactly=True)
+    assert "about Anna</span>" in page.source
