@@ -9,6 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.letters.conftest import placed_cohort
+from tests.webapp.roles import Page
+from tests.webapp.typed_forms import field_values
 from webapp.accounts.models import User
 from webapp.housing.models import Placement
 from webapp.letters.models import Letter, LetterTemplate
@@ -25,50 +27,54 @@ def test_staff_write_and_administrators_send(
     client_of: ClientOf, bob: User, carol: User, placement: Placement
 ) -> None:
     staff, administrator = client_of(bob), client_of(carol)
-    assert "There is no letter yet" in staff.get(at(placement)).content.decode()
-    first = staff.get(reverse("letters:template-new"))
-    assert "[hall], [place]" in first.content.decode()
+    assert Page(staff.get(at(placement))).has("paragraph", "There is no letter yet")
+    first = Page(staff.get(reverse("letters:template-new")))
+    assert "[hall], [place]" in first.field("Letter").value
     fields = {"name": "Rooms", "subject": "Hello [name]", "text": "You live in [hall] [room]."}
-    page = staff.post(reverse("letters:template-new"), fields, follow=True).content.decode()
-    assert "Rooms of First-years" in page
+    page = Page(staff.post(reverse("letters:template-new"), fields, follow=True))
     template = LetterTemplate.objects.get()
-    page = staff.get(at(placement), {"student": "S-1003"}).content.decode()
-    assert "You live in Alder 102." in page
-    assert "An administrator sends them." in page
-    assert 'data-dialog-open="send"' not in page
+    letters = page.one("link", "Open the letters of Rooms of First-years")
+    assert letters.address == f"{at(placement)}?letter={template.pk}"
+    page = Page(staff.get(at(placement), {"student": "S-1003"}))
+    assert page.one("article", "Letter of Cleo Cedar").says("You live in Alder 102.")
+    assert page.says("An administrator sends them.")
+    assert not page.has("button", "Send 5")
+    assert not page.has("dialog", "Send these letters")
     sent = {"letter": str(template.pk), "version": str(placement.version)}
     assert staff.post(at(placement, "placement-send"), sent).status_code == 403
-    assert 'data-dialog-open="send"' in administrator.get(at(placement)).content.decode()
-    page = administrator.post(at(placement, "placement-send"), sent, follow=True)
-    assert "5 letters are on their way." in page.content.decode()
+    page = Page(administrator.get(at(placement)))
+    assert page.has("button", "Send 5…")
+    assert page.one("dialog", "Send these letters").has("button", "Send 5 letters")
+    page = Page(administrator.post(at(placement, "placement-send"), sent, follow=True))
+    assert page.has("status", "5 letters are on their way.")
     assert letters_send() == 5
-    page = staff.get(at(placement), {"letter": template.pk}).content.decode()
-    assert "5 sent, 0 on their way" in page
-    assert "anna@uni.example" in page
+    page = Page(staff.get(at(placement), {"letter": template.pk}))
+    assert page.has("paragraph", "5 sent, 0 on their way")
+    assert page.one("row", "Anna Ash").has("cell", "anna@uni.example")
     test = {**sent, "student": "S-1002", "address": "bob@uni.example"}
-    page = staff.post(at(placement, "placement-test"), test, follow=True).content.decode()
-    assert "The letter of Ben Birch (S-1002) went to bob@uni.example." in page
+    page = Page(staff.post(at(placement, "placement-test"), test, follow=True))
+    assert page.has("status", "The letter of Ben Birch (S-1002) went to bob@uni.example.")
     assert mail.outbox[-1].subject == "Test: Hello Ben Birch"
     bounced = {**sent, "addresses": "anna@uni.example, x@y.example"}
-    page = staff.post(at(placement, "placement-returned"), bounced, follow=True).content.decode()
-    assert "1 letter is marked as come back." in page
-    page = administrator.get(at(placement), {"show": "failed"}).content.decode()
-    assert "Came back, as staff noted." in page
+    page = Page(staff.post(at(placement, "placement-returned"), bounced, follow=True))
+    assert page.has("status", "1 letter is marked as come back.")
+    page = Page(administrator.get(at(placement), {"show": "failed"}))
+    assert page.one("row", "Anna Ash").says("Came back, as staff noted.")
     several = " ".join(letter.address for letter in template.letters.filter(state=Letter.SENT))
     n_sent = len(several.split())
     listed = {**bounced, "addresses": several}
     asked = staff.post(at(placement, "placement-returned"), listed)
-    assert asked.status_code == 422
-    assert f"{n_sent} letters went to these addresses." in asked.content.decode()
-    assert f'name="asked" value="{n_sent}"' in asked.content.decode()
+    field = Page(asked, status=422).field("E-mails of the mails that bounced")
+    assert f"{n_sent} letters went to these addresses." in field.description
+    assert field_values(asked, "asked") == [str(n_sent)]
     listed["asked"] = n_sent + 1
     assert staff.post(at(placement, "placement-returned"), listed).status_code == 422
     assert template.letters.filter(state=Letter.SENT).count() == n_sent > 1
-    page = administrator.post(at(placement, "placement-retry"), sent, follow=True)
-    assert "1 letter is on its way." in page.content.decode()
+    page = Page(administrator.post(at(placement, "placement-retry"), sent, follow=True))
+    assert page.has("status", "1 letter is on its way.")
     listed["asked"] = n_sent
-    page = staff.post(at(placement, "placement-returned"), listed, follow=True).content.decode()
-    assert f"{n_sent} letters are marked as come back." in page
+    page = Page(staff.post(at(placement, "placement-returned"), listed, follow=True))
+    assert page.has("status", f"{n_sent} letters are marked as come back.")
 
 
 def test_a_file_of_addresses_by_the_page(
@@ -78,18 +84,17 @@ def test_a_file_of_addresses_by_the_page(
     fields = {"letter": str(template.pk), "file": file}
     client = client_of(bob)
     preview = client.post(at(placement, "placement-addresses"), fields).url
-    assert "Import e-mails of 1 student" in client.get(preview).content.decode()
-    page = client.post(f"{preview}confirm/", {"version": 1}, follow=True)
-    assert "1 student found." in page.content.decode()
+    assert Page(client.get(preview)).has("button", "Import e-mails of 1 student")
+    page = Page(client.post(f"{preview}confirm/", {"version": 1}, follow=True))
+    assert page.has("status", "1 student found.")
     assert placement.cohort.students.get(number=1001).email == "ann@uni.example"
 
 
 def test_a_letter_with_a_field_that_is_none_is_given_back(client_of: ClientOf, bob: User) -> None:
     fields = {"name": "Rooms", "subject": "S", "text": "In [hal]"}
-    page = client_of(bob).post(reverse("letters:template-new"), fields)
-    assert page.status_code == 422
-    assert "Did you mean [hall]?" in page.content.decode()
-    assert "In [hal]" in page.content.decode(), "nobody writes it again"
+    page = Page(client_of(bob).post(reverse("letters:template-new"), fields), status=422)
+    assert "Did you mean [hall]?" in page.field("Letter").description
+    assert page.field("Letter").value == "In [hal]", "nobody writes it again"
 
 
 def test_a_viewer_reads_no_letter(
@@ -98,7 +103,7 @@ def test_a_viewer_reads_no_letter(
     client = client_of(alice)
     for url in (at(placement), reverse("letters:templates"), at(placement, "placement-file")):
         assert client.get(url).status_code == 403
-    assert reverse("letters:templates") not in client.get("/").content.decode()
+    assert reverse("letters:templates") not in Page(client.get("/")).source
 
 
 def test_a_letter_of_another_organisation_is_none(
@@ -120,8 +125,8 @@ def test_a_letter_of_another_organisation_is_none(
 def test_a_student_who_is_none_is_said(
     client_of: ClientOf, bob: User, placement: Placement, template: LetterTemplate, number: str
 ) -> None:
-    page = client_of(bob).get(at(placement), {"student": number}).content.decode()
-    assert "No student of that id or name has a room here" in page
+    page = Page(client_of(bob).get(at(placement), {"student": number}))
+    assert page.has("status", "No student of that id or name has a room here")
 
 
 def test_a_letter_is_found_by_name_and_hidden_names_stay_hidden(
@@ -137,9 +142,9 @@ def test_a_letter_is_found_by_name_and_hidden_names_stay_hidden(
     sent = {"letter": str(LetterTemplate.objects.get().pk), "version": str(placement.version)}
     client_of(carol).post(at(placement, "placement-send"), sent)
     letters_send()
-    assert "anna@uni.example" in client.get(at(placement)).content.decode()
+    assert Page(client.get(at(placement))).has("cell", "anna@uni.example")
     client.post(reverse("students:hide-names"), {"hide": "1"})
-    shown = client.get(at(placement), {"student": "S-1002"}).content.decode()
+    shown = Page(client.get(at(placement), {"student": "S-1002"}))
     for words in ("@uni.example", "Birch", "Hello Ben"):
-        assert words not in shown, words
-    assert "Hello [name]" in shown
+        assert words not in shown.source, words
+    assert shown.said_of("Subject") == "Hello [name]"

@@ -6,6 +6,7 @@ import pytest
 from django.core import mail
 from django.test import Client
 
+from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -106,27 +107,27 @@ def test_staff_preview_and_ask_from_the_page(
     request, other = ask_for(cohort, 1001, "my cousin"), ask_for(cohort, 1003, "camp")
     cohort.students.filter(number=1003).update(email="")
     client, address = client_of(bob), f"/cohorts/{cohort.pk}/requests/ask/"
-    page = client.get(f"/cohorts/{cohort.pk}/requests/").content.decode()
-    assert f"{address}?request={request.pk}" in page
-    page = " ".join(client.get(address).content.decode().split())
-    assert "anna@uni.example" in page
-    assert "you asked to live with “my cousin”" in page
-    assert "1 student has no e-mail: S-1003" in page
+    page = Page(client.get(f"/cohorts/{cohort.pk}/requests/"))
+    ask = page.one("row", "“my cousin”").one("link", "Ask Anna Ash")
+    assert ask.address == f"{address}?request={request.pk}"
+    page = Page(client.get(address))
+    asked = page.one("article", "Mail to")
+    assert asked.said_of("To") == "anna@uni.example"
+    assert asked.says("you asked to live with “my cousin”")
+    assert page.has("paragraph", "1 student has no e-mail: S-1003")
     sent = {"subject": "Who is [written]?", "text": "Tell us, [name].", "request": request.pk}
-    page = client.post(address, sent | {"act": "preview"}).content.decode()
-    assert "Who is my cousin?" in page
+    page = Page(client.post(address, sent | {"act": "preview"}))
+    assert page.one("article", "Mail to").said_of("Subject") == "Who is my cousin?"
     assert not RequestQuestion.objects.exists()
     wrong = sent | {"text": "[roommates]"}
     check_refused(client.post(f"{address}send/", wrong), wrong, field="text", error="is no field.")
-    page = client.post(address, sent | {"act": "send"}, follow=True).content.decode()
-    assert "1 student is asked by e-mail." in page
-    assert "mail is on its way" in page
-    page = client.post(f"{address}send/", sent).content.decode()
-    assert "Nobody was asked twice" in page
-    assert (
-        "None of these students has an e-mail"
-        in client.get(f"{address}?request={other.pk}").content.decode()
-    )
+    page = Page(client.post(address, sent | {"act": "send"}, follow=True))
+    assert page.has("status", "1 student is asked by e-mail.")
+    assert page.one("row", "“my cousin”").has("cell", "mail is on its way")
+    page = Page(client.post(f"{address}send/", sent), status=422)
+    assert page.has("alert", "Nobody was asked twice")
+    page = Page(client.get(f"{address}?request={other.pk}"))
+    assert page.has("paragraph", "None of these students has an e-mail")
 
 
 def test_viewers_and_other_organisations_ask_nobody(

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from tests.webapp.letters.conftest import placed_cohort, publish
 from tests.webapp.reader import Reader
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
 from webapp.housing.models import Placement
@@ -50,6 +51,9 @@ class Resident:
         answer = self.client.get(self.at("home"))
         assert answer.status_code == 200
         return " ".join(answer.content.decode().split())
+
+    def read(self) -> Page:
+        return Page(self.client.get(self.at("home")))
 
     def share(self, other: int, contact: str = "", **more: str) -> object:
         sent = {"roommate": other, "shares": "1", "contact": contact} | more
