@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from tests.webapp.housing.conftest import RULES, campus  # noqa: F401 - a fixture
 from tests.webapp.reader import Reader
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.housing.models import BuildingList, Place, Placement, RoommateRequest
@@ -134,13 +135,11 @@ class Chooser:
     def at(self, room: int) -> str:
         return reverse("room_choice:choose", args=[self.handle, room])
 
-    def look(self, query: str = "", status: int = 200) -> str:
-        answer = self.client.get(f"{self.address}{query}")
-        assert answer.status_code == status
-        return text_of(answer)
+    def look(self, query: str = "", status: int = 200) -> Page:
+        return Page(self.client.get(f"{self.address}{query}"), status=status)
 
-    def home(self) -> str:
-        return text_of(self.client.get(reverse("residents:home", args=[self.handle])))
+    def home(self) -> Page:
+        return Page(self.client.get(reverse("residents:home", args=[self.handle])))
 
     @property
     def turn(self) -> StudentTurn:
@@ -151,10 +150,6 @@ class Chooser:
     def choose(self, room: int, seen: str | None = None) -> HttpResponse:
         sent = {"seen": self.turn.seen if seen is None else seen}
         return self.client.post(self.at(room), sent)
-
-
-def text_of(answer: HttpResponse) -> str:
-    return " ".join(answer.content.decode().split())
 
 
 @pytest.fixture

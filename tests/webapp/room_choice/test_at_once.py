@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
+from tests.webapp.roles import Page
 from tests.webapp.room_choice.conftest import Chooser, choose, request_each_other
 from tests.webapp.room_choice.test_students import room, where
 from webapp.accounts.models import User
@@ -55,9 +56,8 @@ def test_the_last_bed_goes_to_the_student_who_was_first(
         free.places.filter(number=1010).update(room=target, bed=2, is_locked=True)
 
     meanwhile(fill)
-    answer = late.choose(target.pk)
-    assert answer.status_code == 409
-    assert "Somebody took room Alder 100 a moment ago." in answer.content.decode()
+    page = Page(late.choose(target.pk), status=409)
+    assert page.has("alert", "Somebody took room Alder 100 a moment ago.")
     assert 1006 not in where(free)
 
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
+from tests.webapp.roles import Page
 from tests.webapp.room_choice.conftest import (
     Chooser,
     a_round,
@@ -20,7 +21,6 @@ from tests.webapp.room_choice.conftest import (
     placed_in,
     published,
     request_each_other,
-    text_of,
 )
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -257,16 +257,17 @@ def test_staff_make_publish_watch_undo_and_export_a_round(
     def to(name: str, *more: object) -> str:
         return reverse(f"room_choice:{name}", args=[free.pk, *more])
 
-    assert "There is no round yet" in text_of(client.get(to("rounds")))
+    assert Page(client.get(to("rounds"))).has("paragraph", "There is no round yet")
     sent = {
         "name": "Seniors first", "who": "", "opens_at": "2026-01-01T09:00",
         "closes_at": "2026-01-02T09:00", "minutes": "30", "rule": "Year",
         "rule_values": "Senior\nJunor", "seed": "5", "version": "0",
     }  # fmt: skip
-    answer = client.post(to("round-new"), sent)
-    assert answer.status_code == 422
-    for words in ("No student answered “Junor”", "Seniors first", "Senior Junor"):
-        assert words in text_of(answer), words
+    page = Page(client.post(to("round-new"), sent), status=422)
+    answers = page.field("Answers, first to last, one a line")
+    assert "No student answered “Junor”" in answers.description
+    assert answers.value == "Senior\nJunor"
+    assert page.field("Name").value == "Seniors first"
     now = timezone.localtime()
     sent |= {
         "rule_values": "Senior\nJunior",
@@ -276,21 +277,25 @@ def test_staff_make_publish_watch_undo_and_export_a_round(
     }
     assert client.post(to("round-new"), sent).status_code == 302
     round = free.choice_rounds.get()
-    page = text_of(client.get(to("round", round.pk)))
-    for words in ("Preview of the order", "seed 5", "Senior, Junior", "Draft"):
-        assert words in page, words
-    publish = client.post(to("round-publish", round.pk), {"version": "9"})
-    assert publish.status_code == 422
-    assert "Somebody else" in text_of(publish)
+    page = Page(client.get(to("round", round.pk)))
+    assert page.has("heading", "Preview of the order")
+    facts = page.one("paragraph", "Order: Year (Senior, Junior), then lottery")
+    assert facts.says("seed 5")
+    assert page.one("main").says("Draft")
+    publish = Page(client.post(to("round-publish", round.pk), {"version": "9"}), status=422)
+    assert "Somebody else" in publish.field("Mail each student").description
     assert client.post(to("round-publish", round.pk), {"version": "1"}).status_code == 302
     round.slots.update(starts_at=timezone.now() - timedelta(minutes=1))
     student = free.cohort.students.get(number=1002)
     room = offers_of(Chooser(student).turn)[0].room
     choose(student, room.pk)
-    page = text_of(client.get(to("round", round.pk)))
-    for words in (room.label, "of 16 students", "Chose"):
-        assert words in page, words
-    assert text_of(client.get(f"{to('round', round.pk)}?show=chosen")).count("Undo") >= 1
+    page = Page(client.get(to("round", round.pk)))
+    row = page.one("row", room.label)
+    assert row.says("S-1002")
+    assert row.says("Chose")
+    assert page.says("2 of 16 students")
+    chosen = Page(client.get(f"{to('round', round.pk)}?show=chosen"))
+    assert chosen.has("button", "Undo the choice of turn")
     event = round.choices.first().event_id
     file = client.get(to("round-file", round.pk, "csv")).content.decode()
     assert file.count("\n") == 17
@@ -303,7 +308,7 @@ def test_staff_make_publish_watch_undo_and_export_a_round(
         client.post(to(name, round.pk), {"version": round.version})
     round.refresh_from_db()
     assert round.state == RoundState.CLOSED
-    assert "Open again" in text_of(client.get(to("round", round.pk)))
+    assert Page(client.get(to("round", round.pk))).has("link", "Open again")
 
 
 def test_a_round_of_another_placement_is_not_found(

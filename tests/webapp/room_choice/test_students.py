@@ -8,7 +8,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
-from tests.webapp.room_choice.conftest import Chooser, open_for_all, request_each_other, text_of
+from tests.webapp.roles import Page
+from tests.webapp.room_choice.conftest import Chooser, open_for_all, request_each_other
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.housing.models import Placement, Room, RoommateRequest
@@ -41,13 +42,14 @@ def test_the_page_says_when_and_whom_before_the_slot(
 ) -> None:
     round.slots.update(starts_at=timezone.now() + timedelta(hours=2))
     one = chooser(1002)
-    assert "Room choice" in one.home()
-    assert "Nothing is published" not in one.home()
+    assert one.home().has("heading", "Room choice")
+    assert not one.home().says("Nothing is published")
     page = one.look()
-    for words in ("You can choose a room from", "Name3 Family3", "You asked for each other"):
-        assert words in page, words
+    assert page.has("paragraph", "You can choose a room from")
+    assert [item.text for item in page.every("listitem")] == ["You", "Name3 Family3"]
+    assert page.has("paragraph", "You asked for each other")
     for secret in ("Free rooms", "S-10", "Name5", "@uni"):
-        assert secret not in page, secret
+        assert secret not in page.source, secret
     answer = one.choose(room(round.placement, "100").pk)
     assert answer.status_code == 409
     assert not RoomChoice.objects.exists()
@@ -58,16 +60,18 @@ def test_a_group_chooses_by_any_member_changes_and_sees_who_chose(
 ) -> None:
     one, other = chooser(1002), chooser(1004)
     page = one.look()
-    assert "8 rooms can take you" not in page
-    assert "Free rooms" in page
+    assert not page.says("8 rooms can take you")
+    assert page.has("heading", "Free rooms")
     assert rooms_offered(one)[:2] == ["Alder 100", "Alder 101"]
-    confirm = text_of(one.client.get(one.at(room(free, "100").pk)))
-    assert "Take it for all of us" in confirm
+    address = one.at(room(free, "100").pk)
+    assert page.one("link", "Choose Alder 100").address == address
+    assert Page(one.client.get(address)).has("button", "Take it for all of us")
     assert one.choose(room(free, "100").pk).status_code == 302
     assert where(free) == {1002: "100", 1004: "100"}
     assert set(free.places.filter(is_locked=True).values_list("number", flat=True)) == {1002, 1004}
     page = other.look()
-    assert "Name1 Family1 chose it for you." in page
+    assert page.said_of("Room") == "100"
+    assert page.has("paragraph", "Name1 Family1 chose it for you.")
     assert other.choose(room(free, "101").pk).status_code == 302
     assert where(free) == {1002: "101", 1004: "101"}
     event = free.events.first()
@@ -86,20 +90,19 @@ def test_a_room_taken_a_moment_ago_is_said_with_what_is_free(
     late, first = chooser(1002), chooser(1006)
     seen = late.turn.seen
     assert first.choose(room(free, "100").pk).status_code == 302
-    answer = late.choose(room(free, "100").pk, seen)
-    assert answer.status_code == 409
-    page = text_of(answer)
-    assert "Somebody took room Alder 100 a moment ago." in page
-    assert "Alder 101" in page
-    assert "Name5" not in page
+    page = Page(late.choose(room(free, "100").pk, seen), status=409)
+    assert page.has("alert", "Somebody took room Alder 100 a moment ago.")
+    assert page.has("link", "Choose Alder 101")
+    assert "Name5" not in page.source
     assert late.client.get(late.at(room(free, "100").pk)).status_code == 409
     single = chooser(1008)
     page = single.look("?who=shared")
-    assert "1 student lives there." in page
-    assert "of 100 pairs of students" in page
-    assert "Name5" not in page
-    assert "S-1006" not in page
-    assert "Alder 101" not in single.look("?who=shared")
+    taken = page.one("listitem", "Alder 100")
+    assert taken.says("1 student lives there.")
+    assert taken.says("of 100 pairs of students")
+    assert "Name5" not in page.source
+    assert "S-1006" not in page.source
+    assert not page.says("Alder 101")
 
 
 def test_rules_needs_states_and_others_decide_what_is_offered(
@@ -110,8 +113,8 @@ def test_rules_needs_states_and_others_decide_what_is_offered(
     assert "Elm S0" not in rooms_offered(one)  # too small for two
     Room.objects.filter(name="101").update(state="kept")
     assert "Alder 101" not in rooms_offered(one)
-    assert one.choose(room(free, "101").pk).status_code == 409
-    assert "cannot take you" in text_of(one.choose(room(free, "101").pk))
+    refused = Page(one.choose(room(free, "101").pk), status=409)
+    assert refused.has("alert", "cannot take you")
     students = {s.number: s for s in free.cohort.students.all()}
     ForbiddenPair.objects.create(cohort=free.cohort, first=students[1002], second=students[1006])
     chooser(1006).choose(room(free, "T0").pk)
@@ -119,7 +122,7 @@ def test_rules_needs_states_and_others_decide_what_is_offered(
     students[1004].attributes["Accessible"] = "yes"
     students[1004].save()
     assert rooms_offered(one) == []
-    assert "No free room can take all 2 of you now." in one.look()
+    assert one.look().has("paragraph", "No free room can take all 2 of you now.")
     Room.objects.filter(name="102").update(meets=["Accessible"])
     assert rooms_offered(one) == ["Alder 102"]
     other = Placement.objects.create(
@@ -145,7 +148,7 @@ def test_a_must_binds_to_the_room_of_the_other(
     one = chooser(1002)
     assert one.turn.numbers == [1002]
     assert rooms_offered(one) == ["Alder 103"]
-    assert "You have a room already" in chooser(1004).look()
+    assert chooser(1004).look().has("paragraph", "You have a room already")
 
 
 def test_a_group_that_changed_meanwhile_is_shown_before_anything_is_chosen(
@@ -154,9 +157,8 @@ def test_a_group_that_changed_meanwhile_is_shown_before_anything_is_chosen(
     one = chooser(1002)
     seen = one.turn.seen
     RoommateRequest.objects.filter(student__number=1004).update(is_ignored=True)
-    answer = one.choose(room(free, "100").pk, seen)
-    assert answer.status_code == 409
-    assert "Your group or its room changed" in text_of(answer)
+    page = Page(one.choose(room(free, "100").pk, seen), status=409)
+    assert page.has("alert", "Your group or its room changed")
     assert where(free) == {}
     request_each_other(free, 1002, 1006)
     seen = one.turn.seen
@@ -191,20 +193,20 @@ def test_paused_over_closed_and_published_are_said(
     one = chooser(1006)
     one.choose(room(free, "100").pk)
     services.round_pause(user=bob, round=round, version=2)
-    assert "has paused room choice" in one.look()
+    assert one.look().has("paragraph", "Your housing office has paused room choice")
     assert one.choose(room(free, "101").pk).status_code == 409
     services.round_resume(user=bob, round=round, version=3)
     round.slots.update(ends_at=timezone.now() - timedelta(minutes=1))
-    assert "Your time to choose ended" in one.look()
+    assert one.look().has("paragraph", "Your time to choose ended")
     assert one.choose(room(free, "101").pk).status_code == 409
     open_for_all(round)
     services.round_close(user=bob, round=round, version=4)
-    assert "Room choice is closed." in one.look()
+    assert one.look().has("paragraph", "Room choice is closed.")
     assert one.choose(room(free, "101").pk).status_code == 409
     Placement.objects.filter(pk=free.pk).update(published_at=timezone.now())
     assert one.choose(room(free, "101").pk).status_code == 409
     assert where(free) == {1006: "100"}
-    assert "Alder 100" in one.home()
+    assert one.home().has("heading", "Alder 100", exactly=True)
 
 
 def test_who_has_no_slot_or_withdrew_learns_nothing(
@@ -213,7 +215,7 @@ def test_who_has_no_slot_or_withdrew_learns_nothing(
     one = chooser(1006)
     free.places.filter(number=1006).update(has_left=True)
     one.look(status=404)
-    assert "Room choice" not in one.home()
+    assert not one.home().says("Room choice")
     free.places.filter(number=1006).update(has_left=False)
     round.slots.filter(student__number=1006).delete()
     one.look(status=404)
@@ -244,19 +246,19 @@ def test_all_pages_are_in_spanish_too(
     bob: User, round: ChoiceRound, chooser: ChooserOf, free: Placement
 ) -> None:
     one = chooser(1002, "es")
-    pages = [one.home(), one.look(), text_of(one.client.get(one.at(room(free, "100").pk)))]
+    pages = [one.home(), one.look(), Page(one.client.get(one.at(room(free, "100").pk)))]
     one.choose(room(free, "100").pk)
     pages.append(one.look())
     services.round_pause(user=bob, round=round, version=2)
     pages.append(one.look())
-    text = " ".join(pages)
-    for words in ("Elegir habitación", "Elige habitación", "Habitaciones libres"):
-        assert words in text, words
+    headings = {heading.text for page in pages for heading in page.every("heading")}
+    assert {"Elegir habitación", "Habitaciones libres"} <= headings
+    assert pages[0].has("link", "Elige habitación")
     for english in (
         "Choose", "room", "You ", "Free", "Show", "Take", "better", "Nobody", "until", "paused",
     ):  # fmt: skip
         for page in pages:
-            body = page.partition("<main>")[2]
+            body = page.source.partition("<main>")[2]
             assert english not in body.replace("/rooms/", "").replace('id="rooms"', ""), english
 
 
@@ -287,7 +289,6 @@ def test_a_suite_of_the_other_gender_is_neither_offered_nor_taken(
     assert "Elm T1" not in rooms_offered(man)
     assert man.choose(room(free, "T1").pk, seen).status_code != 302
     assert where(free) == {1006: "T0"}
-    page = third.look("?hall=Elm")
-    assert "Suite: 7" in page
+    assert third.look("?hall=Elm").one("listitem", "Elm T1").says("Suite: 7")
     assert third.choose(room(free, "T1").pk).status_code == 302
     assert where(free) == {1006: "T0", 1008: "T1"}

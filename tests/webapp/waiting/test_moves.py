@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.residents.conftest import Resident
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.housing.errors import HousingError
@@ -142,16 +143,15 @@ def test_a_student_waits_accepts_and_stops_on_the_own_page(
 ) -> None:
     one = resident(1001)
     address = reverse("waiting:own-move", args=[one.handle])
-    home = reverse("residents:home", args=[one.handle])
-    assert "Wait for another bed" in one.client.get(home).content.decode()
+    assert one.read().one("link", "Wait for another bed").address == address
     answer = one.client.post(address, {"hall": "Elsewhere", "beds": "2"})
     assert answer.status_code == 422
     sent = {"hall": free_room.hall, "beds": str(free_room.capacity)}
     assert one.client.post(address, sent).status_code == 302
-    assert "You wait for another bed:" in one.client.get(home).content.decode()
+    assert one.read().has("paragraph", "You wait for another bed:")
     offer = offered(bob, placement, free_room)
-    page = one.client.get(reverse("waiting:own-accept", args=[one.handle, offer.pk]))
-    assert "You give up your bed in Alder 101." in " ".join(page.content.decode().split())
+    page = Page(one.client.get(reverse("waiting:own-accept", args=[one.handle, offer.pk])))
+    assert page.has("paragraph", "You give up your bed in Alder 101.")
     stop = reverse("waiting:own-move-stop", args=[one.handle])
     assert one.client.post(stop).status_code == 302
     offer.refresh_from_db()
@@ -160,16 +160,15 @@ def test_a_student_waits_accepts_and_stops_on_the_own_page(
     assert room_of(placement, 1001) == "101"
     assert AuditLine.objects.filter(verb__contains="a wish for another bed").count() == 2
     spanish = resident(1002, "es")
-    page = spanish.client.get(reverse("waiting:own-move", args=[spanish.handle]))
-    assert "Esperar otra cama" in page.content.decode()
+    page = Page(spanish.client.get(reverse("waiting:own-move", args=[spanish.handle])))
+    assert page.has("heading", "Esperar otra cama")
 
 
 def test_who_has_no_bed_has_no_such_page(resident: ResidentOf) -> None:
     one = resident(1006)
     assert one.client.get(reverse("waiting:own-move", args=[one.handle])).status_code == 404
     assert one.client.post(reverse("waiting:own-move-stop", args=[one.handle])).status_code == 404
-    home = one.client.get(reverse("residents:home", args=[one.handle])).content.decode()
-    assert "Another bed" not in home
+    assert not one.read().says("Another bed")
 
 
 def test_staff_add_and_take_off_students_with_a_bed(
@@ -177,18 +176,17 @@ def test_staff_add_and_take_off_students_with_a_bed(
 ) -> None:
     new = reverse("waiting:move-new", args=[placement.pk])
     client = client_of(bob)
-    refused = client.post(new, {"student": "S-1006", "hall": "", "beds": ""})
-    assert refused.status_code == 422
-    assert "S-1006" in refused.content.decode()
+    refused = Page(client.post(new, {"student": "S-1006", "hall": "", "beds": ""}), status=422)
+    assert refused.field("Student").value == "S-1006"
     assert client.post(new, {"student": "", "hall": "", "beds": ""}).status_code == 422
     assert client.post(new, {"student": "S-1001", "hall": "", "beds": ""}).status_code == 302
-    page = client.get(reverse("waiting:list", args=[placement.pk])).content.decode()
-    assert "any other room" in page
+    page = Page(client.get(reverse("waiting:list", args=[placement.pk])))
+    assert page.one("row", "Anna Ash").has("cell", "any other room", exactly=True)
     remove = reverse("waiting:move-remove", args=[placement.pk, 1001])
     for stranger, status in ((alice, 403), (mallory, 404)):
         assert client_of(stranger).post(new, {"student": "S-1002"}).status_code == status
         assert client_of(stranger).post(remove).status_code == status
-    assert "present bed stays" in client.get(remove).content.decode()
+    assert Page(client.get(remove)).has("paragraph", "present bed stays")
     assert client.post(remove).status_code == 302
     assert client.post(remove).status_code == 404
     with pytest.raises(HousingError, match="meanwhile"):

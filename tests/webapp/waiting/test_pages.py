@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.residents.conftest import Resident
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.models import OfferState, Placement, Room, WaitingOffer
 from webapp.housing.services.waiting import turn_change
@@ -19,10 +20,6 @@ ResidentOf = Callable[..., Resident]
 
 def at(name: str, placement: Placement, *args: object) -> str:
     return reverse(f"waiting:{name}", args=[placement.pk, *args])
-
-
-def words(answer: object) -> str:
-    return " ".join(answer.content.decode().split())
 
 
 @pytest.fixture
@@ -38,11 +35,12 @@ def own(resident: Resident, offer: WaitingOffer, answer: str) -> str:
 
 
 def test_a_student_reads_the_place_in_line(resident: ResidentOf, placement: Placement) -> None:
-    page = resident(1007).look()
-    assert "You are number 2 of 4." in page
-    assert "Students who were added first come first." in page
-    assert "Tienes el número 2 de 4." in resident(1007, "es").look()
-    assert "You are number" not in resident(1001).look()
+    page = resident(1007).read()
+    assert page.has("paragraph", "You are number 2 of 4.", exactly=True)
+    assert page.has("paragraph", "Students who were added first come first.")
+    spanish = resident(1007, "es").read()
+    assert spanish.has("paragraph", "Tienes el número 2 de 4.", exactly=True)
+    assert not resident(1001).read().says("You are number")
 
 
 def test_a_student_accepts_in_two_steps(
@@ -50,15 +48,17 @@ def test_a_student_accepts_in_two_steps(
 ) -> None:
     placement.places.filter(number=1005).update(room=free_room, bed=1)
     finn = resident(1006)
-    page = finn.look()
-    assert "Beds offered to me" in page
-    assert "Eva Elm" in page
-    asking = words(finn.client.get(own(finn, offer, "accept")))
-    assert "Accept this bed?" in asking
+    page = finn.read()
+    assert page.has("heading", "Beds offered to me")
+    assert page.has("paragraph", "Roommates: Eva Elm")
+    assert page.one("link", "Accept the bed").address == own(finn, offer, "accept")
+    asking = Page(finn.client.get(own(finn, offer, "accept")))
+    assert asking.has("heading", "Accept this bed?")
+    assert asking.has("button", "Accept the bed")
     assert placement.places.get(number=1006).room is None, "a GET changes nothing"
     answer = finn.client.post(own(finn, offer, "accept"))
     assert answer.status_code == 302
-    assert "Alder 104" in finn.look()
+    assert finn.read().has("heading", "Alder 104", exactly=True)
     again = finn.client.post(own(finn, offer, "accept"))
     assert again.status_code == 409
     assert placement.events.filter(kind="offered").count() == 1
@@ -68,10 +68,11 @@ def test_a_student_declines_in_spanish(
     resident: ResidentOf, placement: Placement, offer: WaitingOffer
 ) -> None:
     finn = resident(1006, "es")
-    assert "Rechazar la cama" in finn.look()
-    assert "¿Rechazar esta cama?" in words(finn.client.get(own(finn, offer, "decline")))
-    finn.client.post(own(finn, offer, "decline"))
-    assert "La rechazaste." in finn.look()
+    address = own(finn, offer, "decline")
+    assert finn.read().one("link", "Rechazar la cama").address == address
+    assert Page(finn.client.get(address)).has("heading", "¿Rechazar esta cama?")
+    finn.client.post(address)
+    assert finn.read().has("paragraph", "La rechazaste.")
     assert placement.places.get(number=1006).room is None
 
 
@@ -94,10 +95,9 @@ def test_a_late_or_lost_offer_is_one_sentence_without_other_students(
 ) -> None:
     finn = resident(1006)
     Room.objects.filter(pk=free_room.pk).update(state="kept")
-    answer = finn.client.post(own(finn, offer, "accept"))
-    assert answer.status_code == 409
-    assert "This bed cannot be given to you any more." in words(answer)
-    assert "S-1" not in words(answer)
+    page = Page(finn.client.post(own(finn, offer, "accept")), status=409)
+    assert page.has("heading", "This bed cannot be given to you any more.")
+    assert "S-1" not in page.source
     offer.refresh_from_db()
     assert offer.state == OfferState.WITHDRAWN
     assert "held back" in offer.why
@@ -113,14 +113,15 @@ def test_the_room_panel_offers_the_bed_and_says_that_it_is_held(
 ) -> None:
     client = client_of(bob)
     panel = f"{reverse('housing:placement', args=[placement.pk])}?room={free_room.pk}"
-    assert "Offer this bed to the next who may live there" in words(client.get(panel))
-    page = words(client.get(at("offer", placement, free_room.pk)))
-    assert "is the next student who may live there" in page
-    sent = client.post(at("offer", placement, free_room.pk), {"number": 1006, "hours": 24})
-    assert sent.status_code == 302
-    page = words(client.get(panel))
-    assert "A bed is offered to" in page
-    assert "1 free, 1 offered" in page or "1 offered" in page
+    offer = at("offer", placement, free_room.pk)
+    link = Page(client.get(panel)).one("link", "Offer this bed to the next who may live there")
+    assert link.address == offer
+    page = Page(client.get(offer))
+    assert page.has("paragraph", "Finn Fir S-1006 is the next student who may live there")
+    assert client.post(offer, {"number": 1006, "hours": 24}).status_code == 302
+    room = Page(client.get(panel)).one("complementary", "Room")
+    assert room.says("Double, empty, 1 offered")
+    assert room.says("A bed is offered to Finn Fir")
 
 
 def test_a_refused_offer_keeps_what_was_typed(
@@ -128,13 +129,11 @@ def test_a_refused_offer_keeps_what_was_typed(
 ) -> None:
     client = client_of(bob)
     address = at("offer", placement, free_room.pk)
-    answer = client.post(address, {"number": 1006, "hours": 9999})
-    assert answer.status_code == 422
-    assert "A deadline is 1 to 720 hours away." in words(answer)
-    assert 'value="9999"' in words(answer)
-    answer = client.post(address, {"number": 1009, "hours": 24})
-    assert answer.status_code == 422
-    assert "is next by now" in words(answer)
+    page = Page(client.post(address, {"number": 1006, "hours": 9999}), status=422)
+    assert "A deadline is 1 to 720 hours away." in page.field("Hours").description
+    assert page.field("Hours").value == "9999"
+    page = Page(client.post(address, {"number": 1009, "hours": 24}), status=422)
+    assert "S-1006 is next by now" in page.field("Hours").description
     assert not WaitingOffer.objects.exists()
 
 
@@ -160,16 +159,17 @@ def test_the_list_shows_nobody_one_and_several(
     client_of: ClientOf, bob: User, placement: Placement, offer: WaitingOffer
 ) -> None:
     client = client_of(bob)
-    page = words(client.get(at("list", placement)))
-    assert "4 students without a bed, 1 bed free, 1 offer open" in page
+    page = Page(client.get(at("list", placement)))
+    assert page.has("paragraph", "4 students without a bed, 1 bed free, 1 offer open")
     placement.places.filter(number__gt=1006).update(has_left=True)
-    assert "1 student without a bed" in words(client.get(at("list", placement)))
+    page = Page(client.get(at("list", placement)))
+    assert page.has("paragraph", " 1 student without a bed")
     placement.places.update(has_left=False)
     placement.places.without_bed().delete()
     WaitingOffer.objects.all().delete()
-    page = words(client.get(at("list", placement)))
-    assert "0 students without a bed" in page
-    assert "Nobody waits for a bed." in page
+    page = Page(client.get(at("list", placement)))
+    assert page.has("paragraph", " 0 students without a bed")
+    assert page.has("paragraph", "Nobody waits for a bed.")
 
 
 def test_a_move_by_hand_needs_a_reason(
@@ -180,7 +180,8 @@ def test_a_move_by_hand_needs_a_reason(
     answer = client.post(address, {"to": "first", "reason": " "})
     assert answer.status_code == 422
     assert client.post(address, {"to": "first", "reason": "Came by train"}).status_code == 302
-    assert "by hand" in words(client.get(at("list", placement)))
+    page = Page(client.get(at("list", placement)))
+    assert page.one("row", "Wait I").has("cell", "by hand")
     assert client.get(at("turn", placement, 1001)).status_code == 404
 
 
@@ -190,8 +191,8 @@ def test_a_student_without_an_address_is_a_call(
     placement.cohort.students.filter(number=1006).update(email="")
     offer_make(user=bob, placement=placement, room=free_room, number=None, hours=48)
     client = client_of(bob)
-    assert "Phone 1 student:" in words(client.get(at("list", placement)))
-    assert "Phone 1 student about an offered bed" in words(client.get("/"))
+    assert Page(client.get(at("list", placement))).has("paragraph", "Phone 1 student:")
+    assert Page(client.get("/")).says("Phone 1 student about an offered bed")
 
 
 def test_the_export_has_names_for_those_who_may_see_them(

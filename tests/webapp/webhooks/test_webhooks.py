@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from tests.patience import busyness
 from tests.webapp.letters.conftest import placed_cohort, publish
+from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import User
 from webapp.common.events import EVENTS, send_event
@@ -370,8 +371,7 @@ def test_administrators_add_test_and_remove_by_the_pages(
     client_of: ClientOf, carol: User, program: str
 ) -> None:
     client = client_of(carol)
-    page = client.get(reverse("webhooks:list")).content.decode()
-    assert "No webhooks yet." in page
+    assert Page(client.get(reverse("webhooks:list"))).has("paragraph", "No webhooks yet.")
     typed = {"url": "https://10.0.0.1/", "event": ["job.failed"]}
     bad = client.post(reverse("webhooks:list"), typed)
     check_refused(bad, typed, field="url", error="inside a network")
@@ -380,33 +380,39 @@ def test_administrators_add_test_and_remove_by_the_pages(
     check_refused(none, typed, field="event", error="Choose at least one of the events.")
     check_outlives_a_session(client_of, carol, reverse("webhooks:list"), typed)
     made = client.post(reverse("webhooks:list"), {"url": f"{program}/200", "event": ["job.failed"]})
-    secret = made.content.decode().split("data-secret>")[1].split("<")[0]
+    secret = secret_of(Page(made))
     assert secret.startswith("whsec_")
     assert made["Cache-Control"] == "no-store"
     webhook = Webhook.objects.get()
     at = reverse("webhooks:webhook", args=[webhook.pk])
-    assert secret not in client.get(at).content.decode()
-    page = client.post(f"{at}test/", follow=True).content.decode()
-    assert "Arrived: answered 200." in page
-    assert "This is a test of a webhook." in page
-    renewed = client.post(f"{at}act/", {"act": "secret"}, follow=True).content.decode()
-    assert "data-secret>whsec_" in renewed
-    assert secret not in renewed
+    assert secret not in Page(client.get(at)).source
+    page = Page(client.post(f"{at}test/", follow=True))
+    assert page.has("status", "Arrived: answered 200.")
+    assert page.one("row", "test").says("This is a test of a webhook.")
+    renewed = Page(client.post(f"{at}act/", {"act": "secret"}, follow=True))
+    assert secret_of(renewed).startswith("whsec_")
+    assert secret not in renewed.source
     typed = {"url": "ftp://nowhere.example/a", "event": ["job.failed"], "is_paused": "on"}
     check_refused(client.post(at, typed), typed, field="url", error="")
     client.post(at, {"url": f"{program}/500", "event": ["job.failed"]})
     send_event(carol.organisation_id, "job.failed", job="j")
     Delivery.objects.filter(event="job.failed").update(attempts=7)
     deliveries_send()
-    page = client.get(at).content.decode()
-    assert "Answered 500." in page
+    page = Page(client.get(at))
+    assert page.one("row", "job.failed").has("cell", "Answered 500.")
     failed = Delivery.objects.get(event="job.failed")
     client.post(f"{at}repeat/", {"delivery": failed.pk})
     failed.refresh_from_db()
     assert failed.state == Delivery.WAITING
-    assert "Receives 1 event" in client.get(at).content.decode()
+    assert Page(client.get(at)).has("paragraph", "Receives 1 event")
     client.post(f"{at}remove/")
     assert not Webhook.objects.exists()
+
+
+def secret_of(page: Page) -> str:
+    """Return the secret that a page shows once."""
+    notice = page.one("status", "Copy the secret now. It is not shown again.")
+    return next(word for word in notice.text.split() if "_" in word)
 
 
 def test_nobody_else_sees_them(
@@ -420,4 +426,4 @@ def test_nobody_else_sees_them(
     mallory.role = "administrator"
     mallory.save()
     assert client_of(mallory).get(at).status_code == 404
-    assert program not in client_of(mallory).get(reverse("webhooks:list")).content.decode()
+    assert program not in Page(client_of(mallory).get(reverse("webhooks:list"))).source
