@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.letters.conftest import placed_cohort, publish
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
 from webapp.housing.models import Place, Placement, Room
@@ -99,22 +100,22 @@ def test_few_rooms_are_not_shown(client_of: Callable, bob: User, placement: Plac
         answer(asked, f"N{k}-1", 4, 1, 0)
     found = follow_up_of(placement, asked)
     assert all(share is None for band in found.bands for share in band.shares)
-    page = client_of(bob).get(reverse("reports:afterwards", args=[placement.pk]))
-    assert page.content.decode().count("too few") == 12
+    page = Page(client_of(bob).get(reverse("reports:afterwards", args=[placement.pk])))
+    assert len(page.every("cell", "too few", exactly=True)) == 12
 
 
 def test_the_page_is_for_staff_of_the_organisation(
     client_of: Callable[[User], Client], alice: User, bob: User, mallory: User, placement: Placement
 ) -> None:
     address = reverse("reports:afterwards", args=[placement.pk])
-    assert "No follow-up yet." in client_of(bob).get(address).content.decode()
+    assert Page(client_of(bob).get(address)).has("paragraph", "No follow-up yet.")
     theirs = opened(mallory, "Secret follow-up")
     opened(bob, "Housing", "housing")
     assert follow_ups(bob) == []
-    page = client_of(bob).get(address, {"asked": str(theirs.pk)}).content.decode()
-    assert "Secret" not in page
+    page = Page(client_of(bob).get(address, {"asked": str(theirs.pk)}))
+    assert "Secret" not in page.source
     mine = opened(bob)
-    page = client_of(bob).get(address, {"asked": "nonsense"}).content.decode()
-    assert mine.title in page
+    page = Page(client_of(bob).get(address, {"asked": "nonsense"}))
+    assert page.has("heading", mine.title, exactly=True)
     assert client_of(alice).get(address).status_code == 403
     assert client_of(mallory).get(address).status_code == 404

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
@@ -31,7 +32,7 @@ def test_checks_are_worked_out_and_read(
     """One run of the engine, read by every page of it."""
     monkeypatch.setattr(figures, "DOUBT_SECONDS", 3.0)
     client = client_of(bob)
-    assert "Nothing is checked yet." in client.get(at(placement)).content.decode()
+    assert Page(client.get(at(placement))).has("paragraph", "Nothing is checked yet.")
     client.post(at(placement, "check-start"))
     with pytest.raises(HousingError, match="being checked right now"):
         check_start(user=bob, placement=placement)
@@ -61,9 +62,9 @@ def test_checks_are_worked_out_and_read(
         "parity": "A mark does not prove unfairness",
         "drift": "A drift needs two years",
     }.items():
-        page = client_of(alice).get(at(placement), {"tab": tab}).content.decode()
-        assert words in page, tab
-    assert "Check these rooms" not in client_of(alice).get(at(placement)).content.decode()
+        page = Page(client_of(alice).get(at(placement), {"tab": tab}))
+        assert page.has("paragraph", words), tab
+        assert not page.has("button", "Check")
 
 
 @pytest.mark.parametrize("has_others", [False, True])
@@ -84,14 +85,16 @@ def test_pairs_that_the_simulation_cannot_tell_apart_are_one_sentence(
             ],
         },
     )  # fmt: skip
-    page = client_of(alice).get(at(placement)).content.decode()
-    assert f"60 of {len(rows)} pairs would share a room in fewer than 4 of 100 draws." in page
-    assert "0.0 %" not in page.split("fewer than 4 of 100")[1]
-    assert ("The next pairs follow." in page) is has_others
-    assert page.count("25.0 %") == has_others
-    groups = client_of(alice).get(at(placement), {"tab": "parity"}).content.decode()
-    assert "roommates about as likely" in groups
-    assert "12.2" in groups
+    page = Page(client_of(alice).get(at(placement)))
+    rare = page.one("paragraph", f"60 of {len(rows)} pairs would share a room in fewer than 4 of")
+    assert "0.0 %" not in page.text.split("fewer than 4 of 100 draws.")[1]
+    assert rare.says("The next pairs follow.") is has_others
+    assert page.has("table", "Most uncertain pairs") is has_others
+    assert len(page.every("cell", "25.0 %", exactly=True)) == has_others
+    groups = Page(client_of(alice).get(at(placement), {"tab": "parity"}))
+    table = groups.one("table", "Gender: ")
+    assert "roommates about as likely" in table.name
+    assert table.has("cell", "12.2")
 
 
 def test_a_check_of_older_rooms_says_so(bob: User, placement: Placement) -> None:
@@ -128,8 +131,8 @@ def test_groups_too_small_are_not_judged(
     }  # fmt: skip
     figures = {"doubt": {"pairs": []}, "pairs": [], "veto": {}, "parity": [row], "drift": {}}
     PlacementCheck.objects.create(placement=placement, version=1, figures=figures)
-    page = client_of(alice).get(at(placement), {"tab": "parity"}).content.decode()
-    assert "too few to say" in page
+    page = Page(client_of(alice).get(at(placement), {"tab": "parity"}))
+    assert page.one("table", "Gender: ").one("row", "F 5").has("cell", "too few to say")
 
 
 def test_only_people_of_one_room_are_roommates(placement: Placement) -> None:

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.letters.conftest import placed_cohort
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.housing.errors import HousingError
@@ -35,13 +36,13 @@ def at(placement: Placement, name: str, *more: object) -> str:
 def test_the_report_says_who_lives_where_and_what_is_free(
     client_of: ClientOf, alice: User, bob: User, placement: Placement
 ) -> None:
-    page = client_of(alice).get(at(placement, "report")).content.decode()
-    words = " ".join(page.split())
-    assert "5 of 6 students placed in 5 open beds." in words
-    assert "S-1001, S-1002" in words
-    assert "Offline: Water damage" in words
-    assert "Not published." in words
-    assert at(placement, "report-file") not in page, "viewers take no file"
+    page = Page(client_of(alice).get(at(placement, "report")))
+    facts = page.one("paragraph", "5 of 6 students placed in 5 open beds.")
+    assert facts.says("Not published.")
+    rooms = page.one("table", "Rooms of Alder")
+    assert rooms.one("row", "1 101 ").has("cell", "S-1001, S-1002")
+    assert rooms.one("row", "1 104 ").has("cell", "Offline: Water damage")
+    assert at(placement, "report-file") not in page.source, "viewers take no file"
     assert client_of(alice).get(at(placement, "report-file")).status_code == 403
     data = client_of(bob).get(at(placement, "report-file")).content
     book = openpyxl.load_workbook(io.BytesIO(data))
@@ -56,15 +57,16 @@ def test_extra_beds_are_counted_apart_from_normal_ones(
 ) -> None:
     placement.buildings.rooms.filter(name="101").update(capacity=1, extra_beds=2)
     client = client_of(bob)
-    words = " ".join(client.get(at(placement, "report")).content.decode().split())
-    assert "placed in 4 open beds and 2 extra beds." in words
-    assert "4 of 4 beds and 1 of 2 extra beds taken" in words
-    assert "1 extra bed free" in words
-    assert "5 of 4" not in words
-    floors = client.get(reverse("housing:placement-floors", args=[placement.pk])).content.decode()
-    assert "of 2 extra beds taken" in floors
-    rooms = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
-    assert "5 of 4 + 2 extra" in " ".join(rooms.split())
+    report = Page(client.get(at(placement, "report")))
+    assert report.has("paragraph", "placed in 4 open beds and 2 extra beds.")
+    assert report.says("4 of 4 beds and 1 of 2 extra beds taken")
+    assert report.one("row", "1 101 ").has("cell", "1 extra bed free")
+    assert not report.says("5 of 4")
+    floors = Page(client.get(reverse("housing:placement-floors", args=[placement.pk])))
+    assert floors.says("4 of 4 beds and 1 of 2 extra beds taken")
+    rooms = Page(client.get(reverse("housing:placement", args=[placement.pk])))
+    halls = rooms.one("navigation", "Halls, beds taken")
+    assert halls.one("link", "Alder").says("5 of 4 + 2 extra")
     book = openpyxl.load_workbook(io.BytesIO(client.get(at(placement, "report-file")).content))
     heading = [cell.value for cell in book["Halls"][1]]
     sums = dict(zip(heading, (cell.value for cell in book["Halls"][2]), strict=True))
@@ -87,24 +89,25 @@ def test_a_large_building_list_is_printed_one_hall_at_a_time(
     client, address = client_of(alice), reverse(name, args=[placement.pk])
 
     def shown(**query: str) -> set[str]:
-        page = client.get(address, query).content.decode()
-        assert page.count('<option value="Cedar"') == 1
-        return {room for room in ("101", "B7", "C7") if f"<b>{room}</b>" in page}
+        page = Page(client.get(address, query))
+        assert page.field("Hall").one("option", "Cedar").value == "Cedar"
+        return {room for room in ("101", "B7", "C7") if page.has("cell", room, exactly=True)}
 
     assert shown() == shown(hall="nowhere") == {"101"}
     assert shown(hall="Birch & Son") == {"B7"}
     assert shown(hall="Cedar") == {"C7"}
     assert shown(hall="all") == {"101", "B7", "C7"}
     if name == "reports:report":
-        assert "?hall=Birch%20%26%20Son#rooms" in client.get(address).content.decode()
+        link = Page(client.get(address)).one("link", "Birch & Son")
+        assert link.address == "?hall=Birch%20%26%20Son#rooms"
 
 
 def test_a_placement_without_rooms_has_an_empty_report(
     client_of: ClientOf, alice: User, placement: Placement
 ) -> None:
     Placement.objects.update(revision=0)
-    page = client_of(alice).get(at(placement, "report")).content.decode()
-    assert "This placement has no rooms yet." in page
+    page = Page(client_of(alice).get(at(placement, "report")))
+    assert page.has("paragraph", "This placement has no rooms yet.")
 
 
 def test_a_roster_is_kept_for_every_placement_and_taken(
@@ -116,15 +119,16 @@ def test_a_roster_is_kept_for_every_placement_and_taken(
         "name": "StarRez", "place-space": "2", "heading-space": "Room Space Description",
         "place-id": "1", "heading-id": "EntryID", "ids": "exact",
     }  # fmt: skip
-    page = client.post(at(placement, "rosters"), fields, follow=True).content.decode()
-    assert "EntryID, Room Space Description" in page
+    page = Page(client.post(at(placement, "rosters"), fields, follow=True))
+    row = page.one("row", "Remove StarRez")
+    assert row.has("cell", "EntryID, Room Space Description", exactly=True)
     shape = RosterShape.objects.get()
     taken = client.get(at(placement, "roster-file", shape.pk, "csv")).content.decode("utf-8-sig")
     rows = list(csv.reader(io.StringIO(taken)))
     assert rows[:2] == [["EntryID", "Room Space Description"], ["'+470", "-Alder 101-1"]]
     assert len(rows) == 7
     other = placed_cohort(bob, "Next year")
-    assert "StarRez" in client.get(at(other, "rosters")).content.decode()
+    assert Page(client.get(at(other, "rosters"))).has("button", "Remove StarRez", exactly=True)
     assert client.get(at(other, "roster-file", shape.pk, "xlsx")).status_code == 200
     address = at(other, "roster-file", shape.pk, "xlsx").replace("xlsx", "pdf")
     assert client.get(address).status_code == 404
@@ -157,9 +161,9 @@ def test_a_bad_shape_is_given_back_by_the_page(
     client_of: ClientOf, bob: User, placement: Placement
 ) -> None:
     fields = {"name": "R", "place-id": "²", "heading-id": "My id"}
-    page = client_of(bob).post(at(placement, "rosters"), fields)
-    assert page.status_code == 422
-    assert "My id" in page.content.decode()
+    page = Page(client_of(bob).post(at(placement, "rosters"), fields), status=422)
+    assert page.field("Heading of Student ID").value == "My id"
+    assert page.field("Place of Student ID").value == "²"
 
 
 def test_shapes_of_another_organisation_are_none(
@@ -167,6 +171,6 @@ def test_shapes_of_another_organisation_are_none(
 ) -> None:
     shape = shape_save(user=mallory, name="Theirs", columns=[("id", "")], is_exact=True)
     client = client_of(bob)
-    assert "Theirs" not in client.get(at(placement, "rosters")).content.decode()
+    assert "Theirs" not in Page(client.get(at(placement, "rosters"))).source
     assert client.get(at(placement, "roster-file", shape.pk, "csv")).status_code == 404
     assert client.post(at(placement, "roster-remove", shape.pk)).status_code == 404

@@ -13,6 +13,7 @@ from tests.webapp.reports.test_afterwards import (  # noqa: F401 - fixtures used
     opened,
     placement,
 )
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
@@ -105,12 +106,12 @@ def test_the_page_says_the_numbers_and_makes_the_pairs(
 ) -> None:
     client, asked = client_of(bob), answered(bob)
     address = reverse("reports:afterwards-learn", args=[placement.pk])
-    page = client.get(reverse("reports:afterwards", args=[placement.pk])).content.decode()
-    assert f"Make {ROOMS} pairs to learn from" in page
+    page = Page(client.get(reverse("reports:afterwards", args=[placement.pk])))
+    assert page.has("button", f"Make {ROOMS} pairs to learn from", exactly=True)
     made = client.post(address, {"asked": str(asked.pk), "pairs": ROOMS})
     cohort = Cohort.objects.get(half_of=placement.cohort)
     assert made.headers["Location"] == reverse("cohorts:cohort", args=[cohort.pk])
-    assert cohort.name in client.get(reverse("matching:model-new")).content.decode()
+    assert Page(client.get(reverse("matching:model-new"))).says(cohort.name)
     refused = client.post(address, {"asked": str(asked.pk), "pairs": "x"}, follow=True)
     assert refused.status_code == 200
     assert Cohort.objects.count() == 2
@@ -122,9 +123,9 @@ def test_few_couples_have_no_button(
     placement: Placement,  # noqa: F811
 ) -> None:
     answered(bob, first=ROOMS - 1)
-    page = client_of(bob).get(reverse("reports:afterwards", args=[placement.pk])).content.decode()
-    assert f"At least {FEWEST_PAIRS} couples are needed" in page
-    assert "to learn from</button>" not in page
+    page = Page(client_of(bob).get(reverse("reports:afterwards", args=[placement.pk])))
+    assert page.has("paragraph", f"At least {FEWEST_PAIRS} couples are needed")
+    assert not page.has("button", "to learn from")
 
 
 @pytest.mark.parametrize("who", ["alice", "mallory"])
