@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.housing.conftest import csv_file
+from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -24,9 +25,9 @@ def upload(client: Client, text: str) -> BuildingDraft:
 def test_a_file_becomes_a_list(bob: User, client_of: ClientOf) -> None:
     client = client_of(bob)
     draft = upload(client, ROOMS)
-    page = client.get(f"/buildings/drafts/{draft.pk}/").content.decode()
-    assert "Elm 101" in page
-    assert "Import 2 rooms" in page
+    page = Page(client.get(f"/buildings/drafts/{draft.pk}/"))
+    assert page.has("row", "Elm 101")
+    assert page.has("button", "Import 2 rooms", exactly=True)
     client.post(f"/buildings/drafts/{draft.pk}/import/", {"name": "Campus"})
     made = BuildingList.objects.get()
     assert [(r.label, r.capacity, r.designation) for r in made.rooms.all()] == [
@@ -40,10 +41,10 @@ def test_a_file_becomes_a_list(bob: User, client_of: ClientOf) -> None:
 def test_a_bad_row_is_named_and_nothing_is_imported(bob: User, client_of: ClientOf) -> None:
     client = client_of(bob)
     draft = upload(client, ROOMS + "Elm,1,103,many,\n")
-    assert (
-        "“many” is no number of beds"
-        in client.get(f"/buildings/drafts/{draft.pk}/").content.decode()
-    )
+    page = Page(client.get(f"/buildings/drafts/{draft.pk}/"))
+    problems = page.one("complementary", "Problems and halls")
+    assert problems.has("listitem", "“many” is no number of beds")
+    assert not page.has("button", "Import ")
     client.post(f"/buildings/drafts/{draft.pk}/import/", {"name": "Campus"})
     assert not BuildingList.objects.exists()
 
@@ -86,8 +87,7 @@ def test_a_room_by_hand_is_checked(
 ) -> None:
     sent = {"hall": "Alder", "name": "900", "capacity": "2", "state": "open", **changes}
     answer = client_of(bob).post(f"/buildings/{campus.pk}/rooms/0/", sent)
-    assert answer.status_code == 422
-    assert words in answer.content.decode()
+    assert Page(answer, status=422).says(words)
 
 
 def test_a_room_by_hand_is_kept(bob: User, campus: BuildingList, client_of: ClientOf) -> None:
@@ -96,8 +96,8 @@ def test_a_room_by_hand_is_kept(bob: User, campus: BuildingList, client_of: Clie
     client_of(bob).post(f"/buildings/{campus.pk}/rooms/0/", sent)
     room = Room.objects.get(name="900")
     assert (room.capacity, room.state, room.meets) == (4, "kept", ["Quiet", "Lift"])
-    page = client_of(bob).get(f"/buildings/{campus.pk}/?q=900").content.decode()
-    assert "Alder 900" in page
+    page = Page(client_of(bob).get(f"/buildings/{campus.pk}/?q=900"))
+    assert page.has("row", "Alder 900")
 
 
 def test_a_list_in_use_is_not_removed(
@@ -111,8 +111,8 @@ def test_a_list_in_use_is_not_removed(
         model=learned,
     )
     address = f"/buildings/{campus.pk}/remove/"
-    answer = client_of(carol).post(address, {"name": campus.name}, follow=True)
-    assert "P uses these rooms" in answer.content.decode()
+    page = Page(client_of(carol).post(address, {"name": campus.name}), status=422)
+    assert "P uses these rooms" in page.field("to confirm").description
     Placement.objects.all().delete()
     client_of(carol).post(address, {"name": campus.name})
     assert not BuildingList.objects.exists()

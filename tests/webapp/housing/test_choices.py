@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.housing.conftest import check
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
@@ -103,15 +104,15 @@ def test_the_dialog_is_for_staff_of_the_organisation(
 ) -> None:
     number = free_student(placement)
     at = f"/placements/{placement.pk}/choose/?student=S-{number}&act=move"
-    page = client_of(bob).get(at).content.decode()
-    assert "<html" in page
-    assert "Swap with" in page
+    page = Page(client_of(bob).get(at))
+    assert "<html" in page.source
+    assert page.has("heading", "Swap with")
     part = {"hx-request": "true", "hx-target": "dialog-slot"}
-    dialog = client_of(bob).get(at, headers=part).content.decode()
-    assert "<html" not in dialog
-    assert 'id="choose"' in dialog
-    nobody = client_of(bob).get(at.replace(f"S-{number}", "Anna")).content.decode()
-    assert "is nobody in First-years" in nobody
+    dialog = Page(client_of(bob).get(at, headers=part))
+    assert "<html" not in dialog.source
+    assert dialog.one("dialog", "Another room").has("heading", "Swap with")
+    nobody = Page(client_of(bob).get(at.replace(f"S-{number}", "Anna")))
+    assert nobody.says("is nobody in First-years")
     assert client_of(alice).get(at).status_code == 403
     assert client_of(mallory).get(at).status_code == 404
     assert client.get(at).status_code == 302
@@ -133,6 +134,7 @@ def test_a_choice_is_taken_with_one_button(
     answer = client_of(bob).post(
         f"/placements/{placement.pk}/decide/", data, headers={"hx-request": "true"}
     )
-    assert f"S-{number} moved to {choice.card.room.label}." in answer.content.decode()
-    assert 'hx-swap-oob="innerHTML:#dialog-slot"' in answer.content.decode()
+    page = Page(answer)
+    assert page.says(f"S-{number} moved to {choice.card.room.label}.")
+    assert 'hx-swap-oob="innerHTML:#dialog-slot"' in page.source
     assert placement.places.get(number=number).room == choice.card.room

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.housing.conftest import check, two_rooms
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room
@@ -127,17 +128,17 @@ def test_a_wing_is_closed_from_the_building_list_after_a_question(
     bob: User, carol: User, alice: User, placement: Placement, client_of: ClientOf
 ) -> None:
     client, at = client_of(bob), f"/buildings/{placement.buildings_id}/"
-    page = client.get(f"{at}?hall=Alder").content.decode()
-    assert "16 rooms that match" in page
+    page = Page(client.get(f"{at}?hall=Alder"))
+    assert page.has("button", "16 rooms that match…", exactly=True)
     sent = {"hall": "Alder", "q": "", "state": "offline"}
-    page = client.post(f"{at}state/", sent).content.decode()
+    page = Page(client.post(f"{at}state/", sent))
     people = placement.places.filter(room__hall="Alder").count()
-    assert "Take 16 rooms offline?" in page
-    assert f"{people} students of drafts need another room then." in page
+    assert page.has("heading", "Take 16 rooms offline?", exactly=True)
+    assert page.has("paragraph", f"{people} students of drafts need another room then.")
     assert not Room.objects.filter(hall="Alder", state="offline").exists()
     assert client_of(alice).post(f"{at}state/", sent).status_code == 403
-    answer = client.post(f"{at}state/", {**sent, "confirmed": f"16 {people}"}, follow=True)
-    assert "16 rooms were taken offline." in answer.content.decode()
+    page = Page(client.post(f"{at}state/", {**sent, "confirmed": f"16 {people}"}, follow=True))
+    assert page.has("status", "16 rooms were taken offline.")
     assert Room.objects.filter(hall="Alder", state="offline").count() == 16
     assert not placement.places.filter(room__hall="Alder").exists()
     client.post(f"{at}state/", {**sent, "state": "open", "confirmed": "16 0"})

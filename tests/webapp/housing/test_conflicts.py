@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.housing.conftest import two_rooms
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import Placement
@@ -96,9 +97,8 @@ def test_an_answer_shows_what_others_changed_meanwhile(
     answer = client_of(bob).post(
         f"/placements/{placement.pk}/decide/", sent, headers={"hx-request": "true"}
     )
-    text = answer.content.decode()
-    assert f'id="room-{mine}"' in text
-    assert f'id="room-{theirs}"' in text
+    cards = {card.element.get("id") for card in Page(answer).every("article")}
+    assert cards == {f"room-{mine}", f"room-{theirs}"}
     placement.refresh_from_db()
     assert rooms_changed_since(placement, version) == {mine, theirs}
 

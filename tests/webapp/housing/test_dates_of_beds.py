@@ -9,6 +9,7 @@ from django.urls import reverse
 from engine import Question, Questionnaire, Survey
 from tests.webapp.letters.conftest import placed_cohort, publish
 from tests.webapp.residents.conftest import Resident, no_tries_before  # noqa: F401 - a fixture
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, Student
@@ -292,10 +293,10 @@ def test_rosters_floor_lists_letters_and_the_own_page_show_the_dates(bob, placem
     assert told[1002].values["roommates"] == "Anna Ash and Finn Fir"
     written = Letter(template=letter, student=told[1001].student, place=told[1001].place)
     assert place_now(written, placement)
-    page = Resident(placement.cohort.students.get(number=1006)).look()
-    assert "2026-11-01 – 2026-12-18" in page
-    assert "Ben Birch" in page
-    assert "Anna Ash" not in page
+    page = Resident(placement.cohort.students.get(number=1006)).read()
+    assert "2026-11-01 – 2026-12-18" in page.said_of("Term")
+    assert page.one("main").says("Ben Birch")
+    assert "Anna Ash" not in page.source
 
 
 @pytest.mark.django_db
@@ -314,17 +315,16 @@ def test_staff_set_dates_on_a_page_and_a_refusal_keeps_what_was_typed(
 ) -> None:
     client = client_of(bob)
     address = reverse("housing:place-dates", args=[placement.pk, 1005])
-    assert "20 Aug 2026 to 18 Dec 2026" in client.get(address).content.decode()
+    assert Page(client.get(address)).one("main").says("20 Aug 2026 to 18 Dec 2026")
     sent = {"arrives_on": "2026-09-01", "leaves_on": "2026-08-30", "version": placement.version}
-    refused = client.post(address, sent)
-    assert refused.status_code == 422
-    assert "The last day is before the first day." in refused.content.decode()
-    assert 'value="2026-08-30"' in refused.content.decode()
+    refused = Page(client.post(address, sent), status=422)
+    assert "The last day is before the first day." in refused.field("Last day").description
+    assert refused.field("Last day").value == "2026-08-30"
     assert client.post(address, sent | {"leaves_on": ""}).status_code == 302
     assert place(placement, 1005).arrives_on == date(2026, 9, 1)
     room = place(placement, 1005).room_id
-    drawer = client.get(reverse("housing:placement", args=[placement.pk]), {"room": room})
-    assert "1 Sep 2026 to 18 Dec 2026" in drawer.content.decode()
+    page = Page(client.get(reverse("housing:placement", args=[placement.pk]), {"room": room}))
+    assert page.one("complementary", "Room").says("1 Sep 2026 to 18 Dec 2026")
 
 
 @pytest.mark.django_db

@@ -7,6 +7,7 @@ from django.test import Client
 
 from tests.webapp.conftest import make_user
 from tests.webapp.housing.conftest import check, two_rooms
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.housing.errors import HousingError, PlacesChangedError
@@ -76,18 +77,19 @@ def test_a_late_change_is_a_draft_that_names_the_people_until_it_is_confirmed(
     before = beds(published)
     sent = {"version": published.version, "back": "hall=all"}
     swap = {**sent, "act": "swap", "student": [f"S-{a}", f"S-{c}"]}
-    page = client.post(f"{at}decide/", swap, follow=True).content.decode()
-    assert "Nothing is changed before you confirm it." in page
-    assert "Your draft of late changes" in page
-    assert "Nothing is changed yet: 2 people change rooms." in page
+    page = Page(client.post(f"{at}decide/", swap, follow=True))
+    assert page.has("status", "Nothing is changed before you confirm it.")
+    own = page.one("region", "Draft of late changes")
+    assert own.says("Your draft of late changes")
+    assert own.says("Nothing is changed yet: 2 people change rooms.")
     client.post(f"{at}changes/withdraw/", {**sent, "students": f"S-{b}"})
     assert beds(published) == before
-    page = client.get(f"{at}changes/").content.decode()
-    assert "Confirm: 2 people change rooms, 1 person withdraws" in page
-    assert "withdraws</span>" in page
+    own = Page(client.get(f"{at}changes/")).one("region", "Draft of late changes")
+    assert own.has("button", "Confirm: 2 people change rooms, 1 person withdraws", exactly=True)
+    assert own.one("listitem", f"S-{b}").says("withdraws")
     draft = ProposedChange.objects.get(placement=published)
-    told = client_of(make_user("dave", bob.organisation, "staff")).get(at).content.decode()
-    assert "Draft of late changes by bob" in told
+    told = Page(client_of(make_user("dave", bob.organisation, "staff")).get(at))
+    assert told.one("region", "Draft of late changes").says("Draft of late changes by bob")
     address = f"{at}drafts/{draft.pk}/"
     client.post(address, {"act": "drop", "student": f"S-{b}"})
     client.post(address, {"act": "confirm", "people": "3", "version": published.version})
@@ -110,13 +112,14 @@ def test_emptying_a_floor_of_a_published_placement_takes_no_bed_before_a_confirm
     before = beds(published)
     people = published.places.filter(room__designation="F").count()
     sent = {"act": "empty", "scope": "matching", "count": "8", "back": "designation=F"}
-    page = client.post(f"{at}decide/", {**sent, "version": published.version}, follow=True)
-    text = page.content.decode()
+    sent["version"] = published.version
+    own = Page(client.post(f"{at}decide/", sent, follow=True)).one("region", "Draft of late")
     assert beds(published) == before
-    assert f"{people} people lose their bed" in text
-    assert "button--danger" in text
-    for number in published.places.filter(room__designation="F").values_list("number", flat=True):
-        assert f"<b>S-{number}</b>" in text
+    confirm_it = own.one("button", f"Confirm: {people} people lose their bed")
+    assert "button--danger" in confirm_it.element.get("class")
+    losing = published.places.filter(room__designation="F").values_list("number", flat=True)
+    listed = {line.text.split()[0] for line in own.every("listitem", "no room")}
+    assert listed == {f"S-{number}" for number in losing}
 
 
 def test_a_draft_is_checked_as_a_whole_so_that_three_can_change_in_a_ring(
@@ -182,9 +185,9 @@ def test_undo_of_a_late_change_is_confirmed_too(
     with pytest.raises(PlacesChangedError, match="changes the beds of 1"):
         decision_undo(user=bob, placement=published, event=event)
     client, at = client_of(bob), f"/placements/{published.pk}/"
-    page = client.post(f"{at}undo/{event.pk}/").content.decode()
-    assert "Undo this late change?" in page
-    assert f"<b>S-{a}</b>" in page
+    page = Page(client.post(f"{at}undo/{event.pk}/"))
+    assert page.has("heading", "Undo this late change?")
+    assert page.has("listitem", f"S-{a}")
     assert beds(published) == after
     answer = client.post(f"{at}undo/{event.pk}/", {"confirmed": "1"})
     assert answer.url == f"{at}history/"
@@ -209,10 +212,10 @@ def test_withdrawing_a_publication_names_the_number_and_asks(
     at = f"/placements/{published.pk}/publish/"
     assert client_of(bob).post(at, {"action": "withdraw"}).status_code == 403
     client = client_of(carol)
-    page = client.post(at, {"action": "withdraw"}).content.decode()
-    assert "Withdraw the publication?" in page
-    assert "32 students have a published bed in P." in page
-    assert "Withdraw 32 published beds" in page
+    page = Page(client.post(at, {"action": "withdraw"}))
+    assert page.has("heading", "Withdraw the publication?")
+    assert page.has("paragraph", "32 students have a published bed in P.")
+    assert page.has("button", "Withdraw 32 published beds")
     client.post(at, {"action": "withdraw", "people": "31"})
     assert fresh(published).is_published
     client.post(at, {"action": "withdraw", "people": "32"})
@@ -226,8 +229,9 @@ def test_a_published_placement_is_not_removed(
     carol: User, published: Placement, client_of: ClientOf
 ) -> None:
     at = f"/placements/{published.pk}/delete/"
-    page = client_of(carol).post(at, {"name": "P"}, follow=True).content.decode()
-    assert "P is published. Withdraw the publication first. Nothing was removed." in page
+    page = Page(client_of(carol).post(at, {"name": "P"}), status=422)
+    refusal = "P is published. Withdraw the publication first. Nothing was removed."
+    assert refusal in page.field("to confirm").description
     assert Placement.objects.filter(pk=published.pk).exists()
 
 
@@ -236,19 +240,17 @@ def test_a_cohort_with_published_beds_is_not_purged_and_everything_that_goes_is_
 ) -> None:
     client, cohort = client_of(carol), published.cohort
     at = f"/cohorts/{cohort.pk}/"
-    page = " ".join(client.get(at).content.decode().split())
-    assert "Students of this cohort have published beds." in page
-    assert "the published rooms of 32 students (P), with 2 acts of its history" in page
-    assert "3 requests" in page
-    answer = client.post(f"{at}purge/", {"name": cohort.name}, follow=True)
-    assert "32 students have a published bed in P. Withdraw the publication first." in (
-        answer.content.decode()
-    )
+    page = Page(client.get(at))
+    assert page.says("Students of this cohort have published beds.")
+    assert page.says("the published rooms of 32 students (P), with 2 acts of its history")
+    assert page.says("3 requests")
+    page = Page(client.post(f"{at}purge/", {"name": cohort.name}), status=422)
+    refusal = "32 students have a published bed in P. Withdraw the publication first."
+    assert refusal in page.field("to confirm").description
     assert beds(published)
     assert cohort.requests.count() == 3
     placement_unpublish(user=carol, placement=published, people=32)
-    page = " ".join(client.get(at).content.decode().split())
-    assert "the rooms of 32 students in the draft P" in page
+    assert Page(client.get(at)).says("the rooms of 32 students in the draft P")
     client.post(f"{at}purge/", {"name": cohort.name})
     assert not Placement.objects.exists()
 
@@ -259,7 +261,7 @@ def test_viewers_see_no_draft_and_other_organisations_find_none(
     (a, _), _ = two_rooms(published)
     draft = draft_add(decision=emptying([a]), **seen(published, bob))
     at = f"/placements/{published.pk}/"
-    assert "draft of late changes" not in client_of(alice).get(at).content.decode().casefold()
+    assert "draft of late changes" not in Page(client_of(alice).get(at)).source.casefold()
     sent = {"act": "confirm", "people": "1", "version": fresh(published).version}
     for user, status in ((alice, 403), (mallory, 404)):
         assert client_of(user).post(f"{at}drafts/{draft.pk}/", sent).status_code == status

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from tests.webapp.housing.conftest import RULES
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import NamesFor, User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
@@ -61,14 +62,11 @@ def test_extra_beds_are_used_last_and_the_pages_say_so(
     men = n - women
     assert sum(card.extra_taken for card in taken) == spare + max(0, men - 16)
     assert placement.figures["n_extra_beds"] == placement.figures["least_extra_beds"]
-    page = (
-        client_of(bob)
-        .get(reverse("housing:placement", args=[placement.pk]), {"view": "table"})
-        .content.decode()
-    )
-    assert "Double (up to 3)" in page
-    assert "extra bed taken" in page
-    assert "1 extra bed free" in page
+    address = reverse("housing:placement", args=[placement.pk])
+    page = Page(client_of(bob).get(address, {"view": "table"}))
+    rows = page.every("row", "Double (up to 3)")
+    assert any(row.has("cell", "extra bed taken") for row in rows)
+    assert any(row.has("cell", "1 extra bed free") for row in rows)
 
 
 def test_the_later_hall_stays_empty_while_beds_are_free(
@@ -85,12 +83,12 @@ def test_the_later_hall_stays_empty_while_beds_are_free(
     elm = sum(len(card.people) for card in cards if card.room.hall == "Elm")
     assert elm == max(0, women - 16) + max(0, men - 16)
     client, address = client_of(bob), reverse("housing:placement-rules", args=[placement.pk])
-    page = client.get(address).content.decode()
-    assert "Order in which the halls fill" in page
-    assert "Alder, floor 2" in page
-    refused = client.post(address, {"order-0": "0", "mutual": "must"})
-    assert refused.status_code == 422
-    assert "Alder: a number from 1 to 99, or blank." in refused.content.decode()
+    order = Page(client.get(address)).one("group", "Order in which the halls fill")
+    assert order.field("Alder").value == "1"
+    assert order.field("Alder, floor 2").value == ""
+    refused = Page(client.post(address, {"order-0": "0", "mutual": "must"}), status=422)
+    error = "Alder: a number from 1 to 99, or blank."
+    assert error in refused.field("Alder").description
     client.post(address, {"order-0": "2", "order-2": "1", "mutual": "must"})
     run_waiting()
     waiting = placement.versions.order_by("-number").first()
@@ -132,12 +130,12 @@ def test_many_rooms_change_after_a_question_and_back_by_undo(
 ) -> None:
     client = client_of(bob)
     address = reverse("housing:rooms-edit", args=[campus.pk])
-    page = client.get(address, {"hall": "Alder", "floor": "1"}).content.decode()
-    assert "8 rooms match" in page
+    page = Page(client.get(address, {"hall": "Alder", "floor": "1"}))
+    assert page.says("1. Which rooms 8 rooms match")
+    assert len(page.every("checkbox", "Change Alder ")) == 8
     sent = {"change": ["max_capacity", "note"], "max_capacity": "3", "note": "Bunk bed"}
-    asked = client.post(f"{address}?hall=Alder&floor=1", sent)
-    words = asked.content.decode()
-    assert "Change 8 rooms?" in words
+    asked = Page(client.post(f"{address}?hall=Alder&floor=1", sent))
+    assert asked.has("heading", "Change 8 rooms?", exactly=True)
     assert not campus.rooms.filter(extra_beds=1).exists(), "nothing changes before it is confirmed"
     client.post(f"{address}?hall=Alder&floor=1", {**sent, "confirmed": "8 0"})
     assert campus.rooms.filter(extra_beds=1, note="Bunk bed").count() == 8
@@ -145,8 +143,8 @@ def test_many_rooms_change_after_a_question_and_back_by_undo(
     assert AuditLine.objects.filter(verb="changed rooms").count() == 1
     undo = reverse("housing:rooms-undo", args=[campus.pk, change.pk])
     history = reverse("housing:history", args=[placement.pk])
-    assert undo in client.get(history).content.decode()
-    assert undo not in client_of(alice).get(history).content.decode(), "viewers undo nothing"
+    assert undo in [form.address for form in Page(client.get(history)).every("form")]
+    assert undo not in Page(client_of(alice).get(history)).source, "viewers undo nothing"
     client.post(reverse("housing:rooms-undo", args=[campus.pk, change.pk]))
     assert not campus.rooms.filter(extra_beds=1).exists()
     with pytest.raises(HousingError, match="undone already"):
@@ -160,9 +158,9 @@ def test_only_ticked_rooms_change_and_drafts_lose_beds_by_name(
     living = 2
     client, address = client_of(bob), reverse("housing:rooms-edit", args=[campus.pk])
     sent = {"rooms": [room.pk], "change": ["state"], "state": "offline"}
-    words = client.post(address, sent).content.decode()
-    assert "Change 1 room?" in words
-    assert f"{living} students of drafts need another room then." in words
+    asked = Page(client.post(address, sent))
+    assert asked.has("heading", "Change 1 room?", exactly=True)
+    assert asked.has("paragraph", f"{living} students of drafts need another room then.")
     client.post(address, {**sent, "confirmed": f"1 {living}"})
     assert campus.rooms.filter(state="offline").count() == 2
     assert not placement.places.filter(room=room).exists()
@@ -203,9 +201,8 @@ def test_wrong_values_for_many_rooms_are_refused_and_kept(
     bob: User, client_of: ClientOf, campus: BuildingList, sent: dict, words: str
 ) -> None:
     before = list(campus.rooms.values())
-    refused = client_of(bob).post(reverse("housing:rooms-edit", args=[campus.pk]), sent)
-    assert refused.status_code == 422
-    assert words in refused.content.decode()
+    answer = client_of(bob).post(reverse("housing:rooms-edit", args=[campus.pk]), sent)
+    assert Page(answer, status=422).says(words)
     assert list(campus.rooms.values()) == before
 
 
@@ -215,9 +212,9 @@ def test_ticked_rooms_stay_ticked_on_a_refused_page(
     first, second = campus.rooms.all()[:2]
     sent = {"rooms": [second.pk], "change": ["capacity"], "capacity": "9"}
     address = reverse("housing:rooms-edit", args=[campus.pk])
-    page = client_of(bob).post(address, sent).content.decode()
-    assert f'name="rooms" value="{second.pk}" checked' in page
-    assert f'name="rooms" value="{first.pk}" checked' not in page
+    page = Page(client_of(bob).post(address, sent), status=422)
+    assert page.field(f"Change {second.label}").is_checked
+    assert not page.field(f"Change {first.label}").is_checked
 
 
 def test_a_change_that_somebody_changed_again_is_not_undone(
@@ -236,9 +233,8 @@ def test_a_room_cannot_have_fewer_beds_with_extra_beds(
 ) -> None:
     address = reverse("housing:room", args=[campus.pk, 0])
     sent = {"hall": "Oak", "name": "1", "capacity": "3", "max_capacity": "2", "state": "open"}
-    refused = client_of(bob).post(address, sent)
-    assert refused.status_code == 422
-    assert "at least its 3 beds" in refused.content.decode()
+    refused = Page(client_of(bob).post(address, sent), status=422)
+    assert refused.says("at least its 3 beds")
     client_of(bob).post(address, {**sent, "max_capacity": "4"})
     assert campus.rooms.get(hall="Oak").max_capacity == 4
 
@@ -251,10 +247,10 @@ def test_floor_lists_show_names_by_right_and_the_file_one_line_a_bed(
     Cohort.objects.filter(pk=placement.cohort_id).update(revision=placement.cohort.revision + 1)
     forget_directories()
     address = reverse("housing:placement-floors", args=[placement.pk])
-    page = client_of(bob).get(address).content.decode()
-    assert "Anna Ash" in page
-    assert "Alder, floor 1" in page
-    assert "Anna Ash" not in client_of(alice).get(address).content.decode()
+    page = Page(client_of(bob).get(address))
+    assert page.has("table", "Rooms of Alder, floor 1")
+    assert page.has("cell", "Anna Ash")
+    assert "Anna Ash" not in Page(client_of(alice).get(address)).source
     file = reverse("housing:placement-floors-file", args=[placement.pk, "csv"])
     assert client_of(alice).get(file).status_code == 403
     rows = client_of(bob).get(file).content.decode("utf-8-sig").splitlines()

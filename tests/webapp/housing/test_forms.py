@@ -7,7 +7,13 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.housing.conftest import reader_of
-from tests.webapp.typed_forms import check_kept, check_outlives_a_session, check_refused
+from tests.webapp.roles import Page
+from tests.webapp.typed_forms import (
+    check_kept,
+    check_outlives_a_session,
+    check_refused,
+    field_values,
+)
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.housing.models import BuildingList, Placement, RoommateRequest
@@ -72,7 +78,7 @@ def test_a_cleared_field_of_a_refused_room_stays_cleared(
     typed = ROOM | {"hall": other.hall, "name": other.name, "floor": "", "note": ""}
     page = client_of(bob).post(at("room", campus.pk, room.pk), typed)
     check_refused(page, typed, field="name", error="already has a room")
-    assert f"<h1>{room.label}</h1>" in page.content.decode()
+    assert Page(page, status=422).has("heading", room.label, exactly=True)
     room.refresh_from_db()
     check_outlives_a_session(client_of, bob, at("room", campus.pk, room.pk), ROOM)
     assert client_of(bob).post(at("room", campus.pk, room.pk), ROOM).status_code == 302
@@ -101,8 +107,8 @@ def test_a_refused_placement_keeps_name_rules_and_choices(
     gone = typed | {"seed": "7", "model": "00000000-0000-0000-0000-000000000000"}
     page = client.post(url, gone)
     check_kept(page, {name: gone[name] for name in ("name", "seed", "mutual", "one_sided", "wish")})
-    assert page.status_code == 422
-    assert "This model was removed meanwhile. Choose another." in page.content.decode()
+    model = Page(page, status=422).one("radio", learned.name)
+    assert "This model was removed meanwhile. Choose another." in model.description
     assert not Placement.objects.exists()
     check_outlives_a_session(client_of, bob, url, typed | {"seed": "7"})
     assert client.post(url, typed | {"seed": "7"}).status_code == 302
@@ -114,8 +120,8 @@ def test_a_new_placement_takes_the_order_of_the_chosen_list(
     client_of: ClientOf, bob: User, first_years: Cohort, campus: BuildingList, learned: LearnedModel
 ) -> None:
     client, url = client_of(bob), at("placement-new")
-    page = client.get(f"{url}?cohort={first_years.pk}").content.decode()
-    assert f"Order in which the halls of {campus.name} fill" in page
+    page = Page(client.get(f"{url}?cohort={first_years.pk}"))
+    assert page.has("group", f"Order in which the halls of {campus.name} fill")
     halls = list(dict.fromkeys(campus.rooms.values_list("hall", flat=True)))
     typed = {
         "cohort": str(first_years.pk),
@@ -124,9 +130,8 @@ def test_a_new_placement_takes_the_order_of_the_chosen_list(
         "order-0-0": "x",
         "order-0-1": "1",
     }
-    page = client.post(url, typed)
-    assert page.status_code == 422
-    assert f"{halls[0]}: a number from 1" in page.content.decode()
+    page = Page(client.post(url, typed), status=422)
+    assert page.says(f"{halls[0]}: a number from 1")
     assert client.post(url, typed | {"order-0-0": ""}).status_code == 302
     assert Placement.objects.get().rules["order"] == [[halls[1], 1]]
     pairs = typed | {"order-0-0": "2", "buildings": "pairs", "name": "Pairs"}
@@ -180,20 +185,20 @@ def test_another_persons_change_splits_no_other_group(
     chain(bob, first_years, 10, 15)
     client, url = client_of(bob), at("requests-split", first_years.pk)
     first, second = splits_of(first_years)
-    page = client.get(at("requests", first_years.pk)).content.decode()
+    page = client.get(at("requests", first_years.pk))
     members = "-".join(map(str, first.members))
-    assert f'name="members" value="{members}"' in page
+    assert members in field_values(page, "members")
     requests_cut(user=bob, cohort=first_years, pairs=list(first.cut))
-    answer = client.post(url, {"members": members}, follow=True).content.decode()
-    assert "These requests were settled or changed meanwhile." in answer
+    answer = Page(client.post(url, {"members": members}, follow=True))
+    assert answer.has("alert", "These requests were settled or changed meanwhile.")
     assert [split.members for split in splits_of(first_years)] == [second.members]
     chain(bob, first_years, 15, 16)  # somebody joins the other group
     old = "-".join(map(str, second.members))
     client.post(url, {"members": old})
     (grown,) = splits_of(first_years)
     assert grown.members == [*second.members, 1017]
-    answer = client.post(url, {"members": "-".join(map(str, grown.members))}, follow=True)
-    assert "1 group split" in answer.content.decode()
+    sent = {"members": "-".join(map(str, grown.members))}
+    assert Page(client.post(url, sent, follow=True)).has("status", "1 group split")
     assert not splits_of(first_years)
 
 
@@ -204,8 +209,8 @@ def test_members_that_are_none_change_nothing(
     chain(bob, first_years, 0, 5)
     for name in ("requests-split", "requests-circles", "requests-impossible"):
         url = at(name, first_years.pk)
-        page = client_of(bob).post(url, {"members": members}, follow=True).content.decode()
-        assert "The page was out of date. Load it again." in page
+        page = Page(client_of(bob).post(url, {"members": members}, follow=True))
+        assert page.has("alert", "The page was out of date. Load it again.")
     assert len(splits_of(first_years)) == 1
 
 
@@ -214,12 +219,14 @@ def test_the_old_address_of_requests_repeats_each_act(
 ) -> None:
     client, url = client_of(bob), at("requests-change", first_years.pk)
 
-    def act(name: str, **fields: object) -> str:
-        return client.post(url, {"act": name, **fields}, follow=True).content.decode()
+    def act(name: str, role: str = "status", **fields: object) -> str:
+        page = Page(client.post(url, {"act": name, **fields}, follow=True))
+        return page.every(role)[0].text
 
     chain(bob, first_years, 0, 5)
     send(bob, first_years, "N020,N021", "N021,N022", "N022,N020", "N025,N025", "N026,Zo Y")
-    assert "These requests were settled or changed meanwhile." in act("split", group=0)
+    refused = act("split", "alert", group=0)
+    assert "These requests were settled or changed meanwhile." in refused
     assert "1 group split" in act("split")
     assert "3 requests counted as asked back." in act("circle")
     assert "1 request left out." in act("themselves")
@@ -228,6 +235,6 @@ def test_the_old_address_of_requests_repeats_each_act(
     assert "requests left out." in act("cut", pair="1001-1002")
     key = RoommateRequest.objects.get(target=None).pk
     assert "Means " in act("settle", request=key, answer="S-1009")
-    assert "There is no such action." in act("dance")
+    assert "There is no such action." in act("dance", "alert")
     assert "removed." in act("clear")
     assert not RoommateRequest.objects.exists()

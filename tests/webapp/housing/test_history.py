@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.housing.conftest import two_rooms
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
@@ -69,13 +70,13 @@ def test_every_kind_of_act_stands_in_the_history_and_can_be_undone(
         assert answer.url == f"{at}history/"
     now = list(placement.places.values_list("number", "room", "bed", "is_locked", "turn"))
     assert now == state
-    page = client.get(f"{at}history/").content.decode()
-    assert page.count(">Undone</span>") == 6
-    assert "There were no rooms before it" in page
+    acts = Page(client.get(f"{at}history/")).one("region", "Acts")
+    assert len(acts.every("cell", "Undone", exactly=True)) == 6
+    assert acts.one("row", "Version 1 placed").has("cell", "There were no rooms before it")
     first = placement.events.get(kind="version")
     answer = client.post(f"{at}undo/{first.pk}/", {"back": at})
-    page = client.get(answer.url).content.decode()
-    assert "There is nothing to put back. Nothing was changed." in page
+    page = Page(client.get(answer.url))
+    assert page.has("alert", "There is nothing to put back. Nothing was changed.")
 
 
 def test_a_later_act_on_the_same_student_or_bed_ends_undo_and_its_undo_brings_it_back(
@@ -119,13 +120,15 @@ def test_a_long_history_is_paged_and_names_a_few_students(
     for k in range(32):
         places_lock(numbers=numbers, locked=k % 2 == 0, **seen(placement, bob))
     client, at = client_of(alice), f"/placements/{placement.pk}/history/"
-    page = client.get(at).content.decode()
-    assert "1 to 30 of 33" in page
-    assert "and 24 more" in page
-    assert "Undo</button>" not in page
-    assert "since" not in page  # why an act cannot be undone is for staff: it may name requests
-    page = client.get(f"{at}?page=2").content.decode()
-    assert "Version 1 placed" in page
+    page = Page(client.get(at))
+    assert page.says("1 to 30 of 33")
+    acts = page.one("region", "Acts")
+    assert len(acts.every("cell", "and 24 more")) == 30
+    assert not page.has("button", "Undo")
+    # Why an act cannot be undone is for staff: it may name requests.
+    assert "since" not in page.source
+    acts = Page(client.get(f"{at}?page=2")).one("region", "Acts")
+    assert acts.has("row", "Version 1 placed")
 
 
 def test_undo_of_an_undo_counts_the_moves_since_the_certificate(

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -45,8 +46,10 @@ def test_a_setting_of_a_program_is_offered_as_it_is(
     bob: User,
     learned: LearnedModel,
 ) -> None:
-    page = client_of(bob).get(reverse("matching:model-new") + "?ridge=50.0").content.decode()
-    assert '<option value="50.0" selected>As set: 50.0</option>' in page
+    page = Page(client_of(bob).get(reverse("matching:model-new") + "?ridge=50.0"))
+    option = page.one("option", "As set: 50.0", exactly=True)
+    assert option.element.get("value") == "50.0"
+    assert "selected" in option.element.attrib
 
 
 def test_weights_set_by_hand_outlive_a_refusal_and_a_session(
@@ -136,6 +139,6 @@ def test_late_changes_keep_the_list_and_the_price(
                          ("nan", "A move costs more than 0")):  # fmt: skip
         typed = {"price": price, "pinned": "S-1001"}
         check_refused(client.post(url, typed), typed, field="price", error=error)
-    page = client.post(url, {"price": "1", "pinned": "everybody"})
-    assert "is not an id on screen" in page.content.decode()
+    page = Page(client.post(url, {"price": "1", "pinned": "everybody"}), status=422)
+    assert page.has("alert", "is not an id on screen")
     assert not placement.places.filter(has_left=True).exists()

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from tests.webapp.housing.conftest import RULES, csv_file, reader_of
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, LateArrivals, PastPair
@@ -119,17 +120,15 @@ def test_the_history_removes_an_import_and_the_file_can_be_imported_again(
 
     import_late()
     assert lines(placement)[0] == ("2 students joined and wait for a bed.", "")
-    page = client.get(f"/cohorts/{cohort.pk}/").content.decode()
-    assert "<b>2 students</b>, S-1033 to S-1034" in page
-    assert "late.csv. bob" in page
+    page = Page(client.get(f"/cohorts/{cohort.pk}/"))
+    assert page.one("listitem", "2 students, S-1033 to S-1034").says("late.csv. bob")
     event = placement.events.first()
-    question = client.post(f"{at}undo/{event.pk}/").content.decode()
-    assert (
-        "This removes 2 students (S-1033 to S-1034) with their answers from First-years" in question
-    )
+    question = Page(client.post(f"{at}undo/{event.pk}/"))
+    asked = "This removes 2 students (S-1033 to S-1034) with their answers from First-years"
+    assert question.has("paragraph", asked)
     assert cohort.students.count() == 34, "nothing is removed before the answer"
-    answer = client.post(f"{at}undo/{event.pk}/", {"confirmed": 2}, follow=True)
-    assert "2 students removed from First-years: S-1033 to S-1034." in answer.content.decode()
+    page = Page(client.post(f"{at}undo/{event.pk}/", {"confirmed": 2}, follow=True))
+    assert page.has("status", "2 students removed from First-years: S-1033 to S-1034.")
     assert stored(cohort) == before
     cohort.refresh_from_db()
     placement.refresh_from_db()
@@ -141,8 +140,8 @@ def test_the_history_removes_an_import_and_the_file_can_be_imported_again(
     line = AuditLine.objects.get(verb="removed latecomers")
     assert (line.details["students"], line.details["which"]) == (2, "S-1033 to S-1034")
     assert line.details["source"] == "late.csv"
-    page = client.get(f"/cohorts/{cohort.pk}/").content.decode()
-    assert "This was undone already by bob." in page
+    page = Page(client.get(f"/cohorts/{cohort.pk}/"))
+    assert page.has("listitem", "This was undone already by bob.")
     with pytest.raises(Refusal, match="Import the students again instead"):
         decision_undo(user=bob, placement=placement, event=placement.events.first())
 
@@ -265,13 +264,14 @@ def test_a_later_act_refuses_the_undo_with_its_reason(
     later(bob, placement, 1033)
     before = stored(placement.cohort)
     assert (event.sentence, reason) in lines(placement)
-    assert reason in client_of(bob).get(f"/cohorts/{placement.cohort_id}/").content.decode()
+    page = Page(client_of(bob).get(f"/cohorts/{placement.cohort_id}/"))
+    assert page.has("listitem", reason)
     with pytest.raises(CohortError) as refusal:
         latecomers_undo(user=bob, arrivals=added.arrivals)
     assert str(refusal.value) == f"{reason} Nobody was removed."
     at = f"/placements/{placement.pk}/"
-    answer = client_of(bob).post(f"{at}undo/{event.pk}/", {"confirmed": 2}, follow=True)
-    assert f"{reason} Nothing was changed." in answer.content.decode()
+    page = Page(client_of(bob).post(f"{at}undo/{event.pk}/", {"confirmed": 2}, follow=True))
+    assert page.has("alert", f"{reason} Nothing was changed.")
     assert stored(placement.cohort) == before
     assert not AuditLine.objects.filter(verb="removed latecomers").exists()
     assert not mail.outbox
@@ -304,14 +304,14 @@ def test_only_staff_of_the_organisation_may_remove_them(
     for address in (own, history):
         assert client_of(alice).post(address, {"confirmed": 1}).status_code == 403
         assert client_of(mallory).post(address, {"confirmed": 1}).status_code == 404
-    page = client_of(alice).get(f"/cohorts/{placement.cohort_id}/").content.decode()
-    assert "Late arrivals" not in page
+    page = Page(client_of(alice).get(f"/cohorts/{placement.cohort_id}/"))
+    assert "Late arrivals" not in page.source
     assert placement.cohort.students.count() == 33
     wrong = f"/cohorts/{placement.cohort_id}/add/{added.arrivals.pk + 1}/undo/"
     assert client_of(bob).post(wrong).status_code == 404
     assert client_of(bob).get(own).status_code == 405
-    answer = client_of(bob).post(own, follow=True)
-    assert "1 student removed from First-years: S-1033." in answer.content.decode()
+    page = Page(client_of(bob).post(own, follow=True))
+    assert page.has("status", "1 student removed from First-years: S-1033.")
 
 
 @pytest.mark.django_db(transaction=True)

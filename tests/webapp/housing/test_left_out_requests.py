@@ -9,6 +9,7 @@ from django.test import Client
 from tests.webapp.api.conftest import Program, program_of  # noqa: F401
 from tests.webapp.housing.conftest import RULES, check, reader_of
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.housing.models import BuildingList, Placement
@@ -60,12 +61,10 @@ def test_a_mutual_request_against_a_rule_leaves_the_rest_placed(
     women = contradicted.cohort.students.filter(attributes__Gender="F")
     c, d = (student.number for student in women[1:3])
     assert rooms[c] == rooms[d], "the request that no rule forbids is honoured"
-    page = client_of(bob).get(f"/placements/{contradicted.pk}/").content.decode()
-    assert "1 request could not be honoured" in page
-    notice = page.split('aria-label="Requests that could not be honoured"')[1].split("</section>")[
-        0
-    ]
-    assert f"The request of S-{a} for S-{b} was not applied." in notice
+    page = Page(client_of(bob).get(f"/placements/{contradicted.pk}/"))
+    notice = page.one("region", "Requests that could not be honoured")
+    assert notice.has("paragraph", "1 request could not be honoured")
+    assert notice.has("listitem", f"The request of S-{a} for S-{b} was not applied.")
 
 
 def test_programs_are_told(
@@ -115,9 +114,10 @@ def test_a_pair_never_to_share_is_offered_to_share(
     client.post(f"/placements/{contradicted.pk}/compute/")
     (job,) = run_waiting()
     assert job.state == "succeeded", job.error
-    page = client.get(f"/placements/{contradicted.pk}/").content.decode()
-    assert "2 requests could not be honoured" in page
-    assert "Let this pair share a room" in page
+    page = Page(client.get(f"/placements/{contradicted.pk}/"))
+    notice = page.one("region", "Requests that could not be honoured")
+    assert notice.has("paragraph", "2 requests could not be honoured")
+    assert notice.has("button", "Let this pair share a room")
     client.post(f"/placements/{contradicted.pk}/solve/", {"clash": "1", "leave": "nevers"})
     client.post(f"/placements/{contradicted.pk}/solve/", {"clash": "0", "leave": "nevers"})
     assert not ForbiddenPair.objects.exists()

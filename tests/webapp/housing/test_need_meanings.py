@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.letters.conftest import placed_cohort
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, Student
@@ -50,17 +51,18 @@ def test_the_question_is_asked_once_and_the_answer_counts_everywhere(
     client_of: ClientOf, bob: User, placement: Placement
 ) -> None:
     client, address = client_of(bob), reverse("housing:needs", args=[placement.cohort_id])
-    page = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
-    assert "No room says “Ground-floor room”, “Wheelchair”." in page
+    page = Page(client.get(reverse("housing:placement", args=[placement.pk])))
+    notice = page.one("region", "Needs in other words than the rooms")
+    assert notice.says("No room says “Ground-floor room”, “Wheelchair”.")
     LearnedModel.objects.update(learned_at=timezone.now())
     new = f"{reverse('housing:placement-new')}?cohort={placement.cohort_id}"
-    assert "No room says “Ground-floor room”" in client.get(new).content.decode()
+    notice = Page(client.get(new)).one("region", "Needs in other words than the rooms")
+    assert notice.says("No room says “Ground-floor room”")
     assert broken_rule(room(placement), [person(1001)], RULES) == (
         "S-1001 needs Ground-floor room, which Alder 101 does not offer."
     )
-    page = client.get(address).content.decode()
-    assert "Which rooms meet “Ground-floor room”?" in page
-    assert 'value="Ground floor" checked' in page.partition("Wheelchair")[0], "a good guess"
+    question = Page(client.get(address)).one("group", "Which rooms meet “Ground-floor room”?")
+    assert question.one("checkbox", "Ground floor").is_checked, "a good guess"
     sent = {"need": "Ground-floor room", "offers": ["Ground floor"]}
     assert client.post(address, sent).status_code == 302
     assert broken_rule(room(placement), [person(1001)], RULES) == ""
@@ -70,8 +72,8 @@ def test_the_question_is_asked_once_and_the_answer_counts_everywhere(
     rooms = _rooms(open_rooms, [person(1001)], RULES, {}, {}, {}, nobody)
     assert rooms.attributes["Ground-floor room"] == ("yes", "no"), "the solver knows it too"
     client.post(address, {"need": "Wheelchair", "none": "1"})
-    page = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
-    assert "No room says" not in page, "both have an answer"
+    page = Page(client.get(reverse("housing:placement", args=[placement.pk])))
+    assert not page.says("No room says"), "both have an answer"
     assert "needs Wheelchair" in broken_rule(room(placement), [person(1002)], RULES)
     lines = AuditLine.objects.filter(verb="said which rooms meet a need")
     assert [line.details for line in lines.order_by("pk")] == [
@@ -100,12 +102,11 @@ def test_an_answer_holds_for_rooms_of_later_lists_and_can_be_removed(
 
 def test_a_wrong_answer_is_given_back(client_of: ClientOf, bob: User, placement: Placement) -> None:
     client, address = client_of(bob), reverse("housing:needs", args=[placement.cohort_id])
-    empty = client.post(address, {"need": "Wheelchair"})
-    assert empty.status_code == 422
-    assert "Tick what these rooms say" in empty.content.decode()
-    unknown = client.post(address, {"need": "Wheelchair", "offers": ["<b>Moon</b>"]})
-    assert unknown.status_code == 422
-    assert "&lt;b&gt;Moon&lt;/b&gt;” any more" in unknown.content.decode()
+    empty = Page(client.post(address, {"need": "Wheelchair"}), status=422)
+    assert empty.says("Tick what these rooms say")
+    sent = {"need": "Wheelchair", "offers": ["<b>Moon</b>"]}
+    unknown = Page(client.post(address, sent), status=422)
+    assert unknown.says("<b>Moon</b>” any more")
     assert client.post(address, {"need": " ", "none": "1"}).status_code == 422
     assert client.post(address, {"need": "x" * 201, "none": "1"}).status_code == 422
     with pytest.raises(HousingError):
@@ -129,5 +130,5 @@ def test_needs_of_two_organisations_are_apart(
         assert client.post(ask).status_code == 404
     address = reverse("housing:needs", args=[placement.cohort_id])
     assert client_of(alice).get(address).status_code == 403
-    shown = client_of(alice).get(reverse("housing:placement", args=[placement.pk]))
-    assert "Wheelchair" not in shown.content.decode(), "viewers are asked nothing"
+    shown = Page(client_of(alice).get(reverse("housing:placement", args=[placement.pk])))
+    assert "Wheelchair" not in shown.source, "viewers are asked nothing"

@@ -10,6 +10,7 @@ from engine.tabular.choices import Choices, Role
 from tests.webapp.api.conftest import Program, program_of  # noqa: F401
 from tests.webapp.housing.conftest import RULES
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.services.cohorts import draft_import
@@ -62,10 +63,10 @@ def test_they_are_ticked_on_place_a_cohort(
     client_of: ClientOf,
 ) -> None:
     assert default_rules(needy).needs == (COLUMN,)
-    page = client_of(bob).get(f"/placements/new/?cohort={needy.pk}").content.decode()
-    box = page.split(f'name="needs" value="{COLUMN}"')[1].split(">")[0]
-    assert "checked" in box
-    assert f'name="same" value="{COLUMN}"' not in page, "roommates need not agree in a need"
+    page = Page(client_of(bob).get(f"/placements/new/?cohort={needy.pk}"))
+    (need,) = page.every("checkbox", COLUMN)  # roommates need not agree in a need
+    assert (need.value, need.is_checked) == (COLUMN, True)
+    assert need.element.get("name") == "needs"
 
 
 def test_the_page_says_which_needs_do_not_count_and_counts_them(
@@ -73,29 +74,29 @@ def test_the_page_says_which_needs_do_not_count_and_counts_them(
 ) -> None:
     client = client_of(bob)
     address = f"/placements/{without_needs.pk}/"
-    page = client.get(address).content.decode()
-    assert "2 students have needs that this placement does not count" in page
-    assert BUTTON in page
+    notice = Page(client.get(address)).one("region", "Needs that do not count")
+    assert notice.says("2 students have needs that this placement does not count")
+    assert notice.has("button", BUTTON)
     client.post(f"{address}count-needs/")
-    assert BUTTON not in client.get(address).content.decode(), "it is being computed"
+    assert not Page(client.get(address)).has("button", BUTTON), "it is being computed"
     (job,) = run_waiting()
     assert job.state == "succeeded", job.error
     placement = Placement.objects.get(pk=without_needs.pk)
     version = placement.versions.order_by("-number").first()
     assert version is not None
     assert version.outcome["needs"] == [2, 2]
-    assert BUTTON not in client.get(address).content.decode(), "a version that counts them waits"
+    assert not Page(client.get(address)).has("button", BUTTON), "a version that counts them waits"
     client.post(f"{address}versions/{version.number}/discard/")
-    assert BUTTON in client.get(address).content.decode(), "the rooms of now do not count them"
+    assert Page(client.get(address)).has("button", BUTTON), "the rooms of now do not count them"
 
 
 def test_only_staff_of_the_organisation_count_them(
     alice: User, mallory: User, without_needs: Placement, client_of: ClientOf
 ) -> None:
     address = f"/placements/{without_needs.pk}/"
-    page = client_of(alice).get(address).content.decode()
-    assert "does not count" in page
-    assert BUTTON not in page
+    page = Page(client_of(alice).get(address))
+    assert page.one("region", "Needs that do not count").says("does not count")
+    assert not page.has("button", BUTTON)
     assert client_of(alice).post(f"{address}count-needs/").status_code == 403
     assert client_of(mallory).post(f"{address}count-needs/").status_code == 404
 
@@ -163,6 +164,6 @@ def test_needs_of_two_imported_cohorts_are_ticked_for_each(
         made[cohort] = name or title
     for cohort, need in made.items():
         assert default_rules(cohort).needs == (need,)
-        page = client.get(f"/placements/new/?cohort={cohort.pk}").content.decode()
-        assert page.count('name="needs"') == 1
-        assert "checked" in page.split(f'name="needs" value="{need}"')[1].split(">")[0]
+        page = Page(client.get(f"/placements/new/?cohort={cohort.pk}"))
+        (box,) = [one for one in page.every("checkbox") if one.element.get("name") == "needs"]
+        assert (box.name, box.value, box.is_checked) == (need, need, True)

@@ -27,6 +27,7 @@ from tests.webapp.matching.conftest import (
     learned_from,
     past,  # noqa: F401 - a fixture
 )
+from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, Role, User
 from webapp.cohorts.models import Cohort, LateArrivals
 from webapp.housing.errors import HousingError
@@ -400,6 +401,5 @@ def test_old_addresses_lead_to_the_placement(
     address = reverse("housing:pairs-decide", args=[key])
     assert (answer.status_code, answer["Location"]) == (308, address)
     assert client.get(f"/proposals/{key}/export.csv")["Location"] == f"/placements/{key}/pairs.csv"
-    page = client.get(f"/proposals/{key}/?tab=all", follow=True)
-    assert page.status_code == 200
-    assert "Pairs of the year" in page.content.decode()
+    page = Page(client.get(f"/proposals/{key}/?tab=all", follow=True))
+    assert page.has("heading", "Pairs of the year")

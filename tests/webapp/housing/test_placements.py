@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.webapp.housing.conftest import RULES, check, two_rooms
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
@@ -61,18 +62,18 @@ def test_the_page_shows_halls_rooms_and_the_drawer(
     alice: User, placement: Placement, client_of: ClientOf
 ) -> None:
     client = client_of(alice)
-    page = client.get(f"/placements/{placement.pk}/").content.decode()
-    assert "Alder" in page
-    assert "Within" in page
+    page = Page(client.get(f"/placements/{placement.pk}/"))
+    assert page.one("navigation", "Halls, beds taken").has("link", "Alder")
+    assert page.says("Within")
     room = placement.places.filter(room__hall="Elm", room__capacity=3).first()
     room = room.room if room else placement.places.filter(room__isnull=False).first().room
-    opened = client.get(f"/placements/{placement.pk}/?room={room.pk}").content.decode()
-    assert "Mean of pairs" in opened
-    part = client.get(
-        f"/placements/{placement.pk}/?room={room.pk}",
-        headers={"hx-request": "true", "hx-target": "drawer"},
-    )
-    assert "<html" not in part.content.decode()
+    address = f"/placements/{placement.pk}/?room={room.pk}"
+    opened = Page(client.get(address)).one("complementary", "Room")
+    assert opened.has("heading", room.label, exactly=True)
+    assert opened.says("Mean of pairs")
+    part = Page(client.get(address, headers={"hx-request": "true", "hx-target": "drawer"}))
+    assert part.has("heading", room.label, exactly=True)
+    assert "<html" not in part.source
 
 
 def test_a_swap_changes_both_rooms_and_undo_puts_them_back(bob: User, placement: Placement) -> None:
@@ -194,9 +195,9 @@ def test_late_changes_are_shown_then_kept_all_or_none(
     assert [job.state for job in jobs] == ["succeeded"] * 2, [job.error for job in jobs]
     assert dict(placement.places.values_list("number", "room_id")) == rooms  # nothing kept yet
     change = ProposedChange.objects.get(placement=placement)
-    page = client_of(bob).get(f"/placements/{placement.pk}/changes/").content.decode()
-    assert "Who moves and why" in page
-    assert "Before and after" in page
+    page = Page(client_of(bob).get(f"/placements/{placement.pk}/changes/"))
+    assert page.has("heading", "Who moves and why")
+    assert page.has("heading", "Before and after")
     before, after = change.outcomes["before"], change.outcomes["after"]
     assert (before["people"], after["people"]) == (len(rooms) - 2, len(rooms) - 2)
     assert_moves_as_file(client_of(bob), placement, change)
@@ -240,8 +241,7 @@ def test_staff_choose_another_room_within_late_changes(
     run_waiting()
     change.refresh_from_db()
     assert change.rooms[str(placement.places.get(number=a).student_id)] == free.pk
-    page = client.get(at).content.decode()
-    assert f"S-{a} in {free.label}" in page
+    assert Page(client.get(at)).has("button", f"S-{a} in {free.label}")
     client.post(f"{at}choose/", {"students": f"S-{a}"})
     assert ProposedChange.objects.get(placement=placement).chosen == {}
     assert placement.places.get(number=a).room == own  # nothing was kept
@@ -256,19 +256,19 @@ def test_weights_set_by_hand_are_told_and_replaced_by_learned_ones(
     by_hand = model_set(user=bob, name="Ours", cohort=placement.cohort, importance={name: 2.0})
     Placement.objects.filter(pk=placement.pk).update(model=by_hand)
     at = f"/placements/{placement.pk}/"
-    page = client_of(bob).get(at).content.decode()
-    assert "Weights set by hand." in page
-    assert "Place with learned weights" in page
+    page = Page(client_of(bob).get(at))
+    assert page.has("paragraph", "Weights set by hand.")
+    assert page.has("button", "Place with learned weights")
     assert client_of(alice).post(f"{at}relearn/").status_code == 403
     answer = client_of(bob).post(f"{at}relearn/")
     made = Placement.objects.exclude(pk=placement.pk).get()
     assert answer.url == f"/placements/{made.pk}/"
     assert (made.model, made.rules) == (learned, placement.rules)
     run_waiting()
-    page = client_of(bob).get(f"/cohorts/{placement.cohort_id}/scenarios/").content.decode()
-    assert "Ours, set by hand" in page
-    report = client_of(bob).get(f"/placements/{placement.pk}/report/").content.decode()
-    assert "Scores by weights set by hand." in report
+    page = Page(client_of(bob).get(f"/cohorts/{placement.cohort_id}/scenarios/"))
+    assert page.has("cell", "Ours, set by hand")
+    report = Page(client_of(bob).get(f"/placements/{placement.pk}/report/"))
+    assert report.has("paragraph", "Scores by weights set by hand.")
     client_of(bob).post(f"/placements/{made.pk}/relearn/")  # of learned weights: refused
     assert Placement.objects.count() == 2
 
@@ -367,15 +367,12 @@ def test_scenarios_stand_side_by_side(
     shared = ("housing_room", "housing_roommaterequest", "housing_preference", "cohorts_student")
     read = [q["sql"].split(" FROM ")[-1].split()[0].strip('"') for q in queries.captured_queries]
     assert max(read.count(table) for table in shared) == 1
-    page = answer.content.decode()
-    assert "Mutual requests" in page
-    assert "Not counted" in page
-    assert "Mean score" in page
-    assert "Rooms below" in page
-    differences = client_of(alice).get(
-        f"/cohorts/{placement.cohort_id}/scenarios/?show=differences"
-    )
-    assert "compared with this" in differences.content.decode()
+    page = Page(answer)
+    assert page.has("row", "Mutual requests Must Not counted", exactly=True)
+    assert page.has("rowheader", "Mean score")
+    assert page.has("rowheader", "Rooms below")
+    address = f"/cohorts/{placement.cohort_id}/scenarios/?show=differences"
+    assert Page(client_of(alice).get(address)).has("cell", "compared with this")
     assert client_of(alice).get(f"/cohorts/{placement.cohort_id}/scenarios.csv").status_code == 403
     file = client_of(bob).get(f"/cohorts/{placement.cohort_id}/scenarios.csv")
     rows = list(csv.reader(file.content.decode("utf-8-sig").splitlines()))
@@ -392,20 +389,24 @@ def test_a_scenario_is_published_from_the_comparison(
     other.refresh_from_db()
     address = f"/cohorts/{placement.cohort_id}/scenarios/"
     for user in (alice, bob):
-        page = client_of(user).get(address).content.decode()
-        assert "An administrator publishes." in page
-        assert "Publish…" not in page
+        page = Page(client_of(user).get(address))
+        assert page.has("paragraph", "An administrator publishes.")
+        assert not page.has("button", "Publish")
+        assert not page.has("dialog", "Publish")
     client, post = client_of(carol), f"/placements/{placement.pk}/publish/"
-    page = client.get(address).content.decode()
-    assert page.count("Publish…") == 2
+    page = Page(client.get(address))
+    table = page.one("region", "Scenarios side by side")
+    assert len(table.every("button", "Publish ")) == 2
     sent = {"version": placement.version, "back": "scenarios"}
     assert client_of(bob).post(post, sent).status_code == 403
-    page = client.post(post, sent, follow=True).content.decode()
-    assert f"{placement.name} is published." in page
+    page = Page(client.post(post, sent, follow=True))
+    assert page.has("paragraph", f"{placement.name} is published.")
     moved = moved_between(placement, other)
     told = counted(moved, "person moves", "people move")
-    assert f"{placement.name} is published now, and would not be any more; {told}." in page
-    assert page.count("Publish…") == 1
+    question = f"{placement.name} is published now, and would not be any more; {told}."
+    assert page.one("dialog", "Publish this placement").has("paragraph", question)
+    table = page.one("region", "Scenarios side by side")
+    assert table.one("button", "Publish ").name == f"Publish {other.name}"
     stale = {"version": other.version - 1, "back": "scenarios"}
     client.post(f"/placements/{other.pk}/publish/", stale)
     assert [p.is_published for p in (fresh(placement), fresh(other))] == [True, False]
@@ -435,15 +436,15 @@ def test_locks_and_nevers_that_clash_have_a_button_each(
     (job,) = run_waiting()
     assert job.state == "failed"
     client, address = client_of(bob), f"/placements/{placement.pk}/"
-    page = client.get(address).content.decode()
-    assert f"Release S-{one}, S-{other}" in page
-    assert "Let this pair share a room" in page
-    page = client.post(f"{address}solve/", {"clash": "0", "leave": leave}, follow=True)
-    assert words in page.content.decode()
+    clash = Page(client.get(address)).one("region", "Rules that clash")
+    assert clash.has("button", f"Release S-{one}, S-{other}", exactly=True)
+    assert clash.has("button", "Let this pair share a room", exactly=True)
+    page = Page(client.post(f"{address}solve/", {"clash": "0", "leave": leave}, follow=True))
+    assert page.has("status", words)
     (job,) = run_waiting()
     assert job.state == "succeeded", job.error
-    page = client.post(f"{address}solve/", {"clash": "0", "leave": leave}, follow=True)
-    assert "Nothing of this kind takes part any more." in page.content.decode()
+    page = Page(client.post(f"{address}solve/", {"clash": "0", "leave": leave}, follow=True))
+    assert page.has("alert", "Nothing of this kind takes part any more.")
 
 
 def test_too_few_beds_are_told_in_words_that_staff_know(
@@ -454,10 +455,10 @@ def test_too_few_beds_are_told_in_words_that_staff_know(
         user=bob, name="P", cohort=first_years, buildings=campus, model=learned, rules=RULES
     )
     run_waiting()
-    page = client_of(bob).get(f"/placements/{made.pk}/").content.decode()
-    assert "rooms are designated by who may live there" in page
-    page = client_of(bob).get(f"/placements/new/?cohort={first_years.pk}").content.decode()
-    assert "too few, so some stay without a room" in page
+    page = Page(client_of(bob).get(f"/placements/{made.pk}/"))
+    assert page.says("rooms are designated by who may live there")
+    page = Page(client_of(bob).get(f"/placements/new/?cohort={first_years.pk}"))
+    assert page.says("too few, so some stay without a room")
 
 
 def test_a_placement_without_a_proof_does_not_boast(
@@ -465,7 +466,7 @@ def test_a_placement_without_a_proof_does_not_boast(
 ) -> None:
     placement.figures["relative_gap"] = 8.88
     placement.save()
-    page = client_of(bob).get(f"/placements/{placement.pk}/").content.decode()
-    assert "Too early to tell how near the best" in page
-    page = client_of(bob).get(f"/cohorts/{placement.cohort_id}/scenarios/").content.decode()
-    assert "too early to tell" in page
+    page = Page(client_of(bob).get(f"/placements/{placement.pk}/"))
+    assert page.says("Too early to tell how near the best")
+    page = Page(client_of(bob).get(f"/cohorts/{placement.cohort_id}/scenarios/"))
+    assert page.has("cell", "too early to tell")

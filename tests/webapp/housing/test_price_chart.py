@@ -5,6 +5,7 @@ import re
 import pytest
 from django.template.loader import render_to_string
 
+from tests.webapp.roles import Page
 from webapp.housing.price_chart import price_chart
 
 CURVE = [[0.1, 6, 100.0, 0], [0.5, 4, 99.3, 0], [1.0, 3, 98.0, 1]]
@@ -30,10 +31,9 @@ def test_few_moves_stand_below_a_line_of_the_grid() -> None:
 
 def test_the_focus_can_return_to_the_toggle_of_a_chart_that_is_polled() -> None:
     """What has no id loses the focus when htmx replaces it."""
-    page = render_to_string(
-        "common/_chart.html", {"chart": price_chart(CURVE, 0.5), "id": "price-curve"}
-    )
-    assert 'id="price-curve-as-table"' in page
+    chart = {"chart": price_chart(CURVE, 0.5), "id": "price-curve"}
+    page = Page(render_to_string("common/_chart.html", chart))
+    assert page.one("button", "Table").element.get("id") == "price-curve-as-table"
 
 
 def test_scores_that_lie_close_are_told_apart_beside_their_lines() -> None:

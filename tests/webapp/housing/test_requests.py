@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.housing.conftest import csv_file, reader_of
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts import student_finder
 from webapp.cohorts.models import Cohort
@@ -36,9 +37,9 @@ from webapp.tabular.reading import TableRefusal
 ClientOf = Callable[[User], Client]
 
 
-def confirm(client: Client, preview: str) -> str:
+def confirm(client: Client, preview: str) -> Page:
     """Import what a preview shows and return the page that comes back."""
-    return client.post(f"{preview}confirm/", {"version": 1}, follow=True).content.decode()
+    return Page(client.post(f"{preview}confirm/", {"version": 1}, follow=True))
 
 
 def send(user: User, cohort: Cohort, *lines: str):
@@ -75,7 +76,8 @@ def test_a_file_of_known_requests_says_so(
     address = f"/cohorts/{first_years.pk}/requests/import/requests/"
     preview = client_of(bob).post(address, {"file": csv_file("student,wants\nN000,N001\n")}).url
     page = confirm(client_of(bob), preview)
-    assert "The cohort has every request of this file already. Nothing was imported." in page
+    refusal = "The cohort has every request of this file already. Nothing was imported."
+    assert page.has("alert", refusal)
 
 
 def test_people_are_named_by_e_mail_name_and_code(
@@ -109,10 +111,11 @@ def test_who_asked_for_themselves_and_circles_are_listed_with_their_fix(
     send(bob, first_years, "N000,N001", "N001,N002", "N002,N000", "N005,N005", "N006,N006")
     address = f"/cohorts/{first_years.pk}/requests/"
     client = client_of(bob)
-    page = client.get(address).content.decode()
-    assert "Each asked for the next, and nobody was asked back." in page
-    assert "S-1006 asked for" not in page
-    assert "Asked for themselves" in page
+    page = Page(client.get(address))
+    assert page.has("paragraph", "Each asked for the next, and nobody was asked back.")
+    listing = [part for part in page.every("region") if part.says("S-1006")]
+    assert [part.name for part in listing] == ["Asked for themselves 2"]
+    assert listing[0].has("button", "Leave all of them out")
     graph = graph_of(first_years)
     assert graph.circles == [[(1001, 1002), (1002, 1003), (1003, 1001)]]
     client.post(f"{address}circles/", {"members": "1001-1002-1003"})
@@ -232,13 +235,13 @@ def test_the_page_shows_what_needs_a_decision(
 ) -> None:
     client = client_of(bob)
     address = f"/cohorts/{first_years.pk}/requests/"
-    assert "No requests. Import a list" in client.get(address).content.decode()
+    assert Page(client.get(address)).has("paragraph", "No requests. Import a list")
     sent = {"file": csv_file("student,wants\nN000,Anna K\nN001,N002\n")}
     answer = client.post(f"{address}import/requests/", sent)
-    assert "Import 2 requests" in client.get(answer.url).content.decode()
+    assert Page(client.get(answer.url)).has("button", "Import 2 requests")
     page = confirm(client, answer.url)
-    assert "“Anna K”" in page
-    assert "1 name is unknown" in page
+    assert page.has("status", "1 name is unknown")
+    assert page.one("row", "S-1001").has("cell", "“Anna K”", exactly=True)
 
 
 def test_who_asked_whom_is_for_staff_only(
@@ -270,22 +273,19 @@ def test_two_of_one_name_are_asked_about_and_never_guessed(
 ) -> None:
     named(first_years, N001="Anna Kent", N002="Anna Kent", N003="Cleo Cedar")
     send(bob, first_years, "N000,Anna Kent", "N004,Cleo Ceder", "N005,Xavier", "N006,Yolanda")
-    page = client_of(bob).get(reverse("housing:requests", args=[first_years.pk])).content.decode()
-    page = " ".join(page.split())
-    assert (
-        '<b><span class="student">Anna Kent <small>S-1002</small></span></b> or '
-        '<b><span class="student">Anna Kent <small>S-1003</small></span></b> '
-        '<span class="secondary">both have it in another spelling' in page
+    page = Page(client_of(bob).get(reverse("housing:requests", args=[first_years.pk])))
+    assert page.one("row", "“Anna Kent”").has(
+        "cell", "Anna Kent S-1002 or Anna Kent S-1003 both have it in another spelling"
     )
-    assert "1 matches one student, 1 matches several, 2 match nobody" in page
+    assert page.has("paragraph", "1 matches one student, 1 matches several, 2 match nobody")
     assert requests_match_close(user=bob, cohort=first_years) == 1
     assert graph_of(first_years).one_sided == [(1005, 1004)]
     sent = {"back": reverse("housing:requests", args=[first_years.pk]) + "?show=unknown"}
     change = reverse("housing:requests-leave-out", args=[first_years.pk])
-    page = client_of(bob).post(change, sent, follow=True).content.decode()
-    assert "2 requests left out." in page
-    page = client_of(bob).post(change, sent, follow=True).content.decode()
-    assert "Every unknown request is close to somebody" in page
+    page = Page(client_of(bob).post(change, sent, follow=True))
+    assert page.has("status", "2 requests left out.")
+    page = Page(client_of(bob).post(change, sent, follow=True))
+    assert page.has("alert", "Every unknown request is close to somebody")
     assert [request.written for request in graph_of(first_years).unknown] == ["Anna Kent"]
 
 
@@ -307,8 +307,8 @@ def test_a_near_name_says_why_it_is_offered(
         "camp": "",
     }
     assert len(unsure_requests(first_years)) == 2
-    page = client_of(bob).get(f"/cohorts/{first_years.pk}/requests/").content.decode()
-    assert "one letter differs" in page
+    page = Page(client_of(bob).get(f"/cohorts/{first_years.pk}/requests/"))
+    assert page.one("row", "“Cleo Ceder”").has("cell", "one letter differs")
 
 
 def test_an_id_two_letters_apart_is_asked_about(bob: User, first_years: Cohort) -> None:
@@ -323,15 +323,16 @@ def test_chosen_requests_are_left_out_and_counted_again(
 ) -> None:
     send(bob, first_years, "N000,N001", "N001,N000", "N002,N003", "N004,nobody such")
     client, address = client_of(bob), f"/cohorts/{first_years.pk}/requests/"
-    assert 'value="1003-1004"' in client.get(f"{address}?show=one-sided").content.decode()
+    page = Page(client.get(f"{address}?show=one-sided"))
+    assert page.field("Choose S-1003 asked for S-1004").value == "1003-1004"
     for unreadable in ("7", "x-y", "1-2-3"):
         wrong = {"pair": ["1003-1004", unreadable]}
-        page = client.post(f"{address}cut/", wrong, follow=True).content.decode()
-        assert "The page was out of date." in page
+        page = Page(client.post(f"{address}cut/", wrong, follow=True))
+        assert page.has("alert", "The page was out of date.")
     assert graph_of(first_years).n_ignored == 0
     sent = {"pair": ["1003-1004", "1001-1002"]}
-    page = client.post(f"{address}cut/", sent, follow=True).content.decode()
-    assert "3 requests left out." in page
+    page = Page(client.post(f"{address}cut/", sent, follow=True))
+    assert page.has("status", "3 requests left out.")
     assert (graph_of(first_years).mutual, graph_of(first_years).one_sided) == ([], [])
     for act, wrong in (("cut", {}), ("cut", {"pair": "1003-1004"}), ("keep", {})):
         client.post(f"{address}{act}/", wrong)
@@ -341,5 +342,5 @@ def test_chosen_requests_are_left_out_and_counted_again(
     assert graph_of(first_years).one_sided == [(1003, 1004)]
     client.post(f"{address}keep/", {"all": "1"})
     assert graph_of(first_years).mutual == [(1001, 1002)]
-    page = client.post(f"{address}keep/", {"all": "1"}, follow=True).content.decode()
-    assert "None of these requests is left out" in page
+    page = Page(client.post(f"{address}keep/", {"all": "1"}, follow=True))
+    assert page.has("alert", "None of these requests is left out")

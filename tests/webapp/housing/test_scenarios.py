@@ -10,6 +10,7 @@ from django.test import Client
 from engine import load_roommate_model
 from tests.webapp.api.conftest import Program
 from tests.webapp.housing.conftest import RULES
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.cohorts.models import Cohort
@@ -99,9 +100,9 @@ def test_a_scenario_that_gives_fewer_a_bed_is_never_best(
     best = [e.is_best for e in row(first_years, "Mean score").entries]
     assert best == [means[0] > means[2], False, means[2] > means[0]]
     assert means[1] > means[0]
-    page = client_of(alice).get(f"/cohorts/{first_years.pk}/scenarios/").content.decode()
-    assert "Picky gives 2 students fewer a bed, so nothing in it is marked as best." in page
-    assert f"{other.name} gives" not in page
+    page = Page(client_of(alice).get(f"/cohorts/{first_years.pk}/scenarios/"))
+    assert page.says("Picky gives 2 students fewer a bed, so nothing in it is marked as best.")
+    assert not page.says(f"{other.name} gives")
 
 
 def test_scores_of_two_models_are_compared_by_the_weights_of_one(
@@ -121,8 +122,8 @@ def test_scores_of_two_models_are_compared_by_the_weights_of_one(
     assert means[1] != f"{sum(by_own.values()) / len(by_own):.2f}"
     note = f"by the weights of {first.model.name}; higher fits better"
     assert row(first_years, "Mean score").note == note
-    page = client_of(alice).get(f"/cohorts/{first_years.pk}/scenarios/").content.decode()
-    assert f"All scores on this page are by the weights of {first.model.name}" in page
+    page = Page(client_of(alice).get(f"/cohorts/{first_years.pk}/scenarios/"))
+    assert page.says(f"All scores on this page are by the weights of {first.model.name}")
     _, secret = token_create(user=bob, name="sync", days=1, may_change=False)
     items = Program(secret).get(f"/cohorts/{first_years.pk}/scenarios").data["items"]
     assert [f"{item['outcome']['mean']:.2f}" for item in items] == means

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from tests.webapp.housing.conftest import RULES, reader_of
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.housing.errors import HousingError
@@ -51,9 +52,9 @@ Birch,Apartment 4,4a,1
 def test_a_file_with_suites_becomes_rooms_in_suites(bob: User, client_of: ClientOf) -> None:
     draft = building_draft_create(user=bob, **reader_of(FILE))
     assert draft.roles == ["hall", "suite", "room", "capacity"]
-    page = client_of(bob).get(reverse("housing:building-draft", args=[draft.pk])).content.decode()
-    assert "suite 201" in page
-    assert "3 suites" in page
+    page = Page(client_of(bob).get(reverse("housing:building-draft", args=[draft.pk])))
+    assert page.says("suite 201")
+    assert page.says("3 suites")
     made = building_draft_import(user=bob, draft=draft, name="Campus")
     rooms = [(room.name, room.suite, room.place_in_words) for room in made.rooms.all()]
     assert rooms == [
@@ -63,9 +64,9 @@ def test_a_file_with_suites_becomes_rooms_in_suites(bob: User, client_of: Client
         ("210", "", "210"),
         ("4a", "Apartment 4", "Apartment 4, room 4a"),
     ]
-    page = client_of(bob).get(reverse("housing:buildings", args=[made.pk])).content.decode()
-    assert "Suite 201" in page
-    assert "Apartment 4" in page
+    page = Page(client_of(bob).get(reverse("housing:buildings", args=[made.pk])))
+    assert len(page.every("row", "Suite 201")) == 2
+    assert page.one("row", "Apartment 4").says("4a")
 
 
 def test_a_suite_is_edited_for_one_room_and_for_many(bob: User, campus: BuildingList) -> None:
@@ -148,11 +149,11 @@ def test_suites_keep_the_rule_of_one_gender_and_everybody_has_a_bed(
     assert placement.places.without_bed().count() <= 1  # an odd gender may not fill its suites
     client = client_of(bob)
     address = reverse("housing:placement", args=[placement.pk])
-    page = client.get(address).content.decode()
-    assert "The proof is about rooms" in page
-    assert "Suite 1" in page
-    rules = client.get(reverse("housing:placement-rules", args=[placement.pk])).content.decode()
-    assert "How much suite mates count" in rules
+    page = Page(client.get(address))
+    assert page.has("paragraph", "The proof is about rooms")
+    assert page.has("article", "Suite 1")
+    rules = Page(client.get(reverse("housing:placement-rules", args=[placement.pk])))
+    assert rules.field("How much suite mates count")
 
     # By hand: a man cannot join a suite of women, nor one of a pair to keep apart the other's.
     rooms = PlacementRooms(placement)
@@ -213,8 +214,8 @@ def test_suites_keep_the_rule_of_one_gender_and_everybody_has_a_bed(
         created_by="bob",
     )
     placement.refresh_from_db()
-    drawer = client.get(address, {"room": women.room.pk}).content.decode()
-    assert "never to share a room or a suite" in drawer
+    drawer = Page(client.get(address, {"room": women.room.pk})).one("complementary", "Room")
+    assert drawer.has("paragraph", "never to share a room or a suite")
     with pytest.raises(HousingError, match="Move one of them first"):
         placement_publish(user=bob, placement=placement, version=placement.version)
     never.delete()
@@ -232,8 +233,8 @@ def test_suites_keep_the_rule_of_one_gender_and_everybody_has_a_bed(
         exact=False,
     )
     assert "Suite 1, room" in BytesIO(data).read().decode("utf-8-sig")
-    floors = client.get(reverse("housing:placement-floors", args=[placement.pk])).content.decode()
-    assert "Suite 1, room <b>" in floors
+    floors = Page(client.get(reverse("housing:placement-floors", args=[placement.pk])))
+    assert floors.has("cell", "Suite 1, room ")
 
 
 def total_with_suites(placement: Placement) -> float:
@@ -278,8 +279,8 @@ def test_costs_of_moves_and_swaps_count_suite_mates(
             for one in offers
         ]
         assert any(offer.suites for offer in offers)
-        drawer = client.get(f"/placements/{placement.pk}/", {"room": card.room.pk})
-        assert '<th scope="col">suites</th>' in drawer.content.decode()
+        drawer = Page(client.get(f"/placements/{placement.pk}/", {"room": card.room.pk}))
+        assert drawer.has("columnheader", "suites", exactly=True)
         choices = choices_of(rooms, number)
         acts += [([Move(number, one.card.room.pk)], one.total) for one in choices.rooms[:2]]
     near = next(card for card in cards if rooms.beside(card.room.pk))
@@ -289,8 +290,8 @@ def test_costs_of_moves_and_swaps_count_suite_mates(
     ask = RoommateRequest(cohort=first_years, written="")
     ask.student, ask.target = (first_years.students.get(number=one) for one in pair)
     ask.save()
-    page = client.get(f"/cohorts/{first_years.pk}/requests/?show=one-sided").content.decode()
-    assert f"Suite mates in {asked.suite}" in page
+    page = Page(client.get(f"/cohorts/{first_years.pk}/requests/?show=one-sided"))
+    assert page.has("listitem", f"Suite mates in {asked.suite}")
     assert asked.way is not None
     moves = [Move(asked.way.mover, asked.way.room.pk)]
     if asked.way.other is not None:

@@ -10,6 +10,7 @@ from tests.webapp.housing.conftest import check, two_rooms
 from tests.webapp.housing.test_choices import bound, seen, total
 from tests.webapp.housing.test_requests import send
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.models import Placement
 from webapp.housing.rules import PlacementRules
@@ -21,6 +22,7 @@ from webapp.housing.services.requests import requests_cut
 from webapp.housing.services.undo import decision_undo
 
 ClientOf = Callable[[User], Client]
+APART = "Required to live together, but placed apart"
 
 
 def test_every_way_together_that_is_offered_costs_what_it_says(
@@ -79,16 +81,17 @@ def test_a_mutual_wish_that_no_room_allows_is_listed_with_its_fix(
     assert wish.reason.endswith("differ in Gender, which roommates share.")
     address = f"/cohorts/{cohort.pk}/requests/"
     client = client_of(bob)
-    assert "Mutual, but no room takes them" in client.get(address).content.decode()
+    listed = Page(client.get(address)).one("region", "Mutual, but no room takes them")
+    assert listed.one("listitem").says("differ in Gender, which roommates share.")
     members = "-".join(map(str, wish.members))
-    page = client.post(f"{address}impossible/", {"members": members}, follow=True)
-    assert "1 mutual request left out." in page.content.decode()
+    page = Page(client.post(f"{address}impossible/", {"members": members}, follow=True))
+    assert page.has("status", "1 mutual request left out.")
     assert not impossible_of(cohort)
     assert bound(placement) == taken
-    page = client.post(f"{address}impossible/", {"members": members}, follow=True)
-    assert "These requests were settled or changed meanwhile." in page.content.decode()
-    page = client.post(f"{address}impossible/", {}, follow=True)
-    assert "Every group that asked for each other fits into a room." in page.content.decode()
+    page = Page(client.post(f"{address}impossible/", {"members": members}, follow=True))
+    assert page.has("alert", "These requests were settled or changed meanwhile.")
+    page = Page(client.post(f"{address}impossible/", {}, follow=True))
+    assert page.has("alert", "Every group that asked for each other fits into a room.")
 
 
 def test_a_must_that_is_counted_again_while_they_live_apart_is_said_with_its_button(
@@ -98,20 +101,21 @@ def test_a_must_that_is_counted_again_while_they_live_apart_is_said_with_its_but
 ) -> None:
     cohort, client = placement.cohort, client_of(bob)
     address = f"/cohorts/{cohort.pk}/requests/"
-    assert "they live apart" not in client.get(address).content.decode()
+    assert not Page(client.get(address)).has("region", APART)
     rooms = [[n for n in room if n not in bound(placement)] for room in two_rooms(placement)]
     a, b = sorted((rooms[0][0], rooms[1][0]))
     ids = [cohort.students.get(number=number).original_id for number in (a, b)]
     send(bob, cohort, ",".join(ids), ",".join(ids[::-1]))
     requests_cut(user=bob, cohort=cohort, pairs=[(a, b)])
-    assert "they live apart" not in client.get(address).content.decode()
-    page = client.post(f"{address}keep/", {"all": "1"}, follow=True)
-    text = page.content.decode()
-    assert "2 requests counted again. 1 request that is a must is not honoured in P:" in text
-    assert "All settled" not in text
-    (row,) = page.context["musts"]["answers"]
+    assert not Page(client.get(address)).has("region", APART)
+    answer = client.post(f"{address}keep/", {"all": "1"}, follow=True)
+    page = Page(answer)
+    told = "2 requests counted again. 1 request that is a must is not honoured in P:"
+    assert page.has("status", told)
+    assert not page.says("All settled")
+    (row,) = answer.context["musts"]["answers"]
     assert (row.asker, row.target) == (a, b)
-    assert f">{row.way.words}</button>" in text[text.index('id="musts"') :]
+    assert page.one("region", APART).has("button", row.way.words, exactly=True)
     sent = {"act": "swap", "student": [f"S-{row.way.mover}", f"S-{row.way.other}"]}
     if row.way.other is None:
         sent = {"act": "move", "student": f"S-{row.way.mover}", "to": str(row.way.room)}
@@ -119,7 +123,7 @@ def test_a_must_that_is_counted_again_while_they_live_apart_is_said_with_its_but
     client.post(f"/placements/{placement.pk}/decide/", sent | {"version": placement.version})
     assert PlacementRooms(placement).is_together(a, b)
     check(placement)
-    assert "they live apart" not in client.get(address).content.decode()
+    assert not Page(client.get(address)).has("region", APART)
 
 
 def test_a_must_is_solved_or_left_out_without_leaving_the_page(
@@ -136,10 +140,11 @@ def test_a_must_is_solved_or_left_out_without_leaving_the_page(
         send(bob, cohort, ",".join(ids), ",".join(ids[::-1]))
         requests_cut(user=bob, cohort=cohort, pairs=[(a, b)])
     client.post(f"{address}keep/", {"all": "1"})
-    page = client.get(address)
-    first, second = page.context["musts"]["answers"]
-    panel = page.content.decode().split('id="musts"')[1].split("</section>")[0]
-    assert panel.count(f'action="{address}cut/"') == 2
+    answer = client.get(address)
+    first, second = answer.context["musts"]["answers"]
+    panel = Page(answer).one("region", APART)
+    assert len(panel.every("button", "Leave out S-")) == 2
+    assert [form.address for form in panel.every("form")].count(f"{address}cut/") == 2
     from_here = {"back": f"{address}?show=mutual&page=1"}
     left = {"pair": f"{second.asker}-{second.target}"}
     answer = client.post(f"{address}cut/", left | from_here)
@@ -173,8 +178,8 @@ def test_how_requests_count_is_tried_beside_and_its_cost_told(
     address = f"/cohorts/{placement.cohort_id}/requests/"
     client = client_of(bob)
     sent = {"placement": placement.pk}
-    same = client.post(f"{address}try/", sent, follow=True).content.decode()
-    assert "Requests count so already." in same
+    same = Page(client.post(f"{address}try/", sent, follow=True))
+    assert same.has("alert", "Requests count so already.")
     client.post(f"{address}try/", sent | {"mutual": "no", "one_sided": "no"})
     run_waiting()
     rules = PlacementRules.from_json(placement.rules)
@@ -184,12 +189,13 @@ def test_how_requests_count_is_tried_beside_and_its_cost_told(
     assert (tried.same, tried.designation) == (rules.same, rules.designation)
     client_of(bob).post(f"{address}count/", sent | {"placement": copy.pk})
     Placement.objects.filter(pk=placement.pk).update(published_at=placement.best_at)
-    page = " ".join(client.get(address).content.decode().split())
-    assert "mutual not counted, one-sided not counted" in page
-    assert "Try as a scenario" in page
-    assert "Place again</button>" not in page
-    wrong = client.post(f"{address}try/", sent | {"wish": "many", "mutual": "wish"}, follow=True)
-    assert "A wish counts from 0 to 100" in wrong.content.decode()
+    page = Page(client.get(address))
+    assert page.says("mutual not counted, one-sided not counted")
+    assert page.has("button", "Try as a scenario")
+    assert not page.has("button", "Place again")
+    sent_wrong = sent | {"wish": "many", "mutual": "wish"}
+    wrong = Page(client.post(f"{address}try/", sent_wrong, follow=True))
+    assert wrong.has("alert", "A wish counts from 0 to 100")
     assert client_of(mallory).post(f"{address}try/", sent).status_code == 404
-    other = client.post(f"{address}try/", {"placement": "x"}, follow=True).content.decode()
-    assert "This placement is not of this cohort" in other
+    other = Page(client.post(f"{address}try/", {"placement": "x"}, follow=True))
+    assert other.has("alert", "This placement is not of this cohort")

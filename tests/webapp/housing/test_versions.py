@@ -9,6 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.webapp.housing.conftest import RULES, check, two_rooms
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
+from tests.webapp.typed_forms import field_values
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.housing.errors import HousingError, PlacesChangedError
@@ -97,15 +99,17 @@ def test_placing_again_changes_nothing_before_somebody_says_so(
     assert job.result["sentence"].startswith("Version 2: 32 of 32 students have a bed")
     assert beds(placement) == before
     client, at = client_of(bob), f"/placements/{placement.pk}/"
-    page = client.get(at).content.decode()
-    assert "Version 2 is ready. The rooms below are not changed yet." in page
-    assert "32 of 32 students have a bed (1 more)" in page
-    page = client.get(f"{at}versions/2/").content.decode()
-    assert "Version 2: what would change" in page
-    assert "Without a room" in page
+    notice = Page(client.get(at)).one("region", "A new version")
+    assert notice.says("Version 2 is ready. The rooms below are not changed yet.")
+    assert notice.says("32 of 32 students have a bed (1 more)")
+    assert notice.one("link", "See what would change").address == f"{at}versions/2/"
+    answer = client.get(f"{at}versions/2/")
+    page = Page(answer)
+    assert page.has("heading", "Version 2: what would change")
+    assert page.has("rowheader", "Without a room")
     version = placement.versions.get(number=2)
     digest = fit_version(fresh(placement), version).digest
-    assert f'value="{digest}"' in page
+    assert field_values(answer, "digest") == [digest]
     client.post(f"{at}versions/2/use/", {"digest": digest})
     assert placement.places.get(number=a).room_id is not None
     check(placement)
@@ -137,9 +141,11 @@ def test_what_stood_before_is_kept_and_restored_to_the_bed(
     assert placement.places.get(number=b).is_locked
     use(placement, bob, saved)
     assert beds(placement) == before
-    page = client_of(bob).get(f"/placements/{placement.pk}/history/").content.decode()
-    assert "Saved before another version took over" in page
-    assert "Compare and restore" in page
+    page = Page(client_of(bob).get(f"/placements/{placement.pk}/history/"))
+    versions = page.one("region", "Versions")
+    assert versions.has("row", "Saved before another version took over")
+    link = versions.one("link", "Compare and restore Version 1")
+    assert link.address == f"/placements/{placement.pk}/versions/1/"
 
 
 def test_restoring_is_itself_undone(bob: User, placement: Placement) -> None:
@@ -212,8 +218,8 @@ def test_a_version_brings_its_rules_and_only_when_it_is_used(
     rules_change(user=bob, placement=placement, rules=rules)
     run_waiting()
     assert PlacementRules.from_json(fresh(placement).rules) == RULES
-    page = client_of(bob).get(f"/placements/{placement.pk}/versions/2/").content.decode()
-    assert "Rules that change" in page
+    page = Page(client_of(bob).get(f"/placements/{placement.pk}/versions/2/"))
+    assert page.has("heading", "Rules that change")
     version = placement.versions.get(number=2)
     assert PlacementRules.from_json(version.rules) == rules
     event = use(placement, bob, version)
@@ -227,12 +233,13 @@ def test_a_discarded_version_stays_in_the_list(
 ) -> None:
     stored(placement, bob)
     client, at = client_of(bob), f"/placements/{placement.pk}/"
-    page = client.post(f"{at}versions/2/discard/", follow=True).content.decode()
-    assert "Version 2 was discarded. The rooms stay as they are." in page
-    assert "is ready. The rooms below" not in page
+    page = Page(client.post(f"{at}versions/2/discard/", follow=True))
+    assert page.has("status", "Version 2 was discarded. The rooms stay as they are.")
+    assert not page.says("is ready. The rooms below")
     with pytest.raises(HousingError, match="decided about already"):
         version_discard(user=bob, placement=placement, number=2)
-    assert "Discarded" in client.get(f"{at}history/").content.decode()
+    versions = Page(client.get(f"{at}history/")).one("region", "Versions")
+    assert versions.one("row", "Version 2").has("cell", "Discarded", exactly=True)
     use(placement, bob, placement.versions.get(number=2))
 
 
@@ -242,11 +249,11 @@ def test_a_version_of_a_published_placement_names_everybody_who_moves(
     (a, _), (c, _) = two_rooms(placement)
     version = stored(placement, bob)
     placement_publish(user=carol, placement=placement, version=fresh(placement).version)
-    page = client_of(bob).get(f"/placements/{placement.pk}/versions/2/").content.decode()
-    assert "Using this version changes their published beds" in page
-    assert f"<b>S-{a}</b>" in page
-    assert f"<b>S-{c}</b>" in page
-    assert "Use version 2: change 2 published beds" in page
+    page = Page(client_of(bob).get(f"/placements/{placement.pk}/versions/2/"))
+    assert page.has("paragraph", "Using this version changes their published beds")
+    lines = page.one("region", "Students who would live elsewhere").every("listitem")
+    assert sorted(line.text.split()[0] for line in lines) == sorted([f"S-{a}", f"S-{c}"])
+    assert page.has("button", "Use version 2: change 2 published beds", exactly=True)
     use(placement, bob, version)
 
 
@@ -298,18 +305,17 @@ def test_more_time_is_a_button(bob: User, placement: Placement, client_of: Clien
         figures={"has_converged": False, "seconds": 120.0, "relative_gap": 0.1}
     )
     client, at = client_of(bob), f"/placements/{placement.pk}/"
-    page = client.get(at).content.decode()
-    assert "Continue for 5 minutes" in page
+    assert Page(client.get(at)).has("button", "Continue for 5 minutes")
     client.post(f"{at}compute/", {"minutes": "5"})
     job = fresh(placement).job
     assert job.parameters["seconds"] == 300.0
-    page = client.post(f"{at}compute/", {"minutes": "5"}, follow=True).content.decode()
-    assert "Rooms are being computed right now." in page
+    page = Page(client.post(f"{at}compute/", {"minutes": "5"}, follow=True))
+    assert page.has("alert", "Rooms are being computed right now.")
     (job,) = run_waiting()
     assert job.state == "succeeded", job.error
     assert placement.versions.first().figures["limit"] == 300.0
-    page = client.post(f"{at}compute/", {"minutes": "999"}, follow=True).content.decode()
-    assert "A run takes up to 60 minutes." in page
+    page = Page(client.post(f"{at}compute/", {"minutes": "999"}, follow=True))
+    assert page.has("alert", "A run takes up to 60 minutes.")
 
 
 def test_viewers_see_versions_and_decide_nothing(
@@ -317,9 +323,9 @@ def test_viewers_see_versions_and_decide_nothing(
 ) -> None:
     stored(placement, bob)
     at = f"/placements/{placement.pk}/"
-    page = client_of(alice).get(f"{at}history/").content.decode()
-    assert "Version 2" in page
-    assert "Compare" not in page
+    page = Page(client_of(alice).get(f"{at}history/"))
+    assert page.one("region", "Versions").has("row", "Version 2")
+    assert not page.says("Compare")
     acts = (("versions/2/", "get"), ("versions/2/use/", "post"), ("versions/2/discard/", "post"))
     for path, method in acts:
         assert getattr(client_of(alice), method)(at + path).status_code == 403

@@ -1,6 +1,5 @@
 """Accepting, keeping and acting on all rooms that match; latecomers and the waiting list."""
 
-import re
 from collections.abc import Callable
 
 import pytest
@@ -8,7 +7,8 @@ from django.test import Client
 
 from tests.webapp.housing.conftest import RULES, check, csv_file, two_rooms
 from tests.webapp.matching.conftest import cohort_of, run_waiting
-from tests.webapp.typed_forms import check_refused
+from tests.webapp.roles import Page
+from tests.webapp.typed_forms import check_refused, field_values
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
@@ -68,19 +68,20 @@ def test_an_act_on_all_rooms_that_match_names_its_number_and_asks(
     bob: User, placement: Placement, client_of: ClientOf, act: str, title: str
 ) -> None:
     client = client_of(bob)
-    page = client.get(f"/placements/{placement.pk}/?designation=F").content.decode()
-    assert "8 rooms that match" in page
+    page = Page(client.get(f"/placements/{placement.pk}/?designation=F"))
+    assert page.has("button", "8 rooms that match…", exactly=True)
     before = state(placement)
     sent = {"back": "designation=F", "scope": "matching", "count": "8", "act": act}
-    page = post(client, placement, **sent).content.decode()
+    page = Page(post(client, placement, **sent))
     living = placement.places.filter(room__designation="F")
     people = living.count()
     title = title.format(occupied=living.values("room").distinct().count())
-    assert title in page
-    assert f"{people} people live there" in page
+    assert page.has("heading", title, exactly=True)
+    assert page.has("paragraph", f"{people} people live there")
     assert state(placement) == before
     for wrong in ({"confirmed": people - 1}, {"confirmed": people, "count": "7"}):
-        assert title in post(client, placement, **sent | wrong).content.decode()
+        page = Page(post(client, placement, **sent | wrong))
+        assert page.has("heading", title, exactly=True)
         assert state(placement) == before
     post(client, placement, **sent, confirmed=people)
     event = placement.events.first()
@@ -128,19 +129,22 @@ def test_a_bulk_act_counts_only_the_rooms_that_it_changes(
     places_lock(numbers=numbers, locked=True, **seen(placement, bob))
     sent = {"back": "designation=F", "scope": "matching", "count": "9", "act": act}
     client = client_of(bob)
-    page = post(client, placement, **sent).content.decode()
-    for words in BULK_ACTS[act]:
-        assert words in page
-    count = re.search(r'name="count" value="(\d+)"', page)[1]
-    people = re.search(r'name="confirmed" value="(\d+)"', page)[1]
+    asked = post(client, placement, **sent)
+    title, *numbers = BULK_ACTS[act]
+    page = Page(asked)
+    assert page.has("heading", title, exactly=True)
+    for words in numbers:
+        assert page.has("paragraph", words), words
+    (count,), (people,) = field_values(asked, "count"), field_values(asked, "confirmed")
     before = state(placement)
     post(client, placement, **sent | {"count": count, "confirmed": people})
     assert state(placement) != before
     assert placement.events.count() == 3
     if act == "open":
         answer = post(client, placement, **sent)
-        page = client.get(answer.url).content.decode()
-        assert "None of the rooms that match is held back. Nothing was changed." in page
+        page = Page(client.get(answer.url))
+        refusal = "None of the rooms that match is held back. Nothing was changed."
+        assert page.has("alert", refusal)
 
 
 def state(placement: Placement) -> list[tuple[object, ...]]:
@@ -158,11 +162,11 @@ def test_who_is_emptied_out_is_named_in_the_question(
     places_lock(numbers=[c], locked=True, **seen(placement, bob))
     back = f"q={room.label}&hall=all"
     sent = {"back": back, "scope": "matching", "count": "1", "act": "empty"}
-    page = post(client_of(bob), placement, **sent).content.decode()
+    page = Page(post(client_of(bob), placement, **sent))
     others = list(placement.places.filter(room=room).values_list("number", flat=True))
-    assert "1 of them is locked and stays." in page
-    assert all(f"<b>S-{n}</b>" in page for n in others if n != c)
-    assert f"<b>S-{c}</b>" not in page
+    assert page.has("paragraph", "1 of them is locked and stays.")
+    named = {line.text.split()[0] for line in page.every("listitem", "no room")}
+    assert named == {f"S-{n}" for n in others if n != c}
 
 
 @pytest.mark.parametrize("view", ["rooms", "table", "students"])
@@ -185,14 +189,15 @@ def test_a_decision_answers_with_what_it_changed(
         },
         headers={"hx-request": "true"},
     )
-    text = answer.content.decode()
-    assert f'data-drawer="{other.pk}"' in text  # the card of the room that follows
-    assert f"{one.label} accepted." in text
+    page = Page(answer)
+    assert f'data-drawer="{other.pk}"' in page.source  # the card of the room that follows
+    assert page.has("heading", other.label, exactly=True)
+    assert page.says(f"{one.label} accepted.")
     if view == "students":
         assert answer["HX-Retarget"] == "#placement"
     else:
-        assert text.count('id="room-') == 1
-    assert "<html" not in text
+        assert page.source.count('id="room-') == 1
+    assert "<html" not in page.source
 
 
 def test_viewers_see_all_three_ways_and_decide_nothing(
@@ -202,9 +207,9 @@ def test_viewers_see_all_three_ways_and_decide_nothing(
 ) -> None:
     client = client_of(alice)
     for view in ("rooms", "table", "students"):
-        page = client.get(f"/placements/{placement.pk}/?view={view}&sort=doubt").content.decode()
-        assert "S-1001" in page
-        assert "that match" not in page
+        page = Page(client.get(f"/placements/{placement.pk}/?view={view}&sort=doubt"))
+        assert page.has("listitem" if view == "rooms" else "row", "S-1001")
+        assert "that match" not in page.source
     assert post(client, placement, act="accept", room="1").status_code == 403
 
 
@@ -249,8 +254,8 @@ def test_latecomers_wait_for_a_bed_and_are_offered_those_that_keep_the_rules(
     question = cohort.questions[0]
     text = f"id,Gender,{question['name']}\nL1,F,{question['levels'][0]}\nL2,M,\n"
     answer = client.post(f"/cohorts/{cohort.pk}/add/", {"file": csv_file(text)})
-    page = client.post(f"{answer.url}confirm/", {"version": 1}, follow=True).content.decode()
-    assert "2 students added: S-1033 to S-1034" in page
+    page = Page(client.post(f"{answer.url}confirm/", {"version": 1}, follow=True))
+    assert page.has("status", "2 students added: S-1033 to S-1034")
     cohort = Cohort.objects.get(pk=cohort.pk)
     assert cohort_survey(cohort).n_students == 34
     fresh = Placement.objects.get(pk=placement.pk)
@@ -264,8 +269,8 @@ def test_latecomers_wait_for_a_bed_and_are_offered_those_that_keep_the_rules(
     room = placement.places.get(number=people[0]).room
     moves = [Move(n, None) for n in people]
     places_move(moves=moves, sentence="out", **seen(placement, bob))
-    page = client.get(f"/placements/{placement.pk}/?room={room.pk}").content.decode()
-    assert "first on the waiting list" in page
+    page = Page(client.get(f"/placements/{placement.pk}/?room={room.pk}"))
+    assert page.one("complementary", "Room").says("first on the waiting list")
     data = {"students": "S-1033", "room": room.pk, "version": fresh.version}
     fresh.refresh_from_db()
     data["version"] = fresh.version
@@ -317,10 +322,10 @@ def test_a_bad_file_of_latecomers_gets_one_sentence_and_adds_nobody(
     answer = client.post(f"/cohorts/{first_years.pk}/add/", {"file": csv_file(text)})
     if answer.status_code == 302:  # it can be read, and the preview says what is in the way
         client.post(f"{answer.url}confirm/", {"version": 1})
-        answer = client.get(answer.url)
+        page = Page(client.get(answer.url))
     else:
-        assert answer.status_code == 422
-    assert words in answer.content.decode()
+        page = Page(answer, status=422)
+    assert page.says(words)
     assert first_years.students.count() == 32
 
 
@@ -337,9 +342,8 @@ def test_a_bad_file_of_latecomers_gets_one_sentence_and_adds_nobody(
 def test_a_bad_latecomer_by_hand_gets_one_sentence(
     bob: User, first_years: Cohort, client_of: ClientOf, sent: dict[str, str], words: str
 ) -> None:
-    answer = client_of(bob).post(f"/cohorts/{first_years.pk}/add/", sent)
-    assert answer.status_code == 422
-    assert words in answer.content.decode()
+    page = Page(client_of(bob).post(f"/cohorts/{first_years.pk}/add/", sent), status=422)
+    assert page.says(words)
     assert first_years.students.count() == 32
 
 
@@ -348,8 +352,9 @@ def test_an_answer_that_is_none_is_named_by_row_and_column(
 ) -> None:
     name = first_years.questions[0]["name"]
     file = csv_file(f"id,{name}\nX1,whenever\n")
-    answer = client_of(bob).post(f"/cohorts/{first_years.pk}/add/", {"file": file}, follow=True)
-    assert f"Row 2, {name}: “whenever” is not an answer to this question" in answer.content.decode()
+    sent = {"file": file}
+    page = Page(client_of(bob).post(f"/cohorts/{first_years.pk}/add/", sent, follow=True))
+    assert page.says(f"Row 2, {name}: “whenever” is not an answer to this question")
 
 
 def test_who_withdraws_is_named_by_either_id_and_can_come_back(
@@ -386,18 +391,18 @@ def test_home_says_how_far_each_cohort_is(
     placement: Placement,
     client_of: ClientOf,
 ) -> None:
-    page = client_of(alice).get("/").content.decode()
-    assert "Where each cohort stands" in page
-    assert "32 of 32 placed" in page
+    page = Page(client_of(alice).get("/"))
+    assert page.has("heading", "Where each cohort stands")
+    assert page.says("32 of 32 placed")
     lived_in = placement.places.values("room").distinct().count()
-    assert f"Not published yet, 0 of {lived_in} rooms accepted" in page
-    assert "32 of 32 have a room" in page
-    for said in (page, client_of(bob).get("/").content.decode()):  # who has a room needs no pair
-        assert "Propose pairs for" not in said
-        assert "To be paired" not in " ".join(said.split())
-    late = client_of(bob).get(f"/cohorts/{placement.cohort_id}/add/").content.decode()
-    assert "up to MB" not in late
-    assert "CSV or XLSX, up to 20 MB" in late
+    assert page.says(f"Not published yet, 0 of {lived_in} rooms accepted")
+    assert page.says("32 of 32 have a room")
+    for said in (page, Page(client_of(bob).get("/"))):  # who has a room needs no pair
+        assert not said.says("Propose pairs for")
+        assert not said.says("To be paired")
+    late = Page(client_of(bob).get(f"/cohorts/{placement.cohort_id}/add/"))
+    assert not late.says("up to MB")
+    assert late.says("CSV or XLSX, up to 20 MB")
 
 
 def test_what_a_decision_says_of_the_filter_is_what_the_page_says(
@@ -409,10 +414,10 @@ def test_what_a_decision_says_of_the_filter_is_what_the_page_says(
     """Of many rooms the page shows the first hall; an answer to a decision must not forget that."""
     monkeypatch.setattr("webapp.housing.selectors.pages.SMALL", 5)
     client = client_of(bob)
-    page = client.get(f"/placements/{placement.pk}/").content.decode()
-    assert "16 rooms that match" in page
+    page = Page(client.get(f"/placements/{placement.pk}/"))
+    assert page.has("button", "16 rooms that match…", exactly=True)
     room = placement.places.filter(room__hall="Alder").first().room_id
     data = {"act": "accept", "room": room, "version": placement.version, "back": f"room={room}"}
     address = f"/placements/{placement.pk}/decide/"
     answer = client.post(address, data, headers={"hx-request": "true"})
-    assert "16 rooms that match" in answer.content.decode()
+    assert Page(answer).has("button", "16 rooms that match…", exactly=True)

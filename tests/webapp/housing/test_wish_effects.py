@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.housing.conftest import reader_of
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.housing.models import Placement
@@ -18,10 +19,8 @@ from webapp.housing.services.requests import requests_import
 from webapp.matching.models import LearnedModel
 
 ClientOf = Callable[[User], Client]
+HOW_HARD = "How hard to try for requests that count as wishes"
 EFFECT = re.compile(r"about (\d+) of (\d+) honoured, costs (?:under )?([\d.]+) %")
-CHOICE = re.compile(
-    r'name="wish" value="([\d.]+)"( checked)?>\s*<span>([^<]+)(?:<span[^>]*>([^<]+)</span>)?'
-)
 
 
 @pytest.fixture
@@ -42,17 +41,20 @@ def address(cohort: Cohort, **sent: object) -> str:
 def test_each_strength_says_what_it_would_honour(
     asked: Cohort, learned: LearnedModel, bob: User, client_of: ClientOf
 ) -> None:
-    page = client_of(bob).get(address(asked, model=learned.pk, same="Gender", wish="1.0"))
-    choices = CHOICE.findall(page.text)
-    assert [value for value, *_ in choices] == ["0.2", "1.0", "3.0", "10.0"]
-    assert [value for value, chosen, *_ in choices if chosen] == ["1.0"]
-    assert [label for *_, label, _ in choices] == ["A little", "More", "Hard", "Very hard"]
-    found = [EFFECT.fullmatch(effect) for *_, effect in choices]
+    at = address(asked, model=learned.pk, same="Gender", wish="1.0")
+    page = Page(client_of(bob).get(at))
+    choices = page.every("radio")
+    assert [one.value for one in choices] == ["0.2", "1.0", "3.0", "10.0"]
+    assert [one.value for one in choices if one.is_checked] == ["1.0"]
+    names = [one.name.partition("about ") for one in choices]
+    labels = [label for label, *_ in names]
+    assert labels == ["A little", "More", "Hard", "Very hard"]
+    found = [EFFECT.fullmatch(about + effect) for _, about, effect in names]
     counts = [int(match[1]) for match in found]
     assert counts == sorted(counts)
     assert counts[-1] > 0
     assert {int(match[2]) for match in found} == {8}
-    assert "Estimated for rooms of two." in page.text
+    assert page.says("Estimated for rooms of two.")
 
 
 def test_a_strength_set_by_a_program_stays_to_choose() -> None:
@@ -68,9 +70,9 @@ def test_a_strength_set_by_a_program_stays_to_choose() -> None:
 def test_without_requests_nothing_is_estimated(
     first_years: Cohort, learned: LearnedModel, bob: User, client_of: ClientOf
 ) -> None:
-    page = client_of(bob).get(address(first_years, model=learned.pk))
-    assert "Nobody made a one-sided request." in page.text
-    assert CHOICE.findall(page.text)[0][2] == "A little"
+    page = Page(client_of(bob).get(address(first_years, model=learned.pk)))
+    assert page.says("Nobody made a one-sided request.")
+    assert page.every("radio")[0].name == "A little"
 
 
 def test_a_large_cohort_is_estimated_from_a_part_with_everybody_who_asked(
@@ -85,9 +87,8 @@ def test_a_large_cohort_is_estimated_from_a_part_with_everybody_who_asked(
 def test_a_senseless_strength_is_no_error_of_the_server(
     asked: Cohort, learned: LearnedModel, bob: User, client_of: ClientOf, wish: str
 ) -> None:
-    page = client_of(bob).get(address(asked, model=learned.pk, wish=wish))
-    assert page.status_code == 200
-    assert "There is no estimate" in page.text
+    page = Page(client_of(bob).get(address(asked, model=learned.pk, wish=wish)))
+    assert page.says("There is no estimate")
 
 
 def test_only_staff_of_the_organisation_see_effects_of_requests(
@@ -102,7 +103,7 @@ def test_only_staff_of_the_organisation_see_effects_of_requests(
     assert client_of(bob).get(good).status_code == 200
     assert client_of(alice).get(good).status_code == 403
     assert client_of(mallory).get(good).status_code == 404
-    assert "There is no estimate" in client_of(bob).get(address(asked)).text
+    assert Page(client_of(bob).get(address(asked))).says("There is no estimate")
     for wrong in ({"model": "x"}, {"model": asked.pk}, {"placement": asked.pk}):
         assert client_of(bob).get(address(asked, **wrong)).status_code == 404
 
@@ -112,16 +113,18 @@ def test_pages_ask_for_the_effects_and_keep_the_choice(
 ) -> None:
     client = client_of(bob)
     for page in (
-        client.get(f"/placements/{placement.pk}/rules/").text,
-        client.get(f"/cohorts/{placement.cohort_id}/requests/").text,
+        Page(client.get(f"/placements/{placement.pk}/rules/")),
+        Page(client.get(f"/cohorts/{placement.cohort_id}/requests/")),
     ):
-        query = f"/cohorts/{placement.cohort_id}/wish-effects/?placement={placement.pk}"
-        assert query in page
-        assert "wish=" not in query
-    answer = client.get(address(placement.cohort, placement=placement.pk, wish="3"))
-    assert 'value="3.0" checked' in answer.text
-    new = client.get(f"/placements/new/?cohort={placement.cohort_id}").text
-    assert f'hx-get="/cohorts/{placement.cohort_id}/wish-effects/?"' in new
+        (asks,) = [one.element.get("hx-get") for one in page.every("group", HOW_HARD)]
+        wanted = f"/cohorts/{placement.cohort_id}/wish-effects/?placement={placement.pk}"
+        assert asks.startswith(wanted)
+        assert "wish=" not in asks
+    page = Page(client.get(address(placement.cohort, placement=placement.pk, wish="3")))
+    assert [one.value for one in page.every("radio") if one.is_checked] == ["3.0"]
+    new = Page(client.get(f"/placements/new/?cohort={placement.cohort_id}"))
+    (asks,) = [one.element.get("hx-get") for one in new.every("group", HOW_HARD)]
+    assert asks == f"/cohorts/{placement.cohort_id}/wish-effects/?"
     client.post(
         f"/placements/{placement.pk}/rules/try/",
         {"mutual": "must", "one_sided": "wish", "wish": "3.0", "preference": "0.5"},

@@ -8,6 +8,7 @@ from django.test import Client
 
 from engine.tabular.file_kinds import FileKind, kind_of_file
 from engine.tabular.reading import read_table
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, Student
 from webapp.housing.models import BuildingDraft
@@ -113,14 +114,13 @@ def test_a_file_in_the_wrong_slot_is_moved(
     file = SimpleUploadedFile("f.csv", text_of(kind).encode())
     answer = client.post(address.format(cohort.pk), {**sent, "file": file})
     assert answer.status_code == 302, answer.content.decode()[:500]
-    page = client.get(answer.url).content.decode()
+    page = Page(client.get(answer.url))
     if RIGHT.get(slot) is kind:
-        assert not any(question in page for question in QUESTIONS.values())
+        assert not any(page.says(question) for question in QUESTIONS.values())
         return
     if (slot, kind) == ("late arrivals", FileKind.SURVEY):
         return  # a survey of other students is what late arrivals come in
-    assert QUESTIONS[kind] in page
-    move = page.split("notice--warning")[1].split('action="')[1].split('"')[0]
+    move = page.one("status", QUESTIONS[kind]).one("form").address
     answer = client.post(move, {"to": kind, "cohort": cohort.pk})
     assert client.get(answer.url).status_code == 200
     place = {
