@@ -240,17 +240,19 @@ def test_a_cohort_with_published_beds_is_not_purged_and_everything_that_goes_is_
 ) -> None:
     client, cohort = client_of(carol), published.cohort
     at = f"/cohorts/{cohort.pk}/"
-    page = Page(client.get(at))
-    assert page.says("Students of this cohort have published beds.")
-    assert page.says("the published rooms of 32 students (P), with 2 acts of its history")
-    assert page.says("3 requests")
+    purge = Page(client.get(at)).one("dialog", "Purge this cohort")
+    assert purge.has("alert", "Students of this cohort have published beds.")
+    rooms = "the published rooms of 32 students (P), with 2 acts of its history"
+    assert purge.has("listitem", rooms)
+    assert purge.has("listitem", "3 requests")
     page = Page(client.post(f"{at}purge/", {"name": cohort.name}), status=422)
     refusal = "32 students have a published bed in P. Withdraw the publication first."
     assert refusal in page.field("to confirm").description
     assert beds(published)
     assert cohort.requests.count() == 3
     placement_unpublish(user=carol, placement=published, people=32)
-    assert Page(client.get(at)).says("the rooms of 32 students in the draft P")
+    purge = Page(client.get(at)).one("dialog", "Purge this cohort")
+    assert purge.has("listitem", "the rooms of 32 students in the draft P")
     client.post(f"{at}purge/", {"name": cohort.name})
     assert not Placement.objects.exists()
 

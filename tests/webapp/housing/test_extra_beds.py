@@ -9,6 +9,7 @@ from django.urls import reverse
 from tests.webapp.housing.conftest import RULES
 from tests.webapp.matching.conftest import run_waiting
 from tests.webapp.roles import Page
+from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import NamesFor, User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
@@ -233,8 +234,8 @@ def test_a_room_cannot_have_fewer_beds_with_extra_beds(
 ) -> None:
     address = reverse("housing:room", args=[campus.pk, 0])
     sent = {"hall": "Oak", "name": "1", "capacity": "3", "max_capacity": "2", "state": "open"}
-    refused = Page(client_of(bob).post(address, sent), status=422)
-    assert refused.says("at least its 3 beds")
+    refused = client_of(bob).post(address, sent)
+    check_refused(refused, sent, field="max_capacity", error="at least its 3 beds")
     client_of(bob).post(address, {**sent, "max_capacity": "4"})
     assert campus.rooms.get(hall="Oak").max_capacity == 4
 

@@ -64,7 +64,7 @@ def test_the_page_shows_halls_rooms_and_the_drawer(
     client = client_of(alice)
     page = Page(client.get(f"/placements/{placement.pk}/"))
     assert page.one("navigation", "Halls, beds taken").has("link", "Alder")
-    assert page.says("Within")
+    assert page.one("main").says(f"{placement.name} Within ")
     room = placement.places.filter(room__hall="Elm", room__capacity=3).first()
     room = room.room if room else placement.places.filter(room__isnull=False).first().room
     address = f"/placements/{placement.pk}/?room={room.pk}"

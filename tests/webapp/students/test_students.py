@@ -227,7 +227,7 @@ def test_a_bulk_act_on_a_search_by_name_means_the_rooms_that_the_page_showed(
     act = {"act": "accept", "scope": "matching", "count": "1", "back": "q=zoe+muller"}
     act["version"] = str(placement.version)
     asked = Page(client.post(address, act))
-    assert asked.says("1 room")
+    assert asked.has("heading", "Accept 1 room?", exactly=True)
     client.post(address, {**act, "confirmed": "2"})
     page = client.get(reverse("housing:placement", args=[placement.pk]))
     accepted = [card.room.name for card in page.context["matching"] if card.is_accepted]
