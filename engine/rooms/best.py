@@ -1,5 +1,6 @@
 """Best placement so far, and the bound on all placements."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from engine.core.arguments import IntArray
 from engine.core.gap import relative_gap
 from engine.rooms.exchange import Exchange
+
+SUM_ROUNDING = 1e-12  # of a placement's value, as a share of it: its groups are summed in any order
 
 
 @dataclass(slots=True)
@@ -65,6 +68,12 @@ class Best:
         """Return True if this placement comes before another, as documented above."""
         mine = self.n_outside, self.levels, -self.value
         return mine < (other.n_outside, other.levels, -other.value)
+
+    def is_as_good_as(self, other: "Best") -> bool:
+        """Return True if the two differ by no more than the rounding of their sums."""
+        return (self.n_outside, self.levels) == (other.n_outside, other.levels) and math.isclose(
+            self.value, other.value, rel_tol=SUM_ROUNDING, abs_tol=SUM_ROUNDING
+        )
 
     @property
     def gap(self) -> float:

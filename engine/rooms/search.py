@@ -175,7 +175,7 @@ class Search:
             if following != "beds" and self.clock.is_over():
                 break
             self._course.stage = "" if self.is_done else following
-        if self._kept is not None:
+        if self._kept is not None and not self._kept.is_as_good_as(self.best):
             self.exchange.start(self._kept.room_of)
             self.best.take(self.exchange)
 

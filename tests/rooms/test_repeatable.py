@@ -1,5 +1,6 @@
 """The same input and seed give the same placement, whatever else the machine does."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from benchmarks.peers.room_problems import real_mix
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.status import Status
+from engine.crf.rooms import Rooms
+from engine.rooms.best import Best
 from engine.rooms.placement import Placement, place_in_rooms
 
 CASE = real_mix(150)
@@ -82,3 +85,34 @@ def test_more_work_than_a_run_had_goes_on_where_it_stopped(tmp_path: Path) -> No
     assert longer.room.tolist() == place(max_work=0.7).room.tolist()
     assert longer.weight >= short.weight
     assert len(longer.unplaced) <= len(short.unplaced)
+
+
+@pytest.mark.parametrize("looks", range(1, 12))
+def test_an_equal_placement_of_the_interrupted_run_changes_nothing(
+    tmp_path: Path, looks: int
+) -> None:
+    """With few different scores, many placements are worth the same up to rounding."""
+    rng = np.random.default_rng(3)
+    scores = rng.choice([0.1, 0.2, 0.3, 0.7], size=(24, 24))
+    scores = (scores + scores.T) / 2.0
+    rooms = Rooms(tuple(f"R{k}" for k in range(10)), np.array([3] * 4 + [2] * 6))
+    whole = place_in_rooms(scores, rooms, max_seconds=None)
+    checkpoint, asked = FileCheckpoint(tmp_path / "rooms.npz"), 0
+
+    def should_stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > looks
+
+    place_in_rooms(scores, rooms, max_seconds=None, checkpoint=checkpoint, should_stop=should_stop)
+    again = place_in_rooms(scores, rooms, max_seconds=None, checkpoint=checkpoint)
+    assert again.room.tolist() == whole.room.tolist()
+
+
+def test_placements_that_differ_by_rounding_are_as_good_as_each_other() -> None:
+    """One of an interrupted run, worth 1.8e-15 more by the order of its sum, replaced the other."""
+    one = Best(np.zeros(2, dtype=np.int64), 11.555312834261231, (0, 0))
+    assert one.is_as_good_as(replace(one, value=11.555312834261233))
+    assert not one.is_as_good_as(replace(one, value=11.5553128343))
+    assert not one.is_as_good_as(replace(one, n_outside=(0, 1)))
+    assert not one.is_as_good_as(replace(one, levels=(1, 0)))
