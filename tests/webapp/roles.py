@@ -155,6 +155,21 @@ class Part:
         terms = [one.name for one in self.every("term") + self.every("rowheader")]
         raise AssertionError(f"no term {term!r} among {terms}")
 
+    def cell(self, column: str) -> str:
+        """The text of the cell of this row under the header of a column."""
+        headers = self.element.xpath("ancestor::table[1]//tr[1]/th[not(@scope='row')]")
+        names = [Part(one).text for one in headers]
+        assert column in names, f"no column {column!r} among {names}"
+        return Part(self.element.xpath("td | th")[names.index(column)]).text
+
+    def section(self, heading: str) -> "Part":
+        """The section, article, dialog or form around the only heading with a name."""
+        around = self.one("heading", heading).element.xpath(
+            "ancestor::*[self::section or self::article or self::dialog or self::form][1]"
+        )
+        assert around, f"the heading {heading!r} stands in no section"
+        return Part(around[0])
+
     def says(self, words: str) -> bool:
         """Return True if the words are part of the text."""
         return words in self.text
@@ -214,7 +229,9 @@ def _name(element: HtmlElement) -> str:
     for inner, of in (("fieldset", "legend"), ("table", "caption"), ("details", "summary")):
         if element.tag == inner and (found := element.find(of)) is not None:
             return Part(found).text
-    return Part(element).text
+    if text := Part(element).text:
+        return text
+    return " ".join(_name(one) for one in _with_role(element, "img"))
 
 
 def _label(field: HtmlElement) -> str:

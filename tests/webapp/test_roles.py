@@ -24,6 +24,8 @@ two lines</textarea><input type="hidden" name="v" value="3">
 <dl><dt>Learned in</dt><dd>2 s</dd></dl>
 <aside aria-label="Room">201</aside>
 <section aria-labelledby="m"><h3 id="m">Moves</h3><p>None yet.</p></section><section>Aside</section>
+<section aria-labelledby="free"><h2 id="free">Free beds</h2><p>In Oak Hall: 2</p></section>
+<a href="/halls/2/"><svg role="img" aria-label="Next hall"><use href="#x"></use></svg></a>
 <p role="alert">One room is full.</p><p>Read <a href="/help/">Help</a><br>first.</p>
 </main></body></html>"""
 
@@ -32,12 +34,13 @@ def test_it_finds_elements_by_role_and_name() -> None:
     page = Page(PAGE)
     assert page.one("heading", "Rooms").text == "Rooms of Ash Hall"
     assert page.one("complementary", "Room").text == "201"
-    assert page.one("region").name == "Moves"
+    assert [one.name for one in page.every("region")] == ["Moves", "Free beds"]
     assert page.one("region", "Moves").says("None yet.")
     assert page.one("link", "Help").address == "/help/"
     assert page.one("button", "Keep").address == "/rooms/keep/"
     assert page.one("button", "Remove Ash Hall").text == "x"
     assert page.one("alert").says("full")
+    assert page.one("link", "Next hall").address == "/halls/2/"
     assert [row.text for row in page.one("table", "Beds").every("row")] == ["Free 3", "Taken 9"]
     assert not page.has("heading", "Not yet")
     assert page.has("group", "Kind", exactly=True)
@@ -52,6 +55,24 @@ def test_it_finds_fields_by_their_labels() -> None:
     assert page.field("Beds").value == "2"
     assert page.field("Beds").is_disabled
     assert page.field("Note").value == "two lines"
+
+
+def test_it_finds_cells_by_their_columns() -> None:
+    table = Page("""<table><thead><tr><th>Hall</th><th>Free</th></tr></thead>
+        <tr><th scope="row">Ash</th><td>3</td></tr><tr><td>Oak</td><td>2</td></tr></table>""")
+    assert table.one("row", "Ash").cell("Free") == "3"
+    assert table.one("row", "Oak").cell("Free") == "2"
+    with pytest.raises(AssertionError, match="no column 'Taken' among"):
+        table.one("row", "Ash").cell("Taken")
+
+
+def test_it_finds_sections_by_their_headings() -> None:
+    page = Page(PAGE)
+    assert page.section("Free beds").says("In Oak Hall: 2")
+    assert not page.section("Free beds").says("Learned in")
+    assert page.one("region", "Free beds").says("In Oak Hall: 2")
+    with pytest.raises(AssertionError, match="stands in no section"):
+        page.section("Rooms of Ash Hall")
 
 
 def test_it_reads_only_what_is_shown() -> None:
