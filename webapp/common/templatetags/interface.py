@@ -68,8 +68,8 @@ def badge(text: Any, tone: str = "", icon_name: str = "", **attributes: str) -> 
 def stat(label: str, value: Any, note: Any = "", large: bool = False) -> SafeString:
     """Return one key figure: label, value with its unit, and its meaning; put them into .stats."""
     return format_html(
-        '<div class="stat {}"><div class="stat__label">{}</div>'
-        '<div class="stat__value">{}</div><div class="stat__note">{}</div></div>',
+        '<dl class="stat {}"><dt class="stat__label">{}</dt>'
+        '<dd class="stat__value">{}</dd><dd class="stat__note">{}</dd></dl>',
         "stat--large" if large else "",
         label,
         value,
