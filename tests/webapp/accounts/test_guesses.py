@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.conftest import PASSWORD
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.accounts.services import temporary_password
 
@@ -33,7 +34,7 @@ def test_many_names_from_one_address_end(bob: User) -> None:
     assert answers == [200] * 30 + [429] * 10
     refused = attempt("bob", PASSWORD)
     assert refused.status_code == 429, "also with the right password"
-    assert "Too many failed attempts" in refused.content.decode()
+    assert Page(refused, status=429).has("heading", "Too many failed attempts")
     assert attempt("bob", PASSWORD, address="192.0.2.2").status_code == 302
 
 
@@ -114,6 +115,4 @@ def test_the_page_says_why_a_password_is_refused(
     page = client_of(bob).post(
         reverse("accounts:password"), fields | {"new_password2": "Summer2024!!"}
     )
-    assert "is on a list of passwords that leaked, or it is quick to guess" in (
-        page.content.decode()
-    )
+    assert Page(page).says("is on a list of passwords that leaked, or it is quick to guess")

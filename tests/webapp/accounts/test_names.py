@@ -14,6 +14,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client, RequestFactory
 
 from tests.webapp.conftest import PASSWORD, make_user
+from tests.webapp.roles import Page
 from webapp.accounts import services
 from webapp.accounts.models import Organisation, Role, User
 from webapp.accounts.names import check_alphabet, sign_in_key
@@ -58,7 +59,7 @@ def test_a_name_is_taken_whatever_its_capitals(
     make_user("Ольга", southgate, Role.STAFF)
     answer = client_of(carol).post("/accounts/people/", {"username": "ольга", "role": "staff"})
     assert answer.status_code == 422
-    assert "taken" in answer.content.decode()
+    assert "taken" in Page(answer, status=422).field("Sign-in name").description
     with pytest.raises(AccountError, match="is taken"):
         services.user_create(by=carol, username="ОЛЬГА", role=Role.STAFF)
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -126,10 +127,9 @@ def test_a_name_of_two_alphabets_is_refused_in_one_sentence(
     client_of: ClientOf, carol: User, name: str
 ) -> None:
     answer = client_of(carol).post("/accounts/people/", {"username": name, "role": "staff"})
-    text = answer.content.decode()
-    assert answer.status_code == 422
-    assert "A sign-in name has letters of one alphabet" in text
-    assert "Latin" in text
+    sentence = Page(answer, status=422).field("Sign-in name").description
+    assert "A sign-in name has letters of one alphabet" in sentence
+    assert "Latin" in sentence
     assert not User.objects.filter(username=name).exists()
 
 

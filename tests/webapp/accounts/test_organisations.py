@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, Role, User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
@@ -57,14 +58,14 @@ def test_administrators_rename_their_own_organisation(
 ) -> None:
     sent = {"name": "Lakeside College", "department": "Halls"}
     assert client_of(bob).post(RENAME, sent).status_code == 403
-    page = client_of(carol).post(RENAME, sent, follow=True).content.decode()
-    assert "The organisation was changed." in page
+    page = Page(client_of(carol).post(RENAME, sent, follow=True))
+    assert page.one("status").says("The organisation was changed.")
     names = Organisation.objects.values_list("name", "department").order_by("name")
     assert list(names) == [("Lakeside College", "Halls"), ("Southgate", "Housing")]
     line = AuditLine.objects.get(verb="renamed")
     assert (line.username, line.target_name) == ("carol", "Lakeside College")
     assert line.details == {"before": "Northfield", "department": "Halls"}
-    assert "Lakeside College" in client_of(bob).get("/").content.decode()
+    assert Page(client_of(bob).get("/")).has("heading", "Lakeside College")
 
 
 def test_a_rename_writes_nothing_but_the_names(client_of: ClientOf, carol: User) -> None:
@@ -82,8 +83,8 @@ def test_a_rename_writes_nothing_but_the_names(client_of: ClientOf, carol: User)
 def test_a_name_that_cannot_be_is_refused(
     client_of: ClientOf, carol: User, southgate: Organisation, name: str, words: str
 ) -> None:
-    page = client_of(carol).post(RENAME, {"name": name}, follow=True).content.decode()
-    assert words in page
+    page = Page(client_of(carol).post(RENAME, {"name": name}, follow=True), status=422)
+    assert page.one("main").says(words)
     assert AuditLine.objects.filter(verb="renamed").count() == 0
     assert Organisation.objects.filter(name="Northfield", department="Residential Life").exists()
 

@@ -8,6 +8,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from tests.webapp.conftest import PASSWORD
+from tests.webapp.roles import Page
 from webapp.accounts.forms import SignInForm
 from webapp.accounts.models import Role, User
 from webapp.api.services import token_create, token_revoke
@@ -36,9 +37,9 @@ def test_only_administrators_see_it(
 def test_it_lists_nobody_of_another_organisation(
     client_of: ClientOf, carol: User, bob: User, mallory: User
 ) -> None:
-    page = client_of(carol).get("/accounts/people/").content.decode()
-    assert "bob" in page
-    assert "mallory" not in page
+    page = Page(client_of(carol).get("/accounts/people/"))
+    assert page.every("table")[0].has("row", "bob")
+    assert "mallory" not in page.source
 
 
 def test_it_validates_ownership(client_of: ClientOf, carol: User, mallory: User) -> None:
@@ -77,14 +78,15 @@ def test_a_taken_name_is_refused_even_from_another_organisation(
 ) -> None:
     response = client_of(carol).post("/accounts/people/", {"username": "Mallory", "role": "viewer"})
     assert response.status_code == 422
-    assert "The name Mallory is taken" in response.content.decode()
+    name = Page(response, status=422).field("Sign-in name")
+    assert "The name Mallory is taken" in name.description
 
 
 def test_a_name_is_kept_as_signing_in_spells_it(client_of: ClientOf, carol: User) -> None:
     """“ﬁona”, with one letter for fi, could never sign in."""
     sent = {"username": "ﬁona", "role": "viewer"}
-    page = client_of(carol).post("/accounts/people/", sent).content.decode()
-    password = re.search(r'class="id">([a-z0-9-]{19})<', page)[1]
+    page = Page(client_of(carol).post("/accounts/people/", sent))
+    password = re.search(r'class="id">([a-z0-9-]{19})<', page.source)[1]
     form = SignInForm(RequestFactory().post("/"), {"username": "ﬁona", "password": password})
     assert form.is_valid(), form.errors
     assert form.get_user().username == "fiona"
@@ -119,7 +121,7 @@ def test_the_last_administrator_stays(
     response = client_of(carol).post(
         reverse(f"accounts:{name}", args=[carol.pk]), values, follow=True
     )
-    assert "needs an administrator" in response.content.decode()
+    assert Page(response).one("alert").says("needs an administrator")
     carol.refresh_from_db()
     assert carol.role == Role.ADMINISTRATOR
     assert carol.is_active
@@ -137,15 +139,15 @@ def test_a_reset_names_the_tokens_that_it_does_not_end(
 ) -> None:
     """Sessions end, and whoever reset a password because it was stolen thought that all had."""
     address = reverse("accounts:reset-password", args=[bob.pk])
-    assert "API token" not in client_of(carol).post(address).content.decode()
+    assert not Page(client_of(carol).post(address)).says("API token")
     for name in ("sync", "old"):
         token, _ = token_create(user=bob, name=name, days=30, may_change=False)
-    page = client_of(carol).post(address).content.decode()
-    assert "2 API tokens of this person still work:" in page
+    page = Page(client_of(carol).post(address))
+    assert page.has("status", "2 API tokens of this person still work:")
     token_revoke(user=bob, token=token)
-    page = client_of(carol).post(address).content.decode()
-    assert "1 API token of this person still works:" in page
-    assert reverse("api:tokens") in page
+    page = Page(client_of(carol).post(address))
+    assert page.has("status", "1 API token of this person still works:")
+    assert page.one("link", "revoke what others may have read").address == reverse("api:tokens")
 
 
 def test_a_new_password_of_ones_own_names_them_too(client_of: ClientOf, bob: User) -> None:
@@ -154,7 +156,7 @@ def test_a_new_password_of_ones_own_names_them_too(client_of: ClientOf, bob: Use
     page = client_of(bob).post(
         "/accounts/password/", {**fields, "new_password2": "x-lamp-77-orbit"}, follow=True
     )
-    assert "Password changed. Your 1 API token still works." in page.content.decode()
+    assert Page(page).one("status").says("Password changed. Your 1 API token still works.")
 
 
 def test_the_rail_leads_nobody_to_a_page_that_is_refused(
@@ -162,8 +164,8 @@ def test_the_rail_leads_nobody_to_a_page_that_is_refused(
 ) -> None:
     """Viewers used to see the audit log there, and got 403 for it."""
     for user, links in ((alice, set()), (bob, {"/audit/"}), (carol, {"/audit/", PEOPLE})):
-        rail = client_of(user).get("/help/").content.decode().partition("<main")[0]
-        assert {link for link in ("/audit/", PEOPLE) if f'href="{link}"' in rail} == links
+        rail = Page(client_of(user).get("/help/")).one("navigation", "Main")
+        assert {link.address for link in rail.every("link")} & {"/audit/", PEOPLE} == links
 
 
 def test_who_is_alone_is_asked_to_add_the_others(client_of: ClientOf, carol: User) -> None:

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.conftest import PASSWORD
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.accounts.services import user_reset_password
 from webapp.audit.models import AuditLine
@@ -49,7 +50,7 @@ def test_a_wrong_password_says_so_without_telling_which_part(client: Client, bob
     for name in ("bob", "nobody"):
         response = attempt(client, name, "wrong")
         assert response.status_code == 200
-        assert "do not belong together" in response.content.decode()
+        assert Page(response).one("alert").says("do not belong together")
 
 
 def test_five_failures_lock_the_name_even_for_the_right_password(client: Client, bob: User) -> None:
@@ -57,7 +58,7 @@ def test_five_failures_lock_the_name_even_for_the_right_password(client: Client,
         attempt(client, "bob", "wrong")
     response = attempt(client, "bob", PASSWORD)
     assert response.status_code == 429
-    assert "Locked for 15 minutes" in response.content.decode()
+    assert Page(response, status=429).has("heading", "Locked for 15 minutes")
     assert "_auth_user_id" not in client.session
     assert AuditLine.objects.filter(verb="locked out", target_name="bob").exists()
 
@@ -67,8 +68,8 @@ def test_a_try_while_locked_starts_the_time_again(client: Client, bob: User) -> 
         attempt(client, "bob", "wrong")
     ten_minutes_ago = timezone.now() - timedelta(minutes=10)
     AccessAttempt.objects.update(attempt_time=ten_minutes_ago)
-    page = attempt(client, "bob", PASSWORD).content.decode()
-    assert "Wait 15 minutes without trying" in page
+    page = Page(attempt(client, "bob", PASSWORD), status=429)
+    assert page.section("Locked for 15 minutes").says("Wait 15 minutes without trying")
     assert AccessAttempt.objects.get().attempt_time > ten_minutes_ago + timedelta(minutes=9)
 
 
@@ -88,7 +89,7 @@ def test_the_lock_holds_at_the_address_of_the_failures(client: Client, bob: User
         attempt(client, "bob", "wrong")
     elsewhere = Client(REMOTE_ADDR="192.0.2.7")
     assert attempt(elsewhere, "bob", PASSWORD).status_code == 302
-    assert "at the network address that they came from" in client.get(SIGN_IN).content.decode()
+    assert Page(client.get(SIGN_IN)).says("at the network address that they came from")
 
 
 def test_others_can_sign_in_while_a_name_is_locked(client: Client, bob: User, alice: User) -> None:
@@ -132,7 +133,7 @@ def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(
     sent = client.post("/image-models/new/", {"name": "Lost"}, headers=headers)
     assert sent.url == f"{SIGN_IN}?next=%2Fimage-models%2Fnew%2F%3Fset%3D1&lost=1"
     page = client.get(sent.url)
-    assert "Your last form was not saved" in page.content.decode()
+    assert Page(page).one("status").says("Your last form was not saved")
     back = client.post(sent.url, {"username": "bob", "password": PASSWORD})
     assert back.url == "/image-models/new/?set=1"
 

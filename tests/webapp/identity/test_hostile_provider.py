@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.identity.hostile_provider import CLIENT, SECRET, HostileProvider, Key, running
+from tests.webapp.roles import Page
 from webapp.accounts.models import Role, User
 from webapp.identity.claims import Claims, read_claims, student_number
 from webapp.identity.models import IdentityProvider
@@ -70,7 +71,11 @@ def test_a_token_that_the_provider_did_not_sign_lets_nobody_in(
     hostile.signing = signing
     client, answer = sign_in(hostile, northfields)
     assert answer.status_code == 401
-    assert "did not confirm who you are" in answer.content.decode()
+    assert (
+        Page(answer, status=401)
+        .section("You are not signed in")
+        .says("did not confirm who you are")
+    )
     assert not is_signed_in(client)
     assert not User.objects.filter(username="dora").exists()
 
@@ -223,7 +228,11 @@ def test_a_student_is_not_known_by_an_address_that_nobody_checked(
     code = reverse("surveys:code", args=[asking.code])
     _, answer = sign_in(hostile, northfields, code)
     assert answer.status_code == 403
-    assert "does not say that it checked your e-mail address" in answer.content.decode()
+    assert (
+        Page(answer, status=403)
+        .section("You are not signed in")
+        .says("does not say that it checked your e-mail address")
+    )
     assert not Participant.objects.exists()
 
 

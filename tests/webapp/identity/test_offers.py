@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from tests.webapp.conftest import PASSWORD, make_user
 from tests.webapp.identity.conftest import OpenIDServer
+from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, Role, User
 from webapp.identity.models import IdentityProvider
 from webapp.identity.selectors import login_address
@@ -30,33 +31,33 @@ def at(organisation: Organisation) -> str:
     return reverse("accounts:sign-in-at", args=[organisation.sign_in_code])
 
 
-def text(client: Client, address: str) -> str:
+def text(client: Client, address: str) -> Page:
     answer = client.get(address)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return Page(answer)
 
 
 def test_a_provider_named_like_another_organisation_meets_no_visitor_of_that(
     client: Client, openid: IdentityProvider, hostile: IdentityProvider
 ) -> None:
-    assert "Sign in with" not in text(client, SIGN_IN)
-    assert hostile.key not in text(client, SIGN_IN)
-    assert "Sign-in link of your organisation" in text(client, SIGN_IN)
+    assert not text(client, SIGN_IN).has("link", "Sign in with")
+    assert hostile.key not in text(client, SIGN_IN).source
+    assert text(client, SIGN_IN).says("Sign-in link of your organisation")
     own = text(client, at(openid.organisation))
-    assert "Sign in with Northfield<" in own
-    assert hostile.key not in own
-    assert HOSTILE not in own
+    assert own.has("link", "Sign in with Northfield", exactly=True)
+    assert hostile.key not in own.source
+    assert HOSTILE not in own.source
 
 
 def test_the_page_of_a_link_says_whose_it_is(
     client: Client, openid: IdentityProvider, hostile: IdentityProvider
 ) -> None:
     page = text(client, at(hostile.organisation))
-    assert "Sign in to Southgate" in page
-    assert "With your account at Southgate:" in page
-    assert openid.key not in page
+    assert page.has("heading", "Sign in to Southgate")
+    assert page.one("navigation", "Other ways to sign in").says("With your account at Southgate:")
+    assert openid.key not in page.source
     # A link that somebody else sent changes nothing of what this browser is offered later.
-    assert "Sign in with" not in text(client, SIGN_IN)
+    assert not text(client, SIGN_IN).has("link", "Sign in with")
 
 
 def test_a_link_may_be_pasted_and_leads_back(client: Client, openid: IdentityProvider) -> None:
@@ -65,7 +66,10 @@ def test_a_link_may_be_pasted_and_leads_back(client: Client, openid: IdentityPro
     for typed in (link, openid.organisation.sign_in_code.upper()):
         answer = client.get(SIGN_IN, {"organisation": typed, "next": "/jobs/"})
         assert answer.url == f"{at(openid.organisation)}?next=%2Fjobs%2F"
-        assert "next=%2Fjobs%2F" in text(client, answer.url)
+        assert (
+            "next=%2Fjobs%2F"
+            in text(client, answer.url).one("link", "Sign in with Northfield").address
+        )
     outside = client.get(SIGN_IN, {"organisation": link, "next": "https://evil.example/"})
     assert outside.url == at(openid.organisation)
 
@@ -75,12 +79,12 @@ def test_nothing_tells_which_organisations_there_are(
     client: Client, openid: IdentityProvider, hostile: IdentityProvider, typed: str
 ) -> None:
     page = text(client, f"{SIGN_IN}?organisation={typed[:300].replace('%', '%25')}")
-    assert "belongs to no organisation" in page
-    assert "Northfield" not in page
+    assert page.one("status").says("belongs to no organisation")
+    assert "Northfield" not in page.source
     if typed.isalnum():
         page = text(client, f"{SIGN_IN}{typed}/")
-        assert "belongs to no organisation" in page
-        assert "Southgate" not in page
+        assert page.one("status").says("belongs to no organisation")
+        assert "Southgate" not in page.source
 
 
 def test_the_browser_remembers_who_signed_in(
@@ -89,10 +93,10 @@ def test_the_browser_remembers_who_signed_in(
     client.post(SIGN_IN, {"username": "bob", "password": PASSWORD})
     client.post("/accounts/sign-out/")
     page = text(client, SIGN_IN)
-    assert "Sign in with Northfield<" in page
-    assert HOSTILE not in page
+    assert page.has("link", "Sign in with Northfield", exactly=True)
+    assert HOSTILE not in page.source
     client.cookies["known-browser"] = client.cookies["known-browser"].value + "x"
-    assert "Sign in with" not in text(client, SIGN_IN)
+    assert not text(client, SIGN_IN).has("link", "Sign in with")
 
 
 def test_who_came_by_a_provider_is_offered_it_again(
@@ -105,20 +109,20 @@ def test_who_came_by_a_provider_is_offered_it_again(
     answer = openid_server.sign_in(client, login_address(openid), subject)
     assert answer.status_code == 302
     client.post("/accounts/sign-out/")
-    assert "Sign in with Northfield<" in text(client, SIGN_IN)
+    assert text(client, SIGN_IN).has("link", "Sign in with Northfield", exactly=True)
 
 
 def test_an_installation_of_one_organisation_needs_no_link(
     client: Client, openid: IdentityProvider
 ) -> None:
     Organisation.objects.create(name="Nobody yet")
-    assert "Sign in with Northfield<" in text(client, SIGN_IN)
+    assert text(client, SIGN_IN).has("link", "Sign in with Northfield", exactly=True)
 
 
 def test_without_providers_the_page_asks_for_no_link(
     client: Client, bob: User, mallory: User
 ) -> None:
-    assert "Sign-in link" not in text(client, SIGN_IN)
+    assert not text(client, SIGN_IN).says("Sign-in link")
 
 
 def test_a_wrong_password_on_the_page_of_a_link_stays_there(
@@ -126,17 +130,17 @@ def test_a_wrong_password_on_the_page_of_a_link_stays_there(
 ) -> None:
     address = at(openid.organisation)
     answer = client.post(address, {"username": "bob", "password": "wrong"})
-    assert "do not belong together" in answer.content.decode()
-    assert "Sign in with Northfield<" in answer.content.decode()
+    assert Page(answer).one("alert").says("do not belong together")
+    assert Page(answer).has("link", "Sign in with Northfield", exactly=True)
     assert client.post(address, {"username": "bob", "password": PASSWORD}).url == "/"
 
 
 def test_administrators_find_the_link_of_their_own_organisation(
     carol: User, southgate: Organisation, client_of: ClientOf
 ) -> None:
-    page = client_of(carol).get(reverse("identity:providers")).content.decode()
-    assert at(carol.organisation) in page
-    assert southgate.sign_in_code not in page
+    page = Page(client_of(carol).get(reverse("identity:providers")))
+    assert page.section("Sign-in link of Northfield").says(at(carol.organisation))
+    assert southgate.sign_in_code not in page.source
 
 
 def test_a_provider_brings_no_look_alike_name(

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from tests.webapp.conftest import PASSWORD
 from tests.webapp.identity.conftest import OpenIDServer
+from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, Role, User
 from webapp.accounts.services import AccountError, user_reset_password, user_set_active
 from webapp.api.services import token_create, token_find
@@ -77,7 +78,11 @@ def test_the_role_is_the_highest_that_a_value_gives(
     assert answer.status_code == (302 if role else 403)
     assert [user.role for user in User.objects.filter(username="dora")] == ([role] if role else [])
     if role is None:
-        assert "says nothing that gives you a role" in answer.content.decode()
+        assert (
+            Page(answer, status=403)
+            .section("You are not signed in")
+            .says("says nothing that gives you a role")
+        )
         assert not is_signed_in(client)
 
 
@@ -125,7 +130,7 @@ def test_who_an_administrator_switched_off_stays_off(
     enter(Client(), "u1")
     user_set_active(by=carol, user=User.objects.get(username="dora"), active=False)
     answer = enter(Client(), "u1")
-    assert (answer.status_code, "switched off" in answer.content.decode()) == (403, True)
+    assert Page(answer, status=403).section("You are not signed in").says("switched off")
 
 
 def test_a_name_that_is_taken_gets_a_number_and_not_the_account(
@@ -195,7 +200,11 @@ def test_a_denial_ends_in_a_sentence(
 ) -> None:
     answer = openid_server.sign_in(client, login_address(openid), "u1", action="deny")
     assert answer.status_code == 401
-    assert "did not confirm who you are" in answer.content.decode()
+    assert (
+        Page(answer, status=401)
+        .section("You are not signed in")
+        .says("did not confirm who you are")
+    )
 
 
 def test_two_people_in_one_answer_are_nobody(
@@ -208,7 +217,7 @@ def test_two_people_in_one_answer_are_nobody(
         lambda *_: {"sub": "u2", "groups": ["hall-admins"]},
     )
     answer = enter(client, "u1")
-    assert (answer.status_code, "two different people" in answer.content.decode()) == (403, True)
+    assert Page(answer, status=403).section("You are not signed in").says("two different people")
 
 
 def test_it_comes_back_only_to_the_product(
@@ -221,8 +230,8 @@ def test_it_comes_back_only_to_the_product(
 def test_a_local_account_and_a_token_stay_as_they_are(
     bob: User, openid: IdentityProvider, client: Client
 ) -> None:
-    page = client.get("/accounts/sign-in/").content.decode()
-    assert "Sign in with Northfield" in page
+    page = Page(client.get("/accounts/sign-in/"))
+    assert page.has("link", "Sign in with Northfield")
     client.post("/accounts/sign-in/", {"username": "bob", "password": PASSWORD})
     assert is_signed_in(client)
 
@@ -363,18 +372,19 @@ def test_administrators_add_change_and_remove_one_by_its_pages(
         "role_claim": "groups", "is_on": "on", "trust_days": "30",
     }  # fmt: skip
     refused = client.post(url, fields)
-    assert (refused.status_code, b"which values give a role" in refused.content) == (422, True)
-    page = client.post(url, fields | {"staff": "hall-staff"}, follow=True).content.decode()
+    form = Page(refused, status=422).section("What we have to know")
+    assert form.says("which values give a role")
+    page = Page(client.post(url, fields | {"staff": "hall-staff"}, follow=True))
     made = IdentityProvider.objects.get()
-    assert f"/accounts/oidc/{made.key}/login/callback/" in page
-    assert "back-channel-logout" in page
-    assert "hush" not in page
+    assert f"/accounts/oidc/{made.key}/login/callback/" in page.said_of("Redirect address")
+    assert "back-channel-logout" in page.said_of("Back-channel logout address")
+    assert "hush" not in page.source
     own = reverse("identity:provider", args=[made.pk])
     client.post(own, fields | {"staff": "hall-staff", "name": "Campus login", "secret": ""})
     made.refresh_from_db()
     assert (made.name, made.secret) == ("Campus login", "hush")
     inside = client.post(url, fields | {"name": "X", "server_url": "https://127.0.0.1/"})
-    assert b"private network" in inside.content
+    assert Page(inside, status=422).section("What we have to know").says("private network")
     gone = reverse("identity:provider-remove", args=[made.pk])
     client.post(gone, {"name": "Campus"})
     assert IdentityProvider.objects.exists()

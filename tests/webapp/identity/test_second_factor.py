@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.conftest import PASSWORD
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.identity.second_factor import second_factor_begin
@@ -118,17 +119,17 @@ def test_it_is_set_up_and_turned_off_by_its_page(
     client_of: Callable, bob: User, standing_clock: dict[str, int]
 ) -> None:
     client = client_of(bob)
-    page = client.get(PAGE).content.decode()
+    page = Page(client.get(PAGE))
     secret = client.session["second-factor-secret"]
-    assert secret[:4] in page
+    assert page.has("listitem", secret[:4])
     wrong = client.post(PAGE, {"action": "begin", "code": "000000"})
-    assert "not right" in wrong.content.decode()
-    done = client.post(PAGE, {"action": "begin", "code": code_at(NOW, secret)}).content.decode()
-    assert "Recovery codes" in done
+    assert Page(wrong, status=422).has("alert", "not right")
+    done = Page(client.post(PAGE, {"action": "begin", "code": code_at(NOW, secret)}))
+    assert done.has("heading", "Recovery codes")
     assert client.post(PAGE, {"action": "off", "password": "wrong"}).status_code == 422
     assert Authenticator.objects.filter(user=bob).count() == 2
     renewed = client.post(PAGE, {"action": "renew", "password": PASSWORD})
-    assert "Recovery codes" in renewed.content.decode()
+    assert Page(renewed).has("heading", "Recovery codes")
     client.post(PAGE, {"action": "off", "password": PASSWORD})
     assert not Authenticator.objects.exists()
 
