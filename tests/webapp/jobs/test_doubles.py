@@ -10,6 +10,7 @@ from django.conf import LazySettings
 from django.test import Client
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.jobs import registry
 from webapp.jobs.models import Job, JobState
@@ -44,7 +45,7 @@ def test_a_form_sent_twice_starts_one_job(browser: Client) -> None:
     first, second = browser.post("/counting/", sent), browser.post("/counting/", sent)
     (job,) = Job.objects.all()
     assert first["Location"] == second["Location"] == f"/jobs/{job.pk}/"
-    assert "was not started twice" in browser.get(second["Location"]).content.decode()
+    assert Page(browser.get(second["Location"])).one("status").says("was not started twice")
 
 
 def test_a_page_loaded_again_and_other_fields_are_new_requests(browser: Client) -> None:

@@ -5,13 +5,13 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
-from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.earlier_versions import MigrateTo
+from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, User
 from webapp.cohorts.models import Cohort
 from webapp.jobs import registry
@@ -48,24 +48,26 @@ def test_it_validates_ownership(client_of: ClientOf, mallory: User, job: Job) ->
     assert client_of(mallory).post(f"/jobs/{job.pk}/cancel/").status_code == 404
     job.refresh_from_db()
     assert job.cancel_requested_at is None
-    assert "Returning 2024" not in client_of(mallory).get("/jobs/").content.decode()
-    assert "Returning 2024" not in client_of(mallory).get("/").content.decode()
+    assert "Returning 2024" not in Page(client_of(mallory).get("/jobs/")).source
+    assert "Returning 2024" not in Page(client_of(mallory).get("/")).source
 
 
 def test_viewers_watch_but_do_not_cancel(client_of: ClientOf, alice: User, job: Job) -> None:
     client = client_of(alice)
     for url in pages_of(job):
         assert client.get(url).status_code == 200
-    assert "Cancel" not in client.get(f"/jobs/{job.pk}/card/").content.decode()
+    assert "Cancel" not in Page(client.get(f"/jobs/{job.pk}/card/")).source
     assert client.post(f"/jobs/{job.pk}/cancel/").status_code == 403
 
 
 def test_a_running_job_polls_and_says_how_long(client_of: ClientOf, bob: User, job: Job) -> None:
-    page = client_of(bob).get(f"/jobs/{job.pk}/").content.decode()
-    assert page.count('hx-trigger="every 1s"') == 2
-    assert "about 20 s" in page
-    assert "66 %" in page
-    assert "Expected from now on" in page
+    page = Page(client_of(bob).get(f"/jobs/{job.pk}/"))
+    assert page.source.count('hx-trigger="every 1s"') == 2
+    card = page.one("region", "Learn: Returning 2024")
+    assert card.says("about 20 s")
+    assert card.says("66 %")
+    assert card.one("progressbar").value == "66"
+    assert page.section("Convergence").says("Expected from now on")
 
 
 @pytest.mark.parametrize("state", ["succeeded", "failed", "cancelled"])
@@ -73,40 +75,40 @@ def test_polling_stops_by_itself(client_of: ClientOf, bob: User, job: Job, state
     Job.objects.filter(pk=job.pk).update(state=state, finished_at=timezone.now())
     client = client_of(bob)
     for url in pages_of(job):
-        assert "every 1s" not in client.get(url).content.decode()
+        assert "every 1s" not in Page(client.get(url)).source
     ended = client.get(f"/jobs/{job.pk}/card/?reload=1")
     assert ended.headers["HX-Refresh"] == "true"
-    assert "every 2s" not in client.get("/jobs/").content.decode()
+    assert "every 2s" not in Page(client.get("/jobs/")).source
 
 
 def test_an_unknown_amount_of_work_has_no_fake_bar(
     client_of: ClientOf, bob: User, job: Job
 ) -> None:
     Job.objects.filter(pk=job.pk).update(progress=None, seconds_left=None)
-    page = client_of(bob).get(f"/jobs/{job.pk}/card/").content.decode()
-    assert "<progress" not in page
-    assert "not known yet" in page
+    page = Page(client_of(bob).get(f"/jobs/{job.pk}/card/"))
+    assert not page.has("progressbar")
+    assert page.says("not known yet")
     Job.objects.filter(pk=job.pk).update(seconds_left=60.0)
-    page = client_of(bob).get(f"/jobs/{job.pk}/card/").content.decode()
-    assert "Time left" in page
-    assert "not known yet" not in page
+    page = Page(client_of(bob).get(f"/jobs/{job.pk}/card/"))
+    assert page.says("Time left")
+    assert not page.says("not known yet")
 
 
 def test_an_interrupted_job_says_where_it_went_on(client_of: ClientOf, bob: User, job: Job) -> None:
     Job.objects.filter(pk=job.pk).update(attempt=2, resumed_from=214)
-    page = client_of(bob).get(f"/jobs/{job.pk}/card/").content.decode()
-    assert "interrupted and went on from step 214" in page
+    page = Page(client_of(bob).get(f"/jobs/{job.pk}/card/"))
+    assert page.says("interrupted and went on from step 214")
 
 
 def test_a_failed_job_says_why(client_of: ClientOf, bob: User, job: Job) -> None:
     Job.objects.filter(pk=job.pk).update(state="failed", error="Row 3: no <id>.")
-    page = client_of(bob).get(f"/jobs/{job.pk}/").content.decode()
-    assert "Row 3: no &lt;id&gt;." in page
+    page = Page(client_of(bob).get(f"/jobs/{job.pk}/"))
+    assert page.one("region", "Learn: Returning 2024").says("Row 3: no <id>.")
 
 
 def test_cancel_asks_the_job_to_stop(client_of: ClientOf, bob: User, job: Job) -> None:
     response = client_of(bob).post(f"/jobs/{job.pk}/cancel/", headers={"HX-Request": "true"})
-    assert "Cancelling" in response.content.decode()
+    assert Page(response).one("region", "Learn: Returning 2024").says("Cancelling")
     job.refresh_from_db()
     assert job.cancelled_by == bob
     assert client_of(bob).post(f"/jobs/{job.pk}/cancel/").status_code == 302
@@ -114,17 +116,18 @@ def test_cancel_asks_the_job_to_stop(client_of: ClientOf, bob: User, job: Job) -
 
 @pytest.mark.parametrize("by", ["time", "step", "nonsense"])
 def test_the_plot_and_its_table(client_of: ClientOf, bob: User, job: Job, by: str) -> None:
-    page = client_of(bob).get(f"/jobs/{job.pk}/convergence/?by={by}").content.decode()
-    assert "<svg" in page
-    assert ("Steps" in page) == (by == "step")
-    assert "−99.80" in page  # the table: upper bound of the last step
-    assert "3.16e−03" in page
+    page = Page(client_of(bob).get(f"/jobs/{job.pk}/convergence/?by={by}"))
+    assert page.one("region", "Convergence", exactly=True).has("img", "Convergence")
+    assert page.says("Steps") == (by == "step")
+    table = page.one("table", "Convergence")
+    assert table.has("row", "−99.80")  # the upper bound of the last step
+    assert table.has("row", "3.16e−03")
 
 
 def test_the_list_filters_by_state(client_of: ClientOf, bob: User, job: Job) -> None:
     client = client_of(bob)
-    assert "Returning 2024" in client.get("/jobs/?state=running").content.decode()
-    assert "Returning 2024" not in client.get("/jobs/?state=failed").content.decode()
+    assert Page(client.get("/jobs/?state=running")).has("link", "Returning 2024")
+    assert not Page(client.get("/jobs/?state=failed")).has("link", "Returning 2024")
     assert client.get("/jobs/?state=nonsense").status_code == 200
 
 
@@ -145,15 +148,15 @@ def test_a_job_leads_to_what_it_works_on_while_that_is_there(
         parameters = {"cohort": str(cohort.pk)}
         Job.objects.filter(pk=job.pk).update(kind="roommates.simulate", parameters=parameters)
         for page in pages:
-            assert ("cohorts/" in main_of(client.get(page))) == is_linked, page
+            assert any("cohorts/" in one for one in links_of(client, page)) == is_linked, page
     Job.objects.filter(pk=job.pk).update(parameters={"cohort": str(ours.pk)})
-    assert all(address in main_of(client.get(page)) for page in pages)
+    assert all(address in links_of(client, page) for page in pages)
     ours.delete()
-    assert not any("cohorts/" in main_of(client.get(page)) for page in pages)
+    assert not any("cohorts/" in one for page in pages for one in links_of(client, page))
 
 
-def main_of(response: HttpResponse) -> str:
-    return response.content.decode().partition("<main")[2]
+def links_of(client: Client, page: str) -> list[str]:
+    return [link.address for link in Page(client.get(page)).one("main").every("link")]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 5])
@@ -173,7 +176,7 @@ def test_the_list_asks_for_subjects_together(client_of: ClientOf, bob: User, n_j
 
 
 def test_the_rail_says_what_runs(client_of: ClientOf, alice: User, job: Job) -> None:
-    assert "1 running" in client_of(alice).get("/help/").content.decode()
+    assert Page(client_of(alice).get("/help/")).has("link", "1 running")
 
 
 def test_a_page_that_stays_open_asks_for_the_counts_of_the_rail(
@@ -199,18 +202,19 @@ def test_the_bell_counts_ones_own_jobs_that_ended_until_one_looks(
     client_of: ClientOf, alice: User, bob: User, job: Job
 ) -> None:
     client = client_of(bob)
-    page = client.get("/help/").content.decode()
+    page = Page(client.get("/help/"))
     poll = "/jobs/bell/?ended=0"
-    assert f'hx-get="{poll}"' in page  # it polls while a job of bob's runs
-    assert NEWS not in page
+    (bell,) = page.element.xpath("//a[@id='bell']")
+    assert bell.get("hx-get") == poll  # it polls while a job of bob's runs
+    assert not page.has("link", NEWS)
     assert client.get(poll).status_code == 204  # nothing new, so nothing is read aloud
     end(job)
-    bell = client.get(poll).content.decode()
-    assert f"Jobs: 1 ended {NEWS}" in bell
-    assert "hx-get" not in bell
-    assert NEWS not in client_of(alice).get("/help/").content.decode()
-    assert NEWS not in client.get("/jobs/").content.decode()
-    assert NEWS not in client.get("/help/").content.decode()
+    bell = Page(client.get(poll))
+    assert bell.has("link", f"Jobs: 1 ended {NEWS}")
+    assert "hx-get" not in bell.source
+    assert not Page(client_of(alice).get("/help/")).has("link", NEWS)
+    assert not Page(client.get("/jobs/")).has("link", NEWS)
+    assert not Page(client.get("/help/")).has("link", NEWS)
 
 
 def test_what_the_bell_counts_outlives_the_session(
@@ -222,10 +226,10 @@ def test_what_the_bell_counts_outlives_the_session(
     first.post("/accounts/sign-out/")
     end(job)
     second = client_of(bob)
-    assert f"Jobs: 1 ended {NEWS}" in second.get("/help/").content.decode()
+    assert Page(second.get("/help/")).has("link", f"Jobs: 1 ended {NEWS}")
     second.get("/jobs/")
     second.post("/accounts/sign-out/")
-    assert NEWS not in client_of(bob).get("/help/").content.decode()
+    assert not Page(client_of(bob).get("/help/")).has("link", NEWS)
     assert JobListVisit.objects.filter(user=bob).count() == 1
 
 
@@ -236,7 +240,7 @@ def test_a_list_that_polls_itself_is_not_opened_again(
     client.get("/jobs/")
     end(job)
     client.get("/jobs/", headers={"HX-Request": "true", "HX-Target": "job-list"})
-    assert NEWS in client.get("/help/").content.decode()
+    assert Page(client.get("/help/")).has("link", NEWS)
 
 
 def test_the_bell_counts_for_each_organisation_by_itself(
@@ -247,10 +251,10 @@ def test_the_bell_counts_for_each_organisation_by_itself(
     end(job)
     User.objects.filter(pk=bob.pk).update(organisation=southgate)
     client = client_of(bob)
-    assert NEWS not in client.get("/jobs/").content.decode()
-    assert NEWS not in client.get("/help/").content.decode()
+    assert not Page(client.get("/jobs/")).has("link", NEWS)
+    assert not Page(client.get("/help/")).has("link", NEWS)
     User.objects.filter(pk=bob.pk).update(organisation=northfield)
-    assert f"1 ended {NEWS}" in client_of(bob).get("/help/").content.decode()
+    assert Page(client_of(bob).get("/help/")).has("link", f"1 ended {NEWS}")
 
 
 def test_the_bell_of_somebody_without_organisation_is_silent(
@@ -289,15 +293,17 @@ def test_the_badge_of_a_page_changes_with_the_state(
     """It said "Queued" until all was done: only the card was read again."""
     Job.objects.filter(pk=job.pk).update(state=JobState.QUEUED)
     client = client_of(bob)
-    page = client.get(reverse("jobs:job", args=[job.pk])).content.decode()
-    assert page.count(f'id="job-state-{job.pk}"') == 1
-    assert "hx-swap-oob" not in page.partition(f'id="job-state-{job.pk}"')[2][:40]
-    assert "Queued" in page
+    page = Page(client.get(reverse("jobs:job", args=[job.pk])))
+    (badge,) = page.element.xpath(f"//*[@id='job-state-{job.pk}']")
+    assert badge.get("hx-swap-oob") is None
+    assert page.said_of("State") == "Queued"
     Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
     address = reverse("jobs:card", args=[job.pk])
-    assert f"{address}?reload=1&amp;badge=1" in page
-    card = client.get(f"{address}?badge=1", headers={"HX-Request": "true"}).content.decode()
-    badge = card.partition(f'<span id="job-state-{job.pk}" hx-swap-oob="true">')[2]
-    assert "Running" in badge
+    (card,) = page.element.xpath(f"//*[@id='job-{job.pk}']")
+    assert card.get("hx-get") == f"{address}?reload=1&badge=1"
+    answer = Page(client.get(f"{address}?badge=1", headers={"HX-Request": "true"}))
+    (badge,) = answer.element.xpath(f"//*[@id='job-state-{job.pk}']")
+    assert badge.get("hx-swap-oob") == "true"
+    assert "Running" in badge.text_content()
     # A page that shows no badge is sent none: htmx calls a piece without a place an error.
-    assert "job-state" not in client.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "job-state" not in Page(client.get(address, headers={"HX-Request": "true"})).source

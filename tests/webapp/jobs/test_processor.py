@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.jobs import claims, processor, services
 from webapp.jobs.models import Job, JobState
@@ -80,18 +81,18 @@ def test_the_page_and_operations_name_the_cause(
     watchdog = Watchdog(job)
     monkeypatch.setattr(watchdog._processor, "competitors", lambda now: 9)
     watchdog._beat()
-    page = client_of(bob).get(f"/jobs/{job.pk}/card/").content.decode()
-    assert "waiting for processor time: 9 other processes" in page
-    operations = client_of(otto).get("/operations/").content.decode()
-    assert "is busy: jobs wait for processor time" in operations
-    assert "9 other processes may use its cores" in operations
+    page = Page(client_of(bob).get(f"/jobs/{job.pk}/card/"))
+    assert page.says("waiting for processor time: 9 other processes")
+    operations = Page(client_of(otto).get("/operations/"))
+    assert operations.one("region", "To look at").says("is busy: jobs wait for processor time")
+    assert operations.one("region", "To look at").says("9 other processes may use its cores")
     monkeypatch.setattr(watchdog._processor, "competitors", lambda now: 0)
     watchdog._beat()
     for client, path in (
         (client_of(bob), f"/jobs/{job.pk}/card/"),
         (client_of(otto), "/operations/"),
     ):
-        assert "processor time" not in client.get(path).content.decode()
+        assert not Page(client.get(path)).says("processor time")
 
 
 def test_one_other_process_is_said_as_one(job: Job) -> None:

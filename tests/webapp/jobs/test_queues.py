@@ -6,6 +6,7 @@ import pytest
 from django.conf import LazySettings
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.jobs import registry, runner
 from webapp.jobs.claims import job_claim_next, place_in_line
@@ -149,5 +150,5 @@ def test_a_waiting_job_has_its_place_in_line(client_of, bob: User, mallory: User
 
 def test_the_page_of_a_waiting_job_says_its_place(client_of, bob: User) -> None:
     _, second = enqueue(bob, count=2)
-    page = client_of(bob).get(f"/jobs/{second.pk}/").content.decode()
-    assert "Number 2 in line" in " ".join(page.replace("\n", " ").split())
+    page = Page(client_of(bob).get(f"/jobs/{second.pk}/"))
+    assert page.says("Number 2 in line")
