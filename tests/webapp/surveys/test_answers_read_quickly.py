@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.common.listing import PAGE_SIZE
@@ -197,7 +198,7 @@ def test_a_search_keeps_to_its_questionnaire(
     for name in ("texts", "answers-people"):
         for user, questionnaire in ((bob, asked), (mallory, theirs)):
             address = reverse(f"surveys:{name}", args=[questionnaire.pk])
-            page = client_of(user).get(f"{address}?q=lighthouse").content.decode()
-            assert ("Keeper of the light" in page) == (user == mallory)
+            page = Page(client_of(user).get(f"{address}?q=lighthouse"))
+            assert page.has("link", "Keeper of the light") == (user == mallory)
         address = reverse(f"surveys:{name}", args=[theirs.pk])
         assert client_of(bob).get(f"{address}?q=lighthouse").status_code == 404

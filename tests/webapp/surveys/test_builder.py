@@ -9,6 +9,7 @@ from django.core import signing
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import Organisation, User
 from webapp.accounts.services import AccountError, organisation_rename
@@ -75,11 +76,11 @@ def test_the_last_change_is_taken_back_once(
     client = client_of(bob)
     removed = questions_of(draft.content)[0].key
     remove = reverse("surveys:question-remove", args=[draft.pk, removed])
-    page = client.post(remove, {"version": draft.version}, follow=True).content.decode()
-    assert "The questions were changed." in page
+    page = Page(client.post(remove, {"version": draft.version}, follow=True))
+    assert page.one("status").says("The questions were changed.")
     draft.refresh_from_db()
     undo = reverse("surveys:undo", args=[draft.pk]) + f"?version={draft.version}"
-    assert undo in page.replace("&amp;", "&")
+    assert page.one("status").one("form").address == undo
     client.post(undo)
     draft.refresh_from_db()
     assert questions_of(draft.content)[0].key == removed
@@ -114,12 +115,12 @@ def test_it_closes_at_the_midnight_of_the_organisation(
     local = draft.closes_at.astimezone(zone)
     assert (local.date(), local.hour, local.minute) == (day, 23, 59)
     assert draft.closes_at.astimezone(UTC).hour in (10, 11)
-    page = client_of(bob).get(reverse("surveys:questionnaire", args=[draft.pk])).content.decode()
-    assert "23:59" in page
-    assert "Pacific/Auckland" in page
+    page = Page(client_of(bob).get(reverse("surveys:questionnaire", args=[draft.pk])))
+    assert page.says("23:59")
+    assert "Pacific/Auckland" in page.field("Last day").description
     last = Student(draft, "N1")
-    said = last.client.get(f"{last.url}?n=15").content.decode()
-    assert f"until {day.day} " in said
+    said = Page(last.client.get(f"{last.url}?n=15"))
+    assert said.one("group", "Stop here and come back later").says(f"until {day.day} ")
     assert timezone.get_current_timezone_name() == "UTC", "nothing stays behind a request"
 
 
@@ -159,7 +160,7 @@ def test_an_address_that_the_server_refuses_is_listed_and_the_rest_goes_out(
     assert Participant.objects.get(email="slow@x.example").bounced_at is None
     url = reverse("surveys:people-add", args=[opened.pk])
     page = client_of(bob).post(url, {"people": "b@x.example"}, follow=True)
-    assert "gone@x.example: 550 5.1.1 User unknown" in page.content.decode()
+    assert Page(page).has("listitem", "gone@x.example: 550 5.1.1 User unknown")
     client_of(bob).post(reverse("surveys:write-again", args=[opened.pk, gone.pk]))
     gone.refresh_from_db()
     assert gone.bounced_at is None

@@ -7,6 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.surveys.models import Questionnaire
 
@@ -15,13 +16,14 @@ PLAIN = "Name,E-mail,Student number\nAnna Berg,a@x.example,N00101\n"
 
 
 @pytest.fixture
-def add(bob: User, opened: Questionnaire, client_of: Callable) -> Callable[[bytes], str]:
+def add(bob: User, opened: Questionnaire, client_of: Callable) -> Callable[[bytes], Page]:
     """A function that uploads a file of people and returns the page."""
     url = reverse("surveys:people-add", args=[opened.pk])
 
-    def send(data: bytes) -> str:
+    def send(data: bytes) -> Page:
         fields = {"people": "", "file": SimpleUploadedFile("people.csv", data)}
-        return client_of(bob).post(url, fields, follow=True).content.decode()
+        answer = client_of(bob).post(url, fields, follow=True)
+        return Page(answer, status=answer.status_code)
 
     return send
 
@@ -47,10 +49,10 @@ def people_of(found: Questionnaire) -> list[tuple[str, str, str]]:
     ],
 )
 def test_only_the_columns_of_a_person_are_read(
-    data: bytes, opened: Questionnaire, add: Callable[[bytes], str]
+    data: bytes, opened: Questionnaire, add: Callable[[bytes], Page]
 ) -> None:
     """A telephone number, an answer and the e-mail of a parent became part of an invitation."""
-    assert "1 added" in add(data)
+    assert add(data).one("status").says("1 added")
     ((mail, number, name),) = people_of(opened)
     assert mail == ANNA[0]
     assert number in ("", ANNA[1])
@@ -59,10 +61,10 @@ def test_only_the_columns_of_a_person_are_read(
 
 
 def test_two_columns_of_e_mails_are_a_question(
-    opened: Questionnaire, add: Callable[[bytes], str]
+    opened: Questionnaire, add: Callable[[bytes], Page]
 ) -> None:
     page = add(b"Name,E-mail 1,E-mail 2\nAnna Berg,a@x.example,b@y.example\n")
-    assert "Several columns of the file hold e-mails." in page
+    assert page.says("Several columns of the file hold e-mails.")
     assert not people_of(opened)
 
 
@@ -77,8 +79,10 @@ def test_two_columns_of_e_mails_are_a_question(
     ],
 )
 def test_another_file_adds_nobody(
-    data: bytes, opened: Questionnaire, add: Callable[[bytes], str]
+    data: bytes, opened: Questionnaire, add: Callable[[bytes], Page]
 ) -> None:
     page = add(data)
-    assert any(x in page for x in ("Nobody was added.", "Give one e-mail a line.", "PNG image"))
+    assert any(
+        page.says(one) for one in ("Nobody was added.", "Give one e-mail a line.", "PNG image")
+    )
     assert not people_of(opened)

@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student, weight_of
 from webapp.accounts.models import User
 from webapp.common.errors import Refusal
@@ -36,8 +37,8 @@ def french(bob: User, opened: Questionnaire) -> Questionnaire:
     return opened
 
 
-def page(student: Student, **query: str) -> str:
-    return student.client.get(student.url, {"n": 1, **query}).content.decode()
+def page(student: Student, **query: str) -> Page:
+    return Page(student.client.get(student.url, {"n": 1, **query}))
 
 
 def test_a_student_chooses_a_language_and_it_stays(
@@ -45,16 +46,17 @@ def test_a_student_chooses_a_language_and_it_stays(
 ) -> None:
     anna = student()
     first = page(anna)
-    assert WAKE in first
-    assert "Français" in first
-    assert 'hreflang="ar"' in first
+    assert first.has("heading", WAKE)
+    assert first.has("link", "Français")
+    assert first.one("link", "العربيّة").element.get("hreflang") == "ar"
     said = page(anna, lang="fr")
-    assert FRENCH[WAKE] in said
-    assert "Avant 6 h" in said
-    assert '<html lang="fr"' in said
-    assert "Tes journées" in said
-    assert "6 to 7 am" in said, "what has no translation is shown as it is written"
-    assert FRENCH[WAKE] in page(anna)
+    assert said.has("heading", FRENCH[WAKE])
+    group = said.one("group", FRENCH[WAKE])
+    assert group.has("radio", "Avant 6 h")
+    assert said.element.get("lang") == "fr"
+    assert said.says("Tes journées")
+    assert group.has("radio", "6 to 7 am"), "what has no translation is shown as it is written"
+    assert page(anna).has("heading", FRENCH[WAKE])
     anna.say(1, 0)
     assert list(anna.row.answers.values()) == [0], "an answer is the same in every language"
     assert anna.row.language == "fr"
@@ -65,9 +67,9 @@ def test_the_browser_asks_and_arabic_runs_from_the_right(
 ) -> None:
     anna = student()
     answer = anna.client.get(anna.url, {"n": 1}, headers={"Accept-Language": "ar-EG,ar;q=0.9"})
-    text = answer.content.decode()
-    assert 'dir="rtl"' in text
-    assert "متى تستيقظ؟" in text
+    text = Page(answer)
+    assert text.element.get("dir") == "rtl"
+    assert text.has("heading", "متى تستيقظ؟")
     assert answer["Content-Language"] == "ar"
 
 
@@ -76,7 +78,7 @@ def test_a_language_that_nobody_offers_shows_the_own_one(
 ) -> None:
     anna = student()
     answer = anna.client.get(anna.url, {"n": 1, "lang": "ja"})
-    assert WAKE in answer.content.decode()
+    assert Page(answer).has("heading", WAKE)
     assert answer["Content-Language"] == "en"
 
 
@@ -184,7 +186,7 @@ def test_staff_translate_by_the_page(
     add = reverse("surveys:languages-add", args=[opened.pk])
     client.post(add, {"version": opened.version, "language": "fr"})
     opened.refresh_from_db()
-    assert 'lang="fr"' in client.get(url).content.decode()
+    assert Page(client.get(url)).field("Housing 2027 (fr)").element.get("lang") == "fr"
     client.post(url, {"version": opened.version, "fr-0": "Logement 2027"})
     opened.refresh_from_db()
     assert opened.content.translations["fr"] == {"Housing 2027": "Logement 2027"}
@@ -221,7 +223,10 @@ def test_the_page_stays_light_with_many_languages(
     translations_set(user=bob, questionnaire=opened, version=opened.version, translations=said)
     anna = student()
     text = page(anna, lang="uk")
-    assert said["uk"][WAKE] in text
-    assert text.count("hreflang=") >= len(codes), "all others are offered"
-    assert weight_of(text) < 100_000
-    assert 'type="submit"' in text
+    assert text.has("heading", said["uk"][WAKE])
+    links = text.one("navigation", "Language").every("link") or text.every("link")
+    assert len([one for one in links if one.element.get("hreflang")]) >= len(codes), (
+        "all others are offered"
+    )
+    assert weight_of(text.source) < 100_000
+    assert all(one.element.get("type") == "submit" for one in text.one("form").every("button")[-2:])

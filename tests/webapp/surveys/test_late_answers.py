@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -106,19 +107,19 @@ def test_one_button_does_it_and_nobody_elses(
 ) -> None:
     Student(asked, "L1").say_all(1)
     home = reverse("surveys:questionnaire", args=[asked.pk])
-    page = client_of(bob).get(home).content.decode()
-    assert "Add 1 late answer to First-years" in page
+    page = Page(client_of(bob).get(home))
+    assert page.has("button", "Add 1 late answer to First-years")
     url, fields = reverse("surveys:join-cohort", args=[asked.pk]), {"cohort": str(cohort.pk)}
     for person, status in ((alice, 403), (mallory, 404)):
         assert client_of(person).post(url, fields).status_code == status
     other = Cohort.objects.create(
         organisation=bob.organisation, name="Other", questions=[], n_students=0
     )
-    wrong = client_of(bob).post(url, {"cohort": str(other.pk)}, follow=True).content.decode()
-    assert "Choose a cohort that was made of this questionnaire." in wrong
-    done = client_of(bob).post(url, fields, follow=True).content.decode()
-    assert "1 late answer joins First-years" in done
-    assert "late answer" not in client_of(bob).get(home).content.decode()
+    wrong = Page(client_of(bob).post(url, {"cohort": str(other.pk)}, follow=True))
+    assert wrong.one("alert").says("Choose a cohort that was made of this questionnaire.")
+    done = Page(client_of(bob).post(url, fields, follow=True))
+    assert done.one("status").says("1 late answer joins First-years")
+    assert not Page(client_of(bob).get(home)).says("late answer")
 
 
 def test_undo_lets_the_answers_wait_again_and_they_can_join_again(
@@ -137,10 +138,11 @@ def test_undo_lets_the_answers_wait_again_and_they_can_join_again(
     client = client_of(bob)
     url, fields = reverse("surveys:join-cohort", args=[asked.pk]), {"cohort": str(cohort.pk)}
     for expected in (["S-1009", "S-1010"], ["S-1011", "S-1012"]):
-        page = client.post(url, fields, follow=True).content.decode()
+        page = Page(client.post(url, fields, follow=True))
         arrivals = cohort.late_arrivals.first()
         undo = reverse("cohorts:latecomers-undo", args=[cohort.pk, arrivals.pk])
-        assert page.count(f'action="{undo}"') == 2, "the toast and the dialog both undo"
+        forms = [form for form in page.every("form") if form.address == undo]
+        assert len(forms) == 2, "the toast and the dialog both undo"
         assert [one.label for one in arrivals.students] == expected
         assert arrivals.source == "Questionnaire Own 2027"
         added = RoommateRequest.objects.exclude(pk__in=before)
@@ -149,13 +151,13 @@ def test_undo_lets_the_answers_wait_again_and_they_can_join_again(
             ("L2", "L1"),
         }
         assert needs_of_student(arrivals.students[0], ["Needs"]) == ("step-free",)
-        page = client.post(undo, follow=True).content.decode()
-        assert f"2 students removed from First-years: {arrivals.labels}." in page
+        page = Page(client.post(undo, follow=True))
+        assert page.one("status").says(f"2 students removed from First-years: {arrivals.labels}.")
         assert list(RoommateRequest.objects.values_list("pk", flat=True)) == before
         joined = Participant.objects.filter(cohort=cohort)
         assert not [one for one in joined if one.identifier.startswith("L")]
-        home = client.get(reverse("surveys:questionnaire", args=[asked.pk])).content.decode()
-        assert "Add 2 late answers to First-years" in home
+        home = Page(client.get(reverse("surveys:questionnaire", args=[asked.pk])))
+        assert home.has("button", "Add 2 late answers to First-years")
 
 
 def test_a_request_made_since_refuses_the_undo(
@@ -169,8 +171,8 @@ def test_a_request_made_since_refuses_the_undo(
         cohort=cohort, student=one, target=arrivals.students.get(), source="list.csv"
     )
     undo = reverse("cohorts:latecomers-undo", args=[cohort.pk, arrivals.pk])
-    page = client_of(bob).post(undo, follow=True).content.decode()
-    assert "S-1001 asked for S-1009 since. Nobody was removed." in page
+    page = Page(client_of(bob).post(undo, follow=True))
+    assert page.one("alert").says("S-1001 asked for S-1009 since. Nobody was removed.")
     assert cohort.students.count() == 9
     assert Participant.objects.get(identifier="L1").cohort == cohort
 

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.api.conftest import Program
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import NamesFor, User
 from webapp.api.services import token_create
@@ -81,13 +82,13 @@ def test_pages_show_numbers_of_people_where_names_are_hidden(
         client.post(reverse("students:hide-names"), {"hide": "1"})
     else:
         forbid(bob)
-    for address, page in texts_of(client, asked).items():
-        assert not [one for one in (*SECRETS, "N-77003") if one in page], address
-        assert re.search(r"Person \d+", page), address
+    for address, source in texts_of(client, asked).items():
+        assert not [one for one in (*SECRETS, "N-77003") if one in source], address
+        assert re.search(r"Person \d+", Page(source).text), address
     omar = asked.participants.get(email="op@n.example")
-    gone = client.post(at("person-remove", asked, omar.pk), follow=True).content.decode()
-    assert f"Person {omar.pk} was removed." in gone
-    assert "op@n.example" not in gone
+    gone = Page(client.post(at("person-remove", asked, omar.pk), follow=True))
+    assert gone.one("status").says(f"Person {omar.pk} was removed.")
+    assert "op@n.example" not in gone.source
     carols = " ".join(texts_of(client_of(carol), asked).values())
     assert "Zelda Quint" in carols
 
@@ -98,8 +99,8 @@ def test_viewers_get_no_page_of_people(
     client = client_of(alice)
     for name in ("people", "clashes", "texts", "answers-people", "answers-requests"):
         assert client.get(at(name, asked)).status_code == 403
-    page = client.get(at("questionnaire", asked)).content.decode()
-    assert not [one for one in SECRETS if one in page]
+    page = Page(client.get(at("questionnaire", asked)))
+    assert not [one for one in SECRETS if one in page.source]
 
 
 def test_a_search_without_the_right_takes_whole_emails_alone(
@@ -110,8 +111,8 @@ def test_a_search_without_the_right_takes_whole_emails_alone(
     label = f"Person {zelda.pk}"
 
     def found(words: str, name: str = "people") -> bool:
-        page = client.get(at(name, asked), {"q": words}).content.decode()
-        return f"{label}<" in page
+        page = Page(client.get(at(name, asked), {"q": words}))
+        return page.has("link", label, exactly=True)
 
     client.post(reverse("students:hide-names"), {"hide": "1"})
     for words in ("ZQ@n.example", "Zelda", "77001", label):
@@ -129,9 +130,9 @@ def test_a_search_without_the_right_takes_whole_emails_alone(
             assert not found(words, name), words
     author = asked.written_answers.get().participant
     texts = at("texts", asked)
-    assert TEXT in client.get(texts, {"q": "wheelchair"}).content.decode()
-    assert TEXT not in client.get(texts, {"q": author.identifier}).content.decode()
-    assert TEXT in client.get(texts, {"q": author.code}).content.decode()
+    assert Page(client.get(texts, {"q": "wheelchair"})).has("listitem", TEXT)
+    assert TEXT not in Page(client.get(texts, {"q": author.identifier})).source
+    assert Page(client.get(texts, {"q": author.code})).has("listitem", TEXT)
 
 
 @pytest.mark.parametrize("name", ["answers-file", "texts-file"])
@@ -144,8 +145,8 @@ def test_files_follow_the_right_and_are_refused_while_names_are_hidden(
     assert "N-77001" in whole
     client.post(reverse("students:hide-names"), {"hide": "1"})
     before = AuditLine.objects.filter(verb="exported").count()
-    refused = client.get(at(name, asked, "xlsx"), follow=True).content.decode()
-    assert "You hide names now" in refused
+    refused = Page(client.get(at(name, asked, "xlsx"), follow=True))
+    assert refused.one("alert").says("You hide names now")
     assert AuditLine.objects.filter(verb="exported").count() == before
     client.post(reverse("students:hide-names"), {"hide": "0"})
     forbid(bob)
@@ -163,9 +164,9 @@ def test_inviting_works_without_the_right(
     forbid(bob)
     client = client_of(bob)
     sent = {"people": "new@n.example\nzq@n.example"}
-    page = client.post(at("people-add", asked), sent, follow=True).content.decode()
-    assert "1 added, 1 were there already" in page
-    assert "new@n.example" not in page
+    page = Page(client.post(at("people-add", asked), sent, follow=True))
+    assert page.one("status").says("1 added, 1 were there already")
+    assert "new@n.example" not in page.source
     assert asked.participants.filter(email="new@n.example").exists()
 
 
@@ -179,8 +180,8 @@ def test_a_refused_choice_names_nobody(
     client = client_of(bob)
     client.post(reverse("students:hide-names"), {"hide": "1"})
     page = client.post(at("clash-choose", asked), {"person": second.pk}, follow=True)
-    assert "Other answers of this number are in a cohort already" in page.content.decode()
-    assert "N-77003" not in page.content.decode()
+    assert Page(page).one("alert").says("Other answers of this number are in a cohort already")
+    assert "N-77003" not in Page(page).source
 
 
 def test_looks_at_names_leave_a_line(bob: User, client_of: Callable, asked: Questionnaire) -> None:

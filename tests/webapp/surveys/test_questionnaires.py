@@ -8,6 +8,7 @@ from django.core import mail
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -108,18 +109,18 @@ def test_who_did_not_agree_is_led_to_what_is_to_be_agreed_to(bob: User) -> None:
     anna = Student(made, token=token_of(Participant.objects.create(questionnaire=made)))
     refused = anna.client.post(anna.url, {"action": "finish"})
     assert refused.status_code == 422
-    page = refused.content.decode()
-    assert "Your consent is needed to finish." in page
+    page = Page(refused, status=422)
+    assert page.one("alert").says("Your consent is needed to finish.")
     number = next(q.number for q in questions_of(made.content) if q.kind == "consent")
-    assert f'href="?n={number}"' in page
-    assert "Needs an answer" in page
-    assert "I agree to be housed." in page
+    assert page.one("link", "Change: I agree to be housed.").address == f"?n={number}"
+    assert "Needs an answer" in page.said_of("I agree to be housed.")
     anna.say(number, "yes")
     assert anna.client.post(anna.url, {"action": "finish"}).status_code == 302
     assert anna.row.finished_at is not None
-    review = anna.client.get(f"{anna.url}?n=review&lang=es").content.decode()
-    assert "Estoy de acuerdo" in review
-    assert "yes" not in review[review.index("I agree to be housed.") :].partition("</dd>")[0]
+    review = Page(anna.client.get(f"{anna.url}?n=review&lang=es"))
+    said = review.said_of("I agree to be housed.")
+    assert "Estoy de acuerdo" in said
+    assert "yes" not in said
 
 
 def test_what_opens_meanwhile_is_fixed(bob: User, draft: Questionnaire) -> None:
@@ -192,9 +193,9 @@ def test_nobody_answers_for_another_by_their_number(
     student("N2").say_all(0)
     student("n1").say_all(1)  # says to be Anna
     page = reverse("surveys:people", args=[opened.pk])
-    text = client_of(bob).get(page).content.decode()
-    assert "Student numbers with several sets of answers: 1." in text
-    assert "to decide" not in text
+    text = Page(client_of(bob).get(page))
+    assert text.section("Mails").says("Student numbers with several sets of answers: 1.")
+    assert not text.says("to decide")
     cohort = cohort_from_answers(user=bob, questionnaire=opened, name="First")
     assert cohort.n_students == 2
     assert cohort.students.get(original_id="N1").answers[0] == 0
@@ -292,31 +293,31 @@ def test_a_mail_whose_sender_died_is_tried_again(bob: User, opened: Questionnair
 def test_staff_do_all_of_it_by_its_pages(bob: User, client_of: Callable) -> None:
     client = client_of(bob)
     fields = {"title": "By hand", "form": "own"}
-    page = client.post(reverse("surveys:new"), fields, follow=True).content.decode()
-    assert "11 questions in 3 sections" in page
+    page = Page(client.post(reverse("surveys:new"), fields, follow=True))
+    assert page.says("11 questions in 3 sections")
     made = Questionnaire.objects.get()
     names = ("questionnaire", "open", "close", "people-add", "make-cohort", "preview")
     at = {name: reverse(f"surveys:{name}", args=[made.pk]) for name in names}
     key = questions_of(made.content)[1].key
-    assert "Keep" in client.get(f"{at['questionnaire']}?question={key}").content.decode()
+    assert Page(client.get(f"{at['questionnaire']}?question={key}")).has("button", "Keep")
     move = reverse("surveys:question-move", args=[made.pk, key])
     client.post(move, {"step": "-1", "version": made.version})
     day = (timezone.localdate() + timedelta(days=3)).isoformat()
     opened = client.post(at["open"], {"closes_on": day}, follow=True)
-    assert "Open until" in opened.content.decode()
+    assert Page(opened).one("status").says("Open until")
     client.post(at["people-add"], {"people": "a@x.example N1"})
-    people = client.get(at["questionnaire"] + "?tab=people", follow=True).content.decode()
-    assert "a@x.example" in people
+    people = Page(client.get(at["questionnaire"] + "?tab=people", follow=True))
+    assert people.has("row", "a@x.example")
     for k in range(3):
         Student(made, f"N{k}").say_all(k)
-    watched = client.get(at["questionnaire"]).content.decode()
-    assert "3 of 4 participants" in watched
-    assert "Nothing is saved." in client.get(at["preview"]).content.decode()
+    watched = Page(client.get(at["questionnaire"]))
+    assert watched.one("region", "Answers so far").says("3 of 4 participants")
+    assert Page(client.get(at["preview"])).says("Nothing is saved.")
     done = client.post(at["make-cohort"], {"name": "From answers"}, follow=True)
-    assert "3 students are in the cohort." in done.content.decode()
+    assert Page(done).one("status").says("3 students are in the cohort.")
     assert Cohort.objects.get().n_students == 3
-    closed = client.post(at["close"], follow=True).content.decode()
-    assert "The questionnaire is closed." in closed
+    closed = Page(client.post(at["close"], follow=True))
+    assert closed.one("status").says("The questionnaire is closed.")
     verbs = set(AuditLine.objects.values_list("verb", flat=True))
     assert {"made", "moved a question", "opened", "invited", "made a cohort", "closed"} <= verbs
 
@@ -327,8 +328,8 @@ def test_walls_and_roles(
     Participant.objects.create(questionnaire=opened, email="anna@northfield.example")
     page = reverse("surveys:questionnaire", args=[opened.pk])
     assert client_of(mallory).get(page).status_code == 404
-    shown = client_of(alice).get(page + "?tab=people").content.decode()
-    assert "anna@northfield.example" not in shown
+    shown = Page(client_of(alice).get(page + "?tab=people"))
+    assert "anna@northfield.example" not in shown.source
     for name in ("question-add", "settings", "open", "people-add", "mails-send", "make-cohort"):
         address = reverse(f"surveys:{name}", args=[opened.pk])
         assert client_of(alice).post(address).status_code == 403

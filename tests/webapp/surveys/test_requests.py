@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.urls import reverse
 
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.housing.models import RoommateRequest
@@ -36,9 +37,9 @@ def ask(student: Student, code: str) -> object:
     return student.say(number_of(student.questionnaire), code)
 
 
-def shown(student: Student) -> str:
+def shown(student: Student) -> Page:
     number = number_of(student.questionnaire)
-    return student.client.get(f"{student.url}?n={number}").content.decode()
+    return Page(student.client.get(f"{student.url}?n={number}"))
 
 
 def press(student: Student, act: str, code: str) -> object:
@@ -54,15 +55,15 @@ def test_a_code_that_nobody_has_and_ones_own_are_told_at_once(three: list[Studen
     ):
         answer = ask(anna, code)
         assert answer.status_code == 422
-        page = answer.content.decode()
-        assert sentence in page
-        assert f'value="{code}"' in page, "what was typed stays"
+        page = Page(answer, status=422)
+        assert page.one("alert").says(sentence)
+        assert page.field("live with").value == code, "what was typed stays"
     assert not RequestedPerson.objects.exists()
     assert ask(anna, ben.row.code).status_code == 302
     note = f"The person with the code {ben.row.code} has not asked for you yet."
-    assert note in shown(anna)
-    assert note not in ask(anna, "ABCD2345").content.decode(), "it is about the code before"
-    assert note in shown(anna), "which stays"
+    assert shown(anna).has("status", note)
+    assert note not in Page(ask(anna, "ABCD2345"), status=422).source, "it is about the code before"
+    assert shown(anna).has("status", note), "which stays"
 
 
 def test_a_code_of_another_questionnaire_is_nobodys(
@@ -88,23 +89,23 @@ def test_one_sided_and_mutual_are_told_at_once(three: list[Student]) -> None:
     ).json()  # fmt: skip
     assert "has not asked for you yet. Show them your code" in said["note"]
     assert anna.row.code in said["note"]
-    assert "has not asked for you yet" in shown(anna)
-    assert f"The person with the code {anna.row.code} asks to live with you." in shown(ben)
+    assert shown(anna).has("status", "has not asked for you yet")
+    assert shown(ben).says(f"The person with the code {anna.row.code} asks to live with you.")
     press(ben, "accept", anna.row.code)
     for one in (anna, ben):
-        assert "You asked for each other." in shown(one)
+        assert shown(one).has("status", "You asked for each other.")
     assert request_counts(anna.questionnaire) == (2, 1)
     ask(ben, "")
-    assert "has not asked for you yet" in shown(anna), "an answer that is taken away"
+    assert shown(anna).has("status", "has not asked for you yet"), "an answer that is taken away"
 
 
 def test_a_person_declines_and_nobody_is_told(three: list[Student], bob: User) -> None:
     anna, ben, _ = three
     ask(anna, ben.row.code)
     press(ben, "decline", anna.row.code)
-    assert "You declined the request" in shown(ben)
-    assert "has not asked for you yet" in shown(anna)
-    assert "declin" not in shown(anna)
+    assert shown(ben).says("You declined the request")
+    assert shown(anna).has("status", "has not asked for you yet")
+    assert "declin" not in shown(anna).source
     assert requests_of(anna.questionnaire) == []
     press(ben, "take-back", anna.row.code)
     assert len(requests_of(anna.questionnaire)) == 1
@@ -142,6 +143,6 @@ def test_staff_see_one_line_for_requests_against_a_rule(
     assert (first.is_mutual, first.differs_in) == (True, ("Gender",))
     assert (second.is_mutual, second.differs_in) == (False, ())
     page = client_of(bob).get(reverse("surveys:answers-requests", args=[asked.pk]))
-    text = page.content.decode()
-    assert text.count("Gender differs") == 1
-    assert text.count("Both ask for each other") == 1
+    text = Page(page)
+    assert text.text.count("Gender differs") == 1
+    assert text.text.count("Both ask for each other") == 1

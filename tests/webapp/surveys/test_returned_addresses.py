@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from openpyxl import Workbook
 
+from tests.webapp.roles import Page, Part
 from tests.webapp.surveys.test_builder import RETURNED, queue
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -132,8 +133,9 @@ def test_a_file_without_addresses_marks_nobody(
     assert not Participant.objects.exclude(bounced_at=None).exists()
 
 
-def a_list(client: Client, url: str, **fields: object) -> str:
-    return client.post(url, fields, follow=True).content.decode()
+def a_list(client: Client, url: str, **fields: object) -> Page:
+    answer = client.post(url, fields, follow=True)
+    return Page(answer, status=answer.status_code)
 
 
 def test_a_list_of_addresses_is_a_question(
@@ -146,27 +148,28 @@ def test_a_list_of_addresses_is_a_question(
     assert client_of(mallory).post(url, {"people": "gone@x.example"}).status_code == 404
     file = SimpleUploadedFile("list.csv", b"e-mail\ngone@x.example\nleft@x.example\nz@x.example\n")
     page = a_list(client, url, file=file)
-    assert "These 2 addresses get no mail any more. Are they all returned?" in page
-    assert "Yes, all 2 addresses came back" in page
+    question = page.field("Yes, all 2 addresses came back").description
+    assert "These 2 addresses get no mail any more. Are they all returned?" in question
     assert not marked.exists()
     shown = "\n".join(("gone@x.example", "left@x.example", "z@x.example"))
-    assert shown in page
-    assert re.search(r'name="asked" value="2"', page)
+    assert shown in [Part(one).value for one in page.element.iter("textarea")]
+    assert page.element.xpath("//input[@name='asked']/@value") == ["2"]
     more = f"{shown}\nhere@x.example"
     page = a_list(client, url, people=more, asked=2, is_confirmed="on")
-    assert "These 3 addresses get no mail any more." in page, "a changed list is a new question"
+    question = page.field("Yes, all 3 addresses came back").description
+    assert "These 3 addresses get no mail any more." in question, "a changed list is a new question"
     assert not marked.exists()
     page = a_list(client, url, people=shown, asked=2, is_confirmed="on")
-    assert "2 of 3 addresses take part here. They get no more mails." in page
+    assert page.one("status").says("2 of 3 addresses take part here. They get no more mails.")
     assert set(marked.values_list("email", flat=True)) == {"gone@x.example", "left@x.example"}
-    undo = re.search(r"/questionnaires/[^\"]+/bounces/\d+/undo/", page)[0]
+    undo = page.one("status").one("form").address
     assert client_of(mallory).post(undo).status_code == 404
     assert marked.count() == 2
-    page = client.post(undo, follow=True).content.decode()
-    assert "2 addresses get mails again." in page
+    page = Page(client.post(undo, follow=True))
+    assert page.one("status").says("2 addresses get mails again.")
     assert not marked.exists()
     assert AuditLine.objects.filter(verb="writes again to addresses").count() == 1
-    assert "get mails again already" in client.post(undo, follow=True).content.decode()
+    assert Page(client.post(undo, follow=True)).one("alert").says("get mails again already")
     far = reverse("surveys:bounces-undo", args=[opened.pk, 10**30])
     assert client.post(far).status_code == 404
 
@@ -175,16 +178,16 @@ def test_undo_leaves_people_of_other_organisations_alone(
     bob: User, mallory: User, opened: Questionnaire, client_of: Callable
 ) -> None:
     queue(bob, opened, "gone@x.example")
-    page = client_of(bob).post(
+    answer = client_of(bob).post(
         reverse("surveys:bounces", args=[opened.pk]),
         {"file": SimpleUploadedFile("back.mbox", RETURNED)},
         follow=True,
     )
-    undo = re.search(r"/questionnaires/[^\"]+/bounces/(\d+)/undo/", page.content.decode())
+    undo = re.search(r"/questionnaires/[^\"]+/bounces/(\d+)/undo/", answer.content.decode())
     theirs = questionnaire_create(user=mallory, title="Other", form="housing")
     address = reverse("surveys:bounces-undo", args=[theirs.pk, int(undo[1])])
-    page = client_of(mallory).post(address, follow=True).content.decode()
-    assert "get mails again already" in page
+    page = Page(client_of(mallory).post(address, follow=True))
+    assert page.one("alert").says("get mails again already")
     assert Participant.objects.get(email="gone@x.example").bounced_at is not None
 
 
@@ -194,7 +197,9 @@ def test_returned_mails_are_marked_at_once(
     queue(bob, opened, "gone@x.example")
     url = reverse("surveys:bounces", args=[opened.pk])
     file = SimpleUploadedFile("back.mbox", RETURNED)
-    assert "1 of 1 addresses take part here" in a_list(client_of(bob), url, file=file)
+    assert (
+        a_list(client_of(bob), url, file=file).one("status").says("1 of 1 addresses take part here")
+    )
     with pytest.raises(QuestionnaireError, match="nobody"):
         mails_queue(
             user=bob, questionnaire=opened, base="", is_reminder=True, texts={"en": "[link]"}

@@ -7,6 +7,7 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from webapp.surveys import limits
 from webapp.surveys.links import token_of
 from webapp.surveys.models import Participant, Questionnaire
@@ -58,16 +59,16 @@ def test_no_fault_reads_as_saved_or_loses_what_was_typed(
     fault(monkeypatch)
     fields = {"n": 1, "answer": TYPED, "action": "next"}
     answer = anna.client.post(anna.url, fields)
-    page = answer.content.decode()
-    assert answer.status_code == status
-    assert sentence in page
-    assert '<html lang="es"' in page
-    assert TYPED in page
-    assert "Guardado" not in page
-    assert (f'name="answer" value="{TYPED}"' in page) == can_retry
+    page = Page(answer, status=status)
+    assert page.has("heading", sentence)
+    assert page.element.get("lang") == "es"
+    assert page.says(TYPED)
+    assert "Guardado" not in page.source
+    sent_again = {one.get("name"): one.get("value") for one in page.element.iter("input")}
+    assert (sent_again.get("answer") == TYPED) == can_retry
     if can_retry:
-        assert 'name="n" value="1"' in page
-        assert f'href="{anna.url}"' in page, "it leads back to the form"
+        assert sent_again["n"] == "1"
+        assert page.one("link", "Atrás").address == anna.url, "it leads back to the form"
     by_script = anna.client.post(anna.url, fields, headers=SCRIPT)
     assert by_script.status_code == status
     assert sentence in by_script.json()["error"]
@@ -88,10 +89,10 @@ def test_an_old_token_of_a_form_loses_nothing(opened: Questionnaire) -> None:
     client.get(f"/q/{token_of(row)}/", follow=True)
     here = client.get(f"/q/{token_of(row)}/").url
     answer = client.post(here, {"n": 1, "answer": TYPED, "csrfmiddlewaretoken": "x" * 64})
-    page = answer.content.decode()
+    page = Page(answer, status=403)
     assert answer.status_code == 403
-    assert "Esta página llevaba demasiado tiempo abierta y no se guardó nada." in page
-    assert TYPED in page
+    assert page.has("heading", "Esta página llevaba demasiado tiempo abierta y no se guardó nada.")
+    assert page.one("form", "Enviar de nuevo").says(TYPED)
 
 
 @pytest.mark.django_db
@@ -100,17 +101,17 @@ def test_a_wrong_address_leads_to_the_field_for_a_code(path: str) -> None:
     client = Client(headers={"Accept-Language": "es"}, raise_request_exception=False)
     answer = client.get(path, follow=True)
     assert answer.status_code in (400, 404)
-    page = answer.content.decode()
-    assert '<html lang="es"' in page
-    assert 'href="/q/"' in page or 'action="/q/"' in page
+    page = Page(answer, status=404)
+    assert page.element.get("lang") == "es"
+    assert "/q/" in [one.address for one in page.every("link") + page.every("form")]
 
 
 def test_a_zero_byte_is_told_in_words(student: Callable) -> None:
     anna = student()
     answer = anna.client.post(anna.url, {"n": 1, "answer": "a\x00b", "action": "next"})
     assert answer.status_code in (400, 422)
-    assert "common/" not in answer.content.decode()
-    assert "Sign in" not in answer.content.decode()
+    assert "common/" not in Page(answer, status=400).source
+    assert "Sign in" not in Page(answer, status=400).source
 
 
 def link_of(row: Participant) -> str:
@@ -142,7 +143,7 @@ def test_a_code_is_read_as_it_is_typed(opened: Questionnaire, written: str) -> N
     text = f"{code[:4]}-{code[4:]}".lower() if "4" in written else written.format(code)
     answer = Client().post("/q/", {"code": text}, follow=True)
     assert answer.status_code == 200
-    assert opened.title in answer.content.decode()
+    assert Page(answer).has("heading", opened.title)
 
 
 @pytest.mark.django_db
@@ -153,16 +154,16 @@ def test_nonsense_in_the_field_comes_back_with_a_sentence(text: str) -> None:
     client = Client(headers={"Accept-Language": "en"})
     answer = client.post("/q/", {"code": text}, follow=True)
     assert answer.status_code in (404, 422)
-    page = answer.content.decode()
-    assert 'role="alert"' in page
-    assert 'action="/q/"' in page, "it can be typed again at once"
+    page = Page(answer, status=answer.status_code)
+    assert page.one("alert").text
+    assert page.one("form", "questionnaire").address == "/q/", "it can be typed again at once"
 
 
 def test_a_students_own_code_is_not_the_questionnaires(student: Callable) -> None:
     anna = student()
     answer = Client(headers={"Accept-Language": "en"}).get(f"/q/code/{anna.row.code}/")
     assert answer.status_code == 404
-    assert "This is a student's own code" in answer.content.decode().replace("&#x27;", "'")
+    assert Page(answer, status=404).says("This is a student's own code")
 
 
 def test_without_cookies_the_chosen_language_stays(opened: Questionnaire) -> None:
@@ -175,7 +176,7 @@ def test_without_cookies_the_chosen_language_stays(opened: Questionnaire) -> Non
     row = Participant.objects.create(questionnaire=opened)
     client = Forgetful(enforce_csrf_checks=True, headers={"Accept-Language": "en"})
     page = client.get(f"{link_of(row)}?lang=es&cookies=1")
-    assert "Empezar" in page.content.decode()
+    assert Page(page).has("button", "Empezar")
     saved = client.post(f"{link_of(row)}?cookies=1", {"n": 1, "answer": "2"})
     assert saved.url.partition("?")[2] == "n=2&cookies=1"  # the link itself has a new signature
-    assert "pregunta 2 de 14" in client.get(saved.url).content.decode()
+    assert Page(client.get(saved.url)).says("pregunta 2 de 14")

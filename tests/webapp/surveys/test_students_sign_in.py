@@ -12,6 +12,7 @@ from tests.webapp.identity.conftest import (  # noqa: F401 - fixtures used by th
     openid,
     openid_server,
 )
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student
 from tests.webapp.surveys.conftest import enter as open_link
 from webapp.accounts.models import Organisation, User
@@ -55,9 +56,10 @@ def test_a_student_signs_in_and_answers_without_an_account(
     asking: Questionnaire, enter: Callable
 ) -> None:
     client = Client(headers={"Accept-Language": "en"})
-    page = client.get(reverse("surveys:code", args=[asking.code])).content.decode()
-    assert "Sign in with Northfield" in page
-    assert 'name="identifier"' not in page
+    page = Page(client.get(reverse("surveys:code", args=[asking.code])))
+    assert page.has("link", "Sign in with Northfield")
+    assert not page.has("textbox")
+    assert not page.element.xpath("//*[@name='identifier']")
     back = enter(client, asking, "s1", student_id="N00123", email="s1@northfield.example")
     begun = client.post(back.url)
     answer = client.get(begun.url)
@@ -86,7 +88,8 @@ def test_a_link_alone_and_another_students_session_open_nothing(
         assert (seen.status_code, seen.url) == (302, f"/q/code/{asking.code}/")
         refused = stranger.post(link, {"n": 1, "answer": "1"})
         assert refused.status_code == 401
-        assert f'href="/q/code/{asking.code}/"' in refused.content.decode()
+        back = Page(refused, status=401).one("link", "Back")
+        assert back.address == f"/q/code/{asking.code}/"
     assert Participant.objects.get(identifier="N1").answers == {}
     anna.post(url, {"n": 1, "answer": "1"})
     assert len(Participant.objects.get(identifier="N1").answers) == 1
@@ -139,8 +142,8 @@ def test_another_organisations_student_is_nobody_here(
     client = Client(headers={"Accept-Language": "en"})
     code = reverse("surveys:code", args=[asking.code])
     openid_server.sign_in(client, login_address(other, code), "s1")
-    page = client.post(code).content.decode()
-    assert "Sign in with Northfield" in page
+    page = Page(client.post(code))
+    assert page.has("link", "Sign in with Northfield")
     assert not Participant.objects.exists()
 
 

@@ -11,6 +11,7 @@ from django.conf import LazySettings
 from django.core import mail
 from django.test import Client
 
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student, enter
 from webapp.accounts.models import User
 from webapp.monitoring import metrics
@@ -86,11 +87,11 @@ def test_without_cookies_the_link_itself_is_the_address(
     page = client.get(f"{link}?n=1", follow=True)
     assert [status for _, status in page.redirect_chain] == [302], "asked once, then shown"
     assert page["Referrer-Policy"] == "no-referrer"
-    assert "question 1 of 14" in page.content.decode()
+    assert Page(page).says("question 1 of 14")
     here = page.redirect_chain[-1][0]
     saved = client.post(here, {"n": 1, "answer": "2"})
     assert saved.url.endswith("?n=2&cookies=1")
-    assert "question 2 of 14" in client.get(saved.url).content.decode()
+    assert Page(client.get(saved.url)).says("question 2 of 14")
     for number in range(2, 15):
         client.post(here, {"n": number, "action": "skip"})
     client.post(here, {"action": "finish"})
@@ -103,7 +104,7 @@ def test_without_cookies_a_code_is_enough_to_begin(opened: Questionnaire) -> Non
     client = WithoutCookies()
     there = client.post("/q/", {"code": opened.code})
     begun = client.post(there.url, {"identifier": "N1"}, follow=True)
-    assert "question 1 of 14" in begun.content.decode()
+    assert Page(begun).says("question 1 of 14")
     assert Participant.objects.get().identifier == "N1"
 
 
@@ -134,7 +135,7 @@ def test_an_address_without_its_cookie_opens_nothing(
     for one in (stranger, browser()):
         refused = one.get(here)
         assert refused.status_code == 404
-        assert "Open your personal link again" in refused.content.decode()
+        assert Page(refused, status=404).has("heading", "Open your personal link again")
     link_renew(user=bob, questionnaire=opened, person=anna.pk)
     assert client.get(here).status_code == 404
 
@@ -144,8 +145,10 @@ def test_two_students_share_a_browser(anna: Participant, link: str, opened: Ques
     client = browser()
     one, other = enter(client, link), enter(client, f"/q/{token_of(ben)}/")
     for here, answer in ((one, "1"), (other, "3")):
-        page = client.get(f"{here}?n=1").content.decode()
-        client.post(here, {"n": 1, "answer": answer, "csrfmiddlewaretoken": token_in_page(page)})
+        page = Page(client.get(f"{here}?n=1"))
+        client.post(
+            here, {"n": 1, "answer": answer, "csrfmiddlewaretoken": token_in_page(page.source)}
+        )
     anna.refresh_from_db()
     ben.refresh_from_db()
     assert [list(p.answers.values()) for p in (anna, ben)] == [[1], [3]]
@@ -153,8 +156,8 @@ def test_two_students_share_a_browser(anna: Participant, link: str, opened: Ques
 
 def test_the_last_page_shows_the_link_for_another_device(invited: Student) -> None:
     invited.say_all()
-    last = invited.client.get(f"{invited.url}?n=15").content.decode()
-    shown = re.search(r'href="http://testserver(/q/[^"]+/)"', last)[1]
+    last = Page(invited.client.get(f"{invited.url}?n=15"))
+    shown = last.one("link", "http://testserver/q/").address.removeprefix("http://testserver")
     assert enter(browser(), shown) == invited.url
 
 

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.reader import Reader
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
@@ -75,7 +76,7 @@ def test_the_copies_in_a_cohort_and_its_halves_are_blank(
 ) -> None:
     assert cohort_survey(cohort).answers.min() == 1  # read, and kept in memory
     done = withdraw(people[0])
-    assert "also where rooms are planned" in done.content.decode()
+    assert Page(done).has("heading", "also where rooms are planned")
     whole = Cohort.objects.get(pk=cohort.pk)
     for place in [whole, *Cohort.objects.filter(half_of=whole)]:
         for student in place.students.all():
@@ -107,7 +108,7 @@ def test_a_published_bed_keeps_what_it_needs_until_staff_delete_it(
     assert set(place.student.answers) == {-1}
     assert (place.student.attributes["Gender"], place.student.email) == ("Man", "n0@x.example")
     page = reverse("surveys:people", args=[opened.pk])
-    assert "S-1001 of First: Gender, e-mail kept" in client_of(bob).get(page).content.decode()
+    assert Page(client_of(bob).get(page)).has("listitem", "S-1001 of First: Gender, e-mail kept")
     line = AuditLine.objects.get(verb="withdrew").pk
     act = reverse("surveys:withdrawal-delete", args=[opened.pk, line])
     assert client_of(mallory).post(act).status_code == 404
@@ -120,9 +121,9 @@ def test_a_published_bed_keeps_what_it_needs_until_staff_delete_it(
     assert (place.student.attributes["Gender"], place.student.email) == ("", "")
     assert place.room.name == "1", "the bed stays"
     assert AuditLine.objects.filter(verb="deleted what was withdrawn", user=bob).count() == 1
-    again = client_of(bob).post(act, follow=True).content.decode()
-    assert "Nothing of it is left to delete." in again
-    assert "kept</span>" not in again
+    again = Page(client_of(bob).post(act, follow=True))
+    assert again.one("alert").says("Nothing of it is left to delete.")
+    assert not again.says("e-mail kept")
 
 
 def test_answers_can_be_deleted_after_closing_and_nothing_else(
@@ -133,15 +134,15 @@ def test_answers_can_be_deleted_after_closing_and_nothing_else(
     url = f"/q/{token_of(people[2])}/"
     page = here.get(url, follow=True)
     assert page.status_code == 410
-    assert "Delete my answers" in page.content.decode()
-    assert "Tidiness" not in page.content.decode()
+    assert Page(page, status=410).has("button", "Delete my answers")
+    assert "Tidiness" not in Page(page, status=410).source
     assert here.post(url, {"action": "withdraw"}).status_code == 410, "not without being sure"
-    assert "deleted" in here.post(url, SURE).content.decode()
+    assert Page(here.post(url, SURE)).has("heading", "deleted")
     assert not Participant.objects.filter(pk=people[2].pk).exists()
     assert set(cohort.students.get(original_id="N2").answers) == {-1}
     assert here.post(url, SURE).status_code == 404
-    code = here.get(f"/q/code/{opened.code}/").content.decode()
-    assert "Delete my answers" not in code, "by the code nobody is known"
+    code = Page(here.get(f"/q/code/{opened.code}/"), status=410)
+    assert not code.has("button", "Delete my answers"), "by the code nobody is known"
 
 
 def test_a_purged_cohort_leaves_its_questionnaire_whole(
