@@ -26,6 +26,7 @@ from tests.tabular.file_writers import (
     qualtrics_rows,
 )
 from tests.webapp.cohorts.conftest import survey_csv
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, Recipe
 from webapp.cohorts.services.cohorts import draft_import
@@ -204,7 +205,7 @@ def test_any_header_row_and_any_sheet_can_be_chosen(
     draft, client = drafted(data), client_of(bob)
     assert (draft.n_rows, draft.read_as) == (len(PEOPLE), "XLSX, sheet Answers")
     page = client.get(reverse("cohorts:draft", args=[draft.pk]) + "?tab=reading")
-    assert "Read this sheet" in page.content.decode()
+    assert Page(page).has("button", "Read this sheet")
     press(client, draft, do="action=read_anew&sheet=2")
     draft.refresh_from_db()
     assert (draft.n_rows, draft.choices["layout"]["header_row"]) == (19, 5)
@@ -254,11 +255,12 @@ def test_only_what_changed_comes_back(bob: User, client_of: Callable, drafted: C
     assert re.findall(r'<tbody hx-swap-oob="true" id="column-(\d+)"', answer.content.decode()) == [
         "20"
     ]
-    opened = press(client, draft, do="action=open&column=20", open="18").content.decode()
-    assert re.findall(r'<tbody hx-swap-oob="true" id="column-(\d+)"', opened) == ["18", "20"]
-    assert opened.count('class="column-editor"') == 1
-    split = press(client, draft, do="action=split&column=22").content.decode()
-    assert '<div id="draft"' in split  # new columns: the whole of it
+    opened = Page(press(client, draft, do="action=open&column=20", open="18"))
+    parts = opened.element.xpath("//tbody[@hx-swap-oob='true']/@id")
+    assert parts == ["column-18", "column-20"]
+    assert opened.source.count('class="column-editor"') == 1
+    split = Page(press(client, draft, do="action=split&column=22"))
+    assert split.element.xpath("//div[@id='draft']")  # new columns: the whole of it
 
 
 def test_the_command_line_reads_the_same(tmp_path: Path) -> None:

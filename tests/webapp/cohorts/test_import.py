@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.cohorts.conftest import survey_csv
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.draft_files import draft_path
@@ -31,9 +32,9 @@ def confirm(client: Client, draft: Draft, name: str = "First-years", version: in
 def test_staff_import_a_cohort(bob: User, client_of: Callable, as_upload: Callable) -> None:
     client = client_of(bob)
     draft = upload(client, as_upload(survey_csv()))
-    page = client.get(reverse("cohorts:draft", args=[draft.pk])).content.decode()
-    assert "Check the file" in page
-    assert "Import 24 students" in page
+    page = Page(client.get(reverse("cohorts:draft", args=[draft.pk])))
+    assert page.has("heading", "Check the file")
+    assert page.has("button", "Import 24 students")
     response = confirm(client, draft)
     cohort = Cohort.objects.get()
     assert response.redirect_chain[-1][0] == reverse("cohorts:cohort", args=[cohort.pk])
@@ -65,9 +66,9 @@ def test_original_ids_are_not_on_the_page(
 ) -> None:
     cohort = make_cohort(bob)
     address = reverse("cohorts:cohort", args=[cohort.pk]) + "?tab=students"
-    page = client_of(bob).get(address).content.decode()
-    assert "S-1001" in page
-    assert "N000" not in page
+    page = Page(client_of(bob).get(address))
+    assert page.has("link", "S-1001")
+    assert "N000" not in page.source
 
 
 def test_asking_for_original_ids_is_written_down(
@@ -75,9 +76,9 @@ def test_asking_for_original_ids_is_written_down(
 ) -> None:
     cohort = make_cohort(bob)
     address = reverse("cohorts:cohort", args=[cohort.pk]) + "?tab=students&originals=1"
-    assert "N000" not in client_of(alice).get(address).content.decode()
+    assert "N000" not in Page(client_of(alice).get(address)).source
     assert not AuditLine.objects.filter(verb="looked up ids").exists()
-    assert "N000" in client_of(bob).get(address).content.decode()
+    assert Page(client_of(bob).get(address)).one("row", "S-1001").says("N000")
     assert AuditLine.objects.filter(verb="looked up ids", user=bob).exists()
 
 
@@ -113,7 +114,7 @@ def test_bad_files_get_a_sentence_and_change_nothing(
 ) -> None:
     response = client_of(bob).post(UPLOAD, {"file": as_upload(data)})
     assert response.status_code == (302 if not data and words != "empty" else 422)
-    assert words in response.content.decode()
+    assert Page(response, status=422).has("alert", words)
     assert not Draft.objects.exists()
     assert not Cohort.objects.exists()
 
@@ -122,11 +123,12 @@ def test_errors_stop_the_import(bob: User, client_of: Callable, as_upload: Calla
     client = client_of(bob)
     draft = upload(client, as_upload(survey_csv(student_id={5: "N001"})))
     address = reverse("cohorts:draft", args=[draft.pk])
-    assert "1 person answered more than once" in client.get(address).content.decode()
-    page = client.get(address + "?column=0").content.decode()
-    assert "Row 7: N001 appears twice, first in row 3." in page
+    assert Page(client.get(address)).has("button", "1 person answered more than once")
+    page = Page(client.get(address + "?column=0"))
+    assert page.has("row", "Row 7: N001 appears twice, first in row 3.")
     response = confirm(client, draft)
-    assert "Nothing was imported" in response.content.decode()
+    name = Page(response, status=422).field("Name of the cohort")
+    assert "Nothing was imported" in name.description
     assert not Cohort.objects.exists()
 
 
@@ -147,7 +149,7 @@ def test_two_people_do_not_overwrite_each_other(
     first = {"action": "role", "column": "1", "value": "ignore", "version": 1}
     client_of(bob).post(address, first)
     late = client_of(carol).post(address, first | {"column": "2"}, follow=True)
-    assert "Somebody else changed this import" in late.content.decode()
+    assert Page(late).one("alert").says("Somebody else changed this import")
     draft.refresh_from_db()
     roles = [column["role"] for column in draft.choices["columns"]]
     assert roles == ["id", "ignore", "question", "question", "constraint"]
@@ -159,7 +161,8 @@ def test_a_name_is_used_once(
     make_cohort(bob, "First-years")
     client = client_of(bob)
     draft = upload(client, as_upload(survey_csv()))
-    assert "already a cohort called" in confirm(client, draft).content.decode()
+    name = Page(confirm(client, draft), status=422).field("Name of the cohort")
+    assert "already a cohort called" in name.description
     assert Cohort.objects.count() == 1
     assert Draft.objects.filter(pk=draft.pk).exists()
 

@@ -11,6 +11,7 @@ from engine.tabular.choices import Choices, Role
 from engine.tabular.person_search import People
 from tests.tabular.file_writers import as_csv
 from tests.webapp.cohorts.conftest import survey_csv
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, Draft, Student
@@ -39,22 +40,22 @@ def named(bob: User) -> Cohort:
     return draft_import(user=bob, draft=draft, name="Named", version=draft.version)
 
 
-class Page:
+class PairsPage:
     """The page of a file of roommates."""
 
     def __init__(self, client: object, cohort: Cohort, as_upload: Callable) -> None:
         self.client, self.cohort, self.as_upload = client, cohort, as_upload
 
-    def send(self, rows: list[list[str]]) -> str:
+    def send(self, rows: list[list[str]]) -> Page:
         address = reverse("cohorts:pairs-upload", args=[self.cohort.pk])
         upload = self.as_upload(as_csv(rows), "past.csv")
-        return self.client.post(address, {"file": upload}, follow=True).content.decode()
+        return Page(self.client.post(address, {"file": upload}, follow=True))
 
-    def press(self, page: str = "pairs-draft", **fields: object) -> str:
+    def press(self, page: str = "pairs-draft", **fields: object) -> Page:
         draft = Draft.objects.get(cohort=self.cohort)
         address = reverse(f"cohorts:{page}", args=[self.cohort.pk, draft.pk])
         fields = {"version": draft.version, **fields}
-        return self.client.post(address, fields, follow=True).content.decode()
+        return Page(self.client.post(address, fields, follow=True))
 
     def pairs(self) -> set[frozenset[int]]:
         pairs = self.cohort.past_pairs.values_list("first__number", "second__number")
@@ -62,21 +63,22 @@ class Page:
 
 
 @pytest.fixture
-def page(bob: User, client_of: Callable, named: Cohort, as_upload: Callable) -> Page:
-    return Page(client_of(bob), named, as_upload)
+def page(bob: User, client_of: Callable, named: Cohort, as_upload: Callable) -> PairsPage:
+    return PairsPage(client_of(bob), named, as_upload)
 
 
-def test_names_in_any_order_and_case_find_people(page: Page) -> None:
-    assert "Import 2 pairs" in page.send(
+def test_names_in_any_order_and_case_find_people(page: PairsPage) -> None:
+    shown = page.send(
         [["Roommate", "Student"], ["Muller, Zoe", "JOSÉ  GARCIA"], ["li wei", "Petrov Ivan"]]
     )
+    assert shown.has("button", "Import 2 pairs")
     draft = Draft.objects.get(cohort=page.cohort)
     assert draft.choices["columns"] == [1, 0]  # the first is not the one called roommate
     page.press("pairs-confirm")
     assert page.pairs() == {frozenset({0, 1}), frozenset({5, 9})}
 
 
-def test_e_mails_do_not_differ_by_capitals(page: Page) -> None:
+def test_e_mails_do_not_differ_by_capitals(page: PairsPage) -> None:
     page.send(
         [["e-mail", "roommate"], ["person2@northfield.example", "PERSON3@northfield.EXAMPLE"]]
     )
@@ -84,22 +86,22 @@ def test_e_mails_do_not_differ_by_capitals(page: Page) -> None:
     assert page.pairs() == {frozenset({2, 3})}
 
 
-def test_near_names_are_asked_and_never_guessed(page: Page) -> None:
+def test_near_names_are_asked_and_never_guessed(page: PairsPage) -> None:
     shown = page.send([["a", "b"], ["Soren Alund", "Ivan Petrow"], ["Ann Schmidt", "Sam Lee"]])
-    assert "Row 2: Ivan Petrow is not a student of this cohort." in shown
-    assert "Nearly “Ivan Petrov”" in shown
-    assert "Use 1 sure match" in shown  # "Ann" may be Anna or Anne
+    assert shown.has("listitem", "Row 2: Ivan Petrow is not a student of this cohort.")
+    assert shown.says("Nearly “Ivan Petrov”")
+    assert shown.has("button", "Use 1 sure match")  # "Ann" may be Anna or Anne
     shown = page.press(action="sure")
-    assert "Ivan Petrow is not" not in shown
-    assert "Ann Schmidt is not a student" in shown
+    assert "Ivan Petrow is not" not in shown.source
+    assert shown.has("listitem", "Ann Schmidt is not a student")
     page.press(action="same", cell="Ann Schmidt", position=99)
-    assert "Ann Schmidt is not a student" in page.press()
+    assert page.press().says("Ann Schmidt is not a student")
     page.press(action="same", cell="Ann Schmidt", position=4)
     page.press("pairs-confirm")
     assert page.pairs() == {frozenset({2, 9}), frozenset({4, 11})}
 
 
-def test_rows_of_strangers_can_be_left_out(page: Page) -> None:
+def test_rows_of_strangers_can_be_left_out(page: PairsPage) -> None:
     page.send([["a", "b"], ["Zoë Müller", "Li Wei"], ["Who Ever", "Sam Lee"]])
     page.press(action="without")
     page.press("pairs-confirm")
@@ -121,13 +123,14 @@ def test_which_of_two_namesakes_is_asked_row_by_row(
     choices = Choices.from_json(draft.choices).with_role([1], Role.NAME)
     draft = draft_update(draft=draft, choices=choices.to_json(), version=draft.version)
     cohort = draft_import(user=bob, draft=draft, name="Namesakes", version=draft.version)
-    page = Page(client_of(bob), cohort, as_upload)
+    page = PairsPage(client_of(bob), cohort, as_upload)
     pairs = (STRANGERS / "names_minimal_pairs.csv").read_text().splitlines()
     shown = page.send(list(csv.reader(pairs)))
-    assert shown.count("2 students are called Avaa Kim. Which one?") == 2  # the list, the problem
-    assert "S-1001, s0@x.edu" in shown
-    assert "S-1002, s1@x.edu" in shown
-    assert "sure match" not in shown, "Ava Kim is somebody else"
+    question = "2 students are called Avaa Kim. Which one?"
+    assert shown.text.count(question) == 2  # the list, the problem
+    assert shown.says("S-1001, s0@x.edu")
+    assert shown.says("S-1002, s1@x.edu")
+    assert "sure match" not in shown.source, "Ava Kim is somebody else"
     assert AuditLine.objects.filter(verb="looked up ids").exists()
     page.press(action="same", cell="2: Kim, Avaa", position=1)
     page.press("pairs-confirm")
@@ -139,7 +142,7 @@ def test_an_id_is_never_nearly_another() -> None:
     assert people.near("N00003") is None
 
 
-def test_ids_of_both_are_taken_where_e_mails_stand_beside_them(page: Page) -> None:
+def test_ids_of_both_are_taken_where_e_mails_stand_beside_them(page: PairsPage) -> None:
     """It used to take the id and the e-mail of one person for a pair."""
     rows = [["Student ID", "Student e-mail", "Roommate ID", "Roommate e-mail"]]
     rows += [[f"N{a:03d}", f"person{a}@northfield.example", f"N{b:03d}", ""]
@@ -162,18 +165,18 @@ ROSTER = [
 ]
 
 
-def test_a_roster_gives_pairs_and_rooms_of_any_size(page: Page) -> None:
+def test_a_roster_gives_pairs_and_rooms_of_any_size(page: PairsPage) -> None:
     shown = page.send(ROSTER)
-    assert "1 room of 1, 2 rooms of 2, 1 room of 3" in shown
-    assert "Import 3 shared rooms" in shown
-    assert "5 pairs in 3 shared rooms imported" in page.press("pairs-confirm")
+    assert shown.says("1 room of 1, 2 rooms of 2, 1 room of 3")
+    assert shown.has("button", "Import 3 shared rooms")
+    assert page.press("pairs-confirm").one("status").says("5 pairs in 3 shared rooms imported")
     page.cohort.refresh_from_db()
     assert (page.cohort.n_pairs, page.cohort.n_rooms) == (5, 3)
     assert page.pairs() == {frozenset({0, 1}), frozenset({6, 7})}
     assert cohort_rooms(page.cohort).tolist() == [0, 0, 1, 1, 1, -1, 2, 2, -1, -1, -1, -1]
 
 
-def test_pairs_replace_a_roster(page: Page) -> None:
+def test_pairs_replace_a_roster(page: PairsPage) -> None:
     page.send(ROSTER)
     page.press("pairs-confirm")
     page.send([["a", "b"], ["N000", "N005"]])
@@ -183,7 +186,7 @@ def test_pairs_replace_a_roster(page: Page) -> None:
     assert not Student.objects.exclude(past_room=None).exists()
 
 
-def test_somebody_in_two_rooms_stops_a_roster(page: Page) -> None:
+def test_somebody_in_two_rooms_stops_a_roster(page: PairsPage) -> None:
     shown = page.send([*ROSTER, ["Elm", "104", "A", "person0@northfield.example"]])
-    assert "person0@northfield.example is in two rooms, first in row 2." in shown
-    assert "Nothing was imported" in page.press("pairs-confirm")
+    assert shown.has("listitem", "person0@northfield.example is in two rooms, first in row 2.")
+    assert page.press("pairs-confirm").one("alert").says("Nothing was imported")
