@@ -4,6 +4,7 @@ import json
 
 from jsonschema import Draft202012Validator
 
+from tests.webapp.roles import Page, Part
 from webapp.api.openapi import WHAT_IT_DOES, openapi_document
 from webapp.api.registry import endpoints
 from webapp.api.urls import urlpatterns
@@ -96,9 +97,10 @@ def test_path_parameters_are_documented() -> None:
 
 
 def test_the_page_shows_every_operation(client_of, alice) -> None:
-    page = client_of(alice).get("/api/").content.decode()
+    page = Page(client_of(alice).get("/api/"))
     for entry in endpoints():
-        assert f'id="{entry.operation_id}"' in page
+        (shown,) = page.element.xpath(f"//details[@id='{entry.operation_id}']")
+        assert Part(shown).name
 
 
 def test_the_document_needs_a_sign_in(client, client_of, alice, db) -> None:

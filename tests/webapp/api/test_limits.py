@@ -9,6 +9,7 @@ from django.test import Client
 
 from tests.webapp.api.conftest import DOCUMENT, Program
 from tests.webapp.cohorts.conftest import make_cohort  # noqa: F401 - a fixture
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.api.dispatch import _as_problem
 from webapp.api.problems import problem_response
@@ -109,8 +110,8 @@ def test_a_refused_job_is_a_sentence_on_the_page_and_429_for_programs(
 ) -> None:
     settings.ORGANISATION_MAX_WAITING_JOBS = 0
     cohort = make_cohort(bob)
-    page = client_of(bob).post(f"/cohorts/{cohort.pk}/simulate/", follow=True).content.decode()
-    assert "as many as may" in page
+    page = Page(client_of(bob).post(f"/cohorts/{cohort.pk}/simulate/", follow=True), status=422)
+    assert page.has("alert", "as many as may")
     assert not Job.objects.exists()
     answer = problem_response(_as_problem(TooManyError("Too many.", 60)))
     assert (answer.status_code, answer["Retry-After"]) == (429, "60")

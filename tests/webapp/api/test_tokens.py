@@ -7,6 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
+from tests.webapp.roles import Page
 from webapp.api.models import ApiToken
 from webapp.api.services import secret_digest, token_create, token_find, token_revoke
 from webapp.audit.models import AuditLine
@@ -24,10 +25,10 @@ def test_only_the_hash_is_kept(bob) -> None:
 def test_the_page_shows_the_secret_once(client_of, bob) -> None:
     client = client_of(bob)
     answer = client.post("/api/tokens/", {"name": "sync", "days": "30"})
-    page = answer.content.decode()
-    secret = page.split("data-secret>")[1].split("<")[0]
+    page = Page(answer)
+    secret = page.element.xpath("//*[@data-secret]")[0].text_content()
     assert token_find(secret=secret) is not None
-    assert secret not in client.get("/api/tokens/").content.decode()
+    assert secret not in Page(client.get("/api/tokens/")).source
     assert answer["Cache-Control"] == "no-store"
 
 
@@ -38,9 +39,9 @@ def test_a_token_needs_a_name(client_of, bob) -> None:
 
 def test_people_see_their_own_and_administrators_all(client_of, alice, bob, carol) -> None:
     token_create(user=bob, name="of bob", may_change=False, days=30)
-    assert b"of bob" not in client_of(alice).get("/api/tokens/").content
-    assert b"of bob" in client_of(bob).get("/api/tokens/").content
-    assert b"of bob" in client_of(carol).get("/api/tokens/").content
+    assert "of bob" not in Page(client_of(alice).get("/api/tokens/")).source
+    assert Page(client_of(bob).get("/api/tokens/")).has("row", "of bob")
+    assert Page(client_of(carol).get("/api/tokens/")).has("row", "of bob")
 
 
 def test_nobody_revokes_the_token_of_another_but_administrators(

@@ -11,6 +11,7 @@ import pytest
 from django.core.checks import run_checks
 from django.test import Client, override_settings
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.checks import _WEAK_SECRETS
 from webapp.instance import BASE_DIR, read_or_create_secret
@@ -62,11 +63,11 @@ def test_errors_show_nothing_of_the_inside(
     client = client_of(bob)
     client.raise_request_exception = False
     response = client.get("/")
-    page = response.content.decode()
+    page = Page(response, status=500)
     assert response.status_code == 500
-    assert "Something failed on our side" in page
-    assert "secret" not in page
-    assert "Traceback" not in page
+    assert page.has("heading", "Something failed on our side")
+    assert "secret" not in page.source
+    assert "Traceback" not in page.source
 
 
 def test_a_form_without_token_is_refused_in_words(bob: User) -> None:
@@ -74,7 +75,7 @@ def test_a_form_without_token_is_refused_in_words(bob: User) -> None:
     client.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
     response = client.post("/accounts/settings/", {"theme": "dark"})
     assert response.status_code == 403
-    assert "open for too long" in response.content.decode()
+    assert Page(response, status=403).section("This is not open to you").says("open for too long")
 
 
 def test_a_wrong_host_is_refused(client: Client) -> None:
@@ -159,6 +160,7 @@ def test_a_zero_byte_is_refused_before_anything_is_done(client_of: ClientOf, bob
         client.post("/accounts/settings/", {"theme": "dark", "keyboard_shortcuts": "\x00"}),
     ):
         assert answer.status_code == 400
-        assert "Nothing was changed." in answer.content.decode()
+        page = Page(answer, status=400)
+        assert page.section("The request cannot be read").says("Nothing was changed.")
     bob.refresh_from_db()
     assert bob.theme == "auto"

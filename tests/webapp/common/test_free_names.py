@@ -6,6 +6,7 @@ from django.test import Client
 
 from tests.webapp.housing.conftest import campus, first_years  # noqa: F401 - fixtures
 from tests.webapp.matching.conftest import learned, past, returning  # noqa: F401 - fixtures
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.common.free_names import LONGEST_NAME, free_name
@@ -43,8 +44,8 @@ def test_pages_offer_what_is_free(
     made = {"user": bob, "name": " ", "cohort": cohort, "model": learned}
     names = [cohort.name, *(f"{cohort.name} ({k})" for k in range(2, 5))]
     for number, offered in enumerate(names):
-        html = client.get("/placements/new/", {"cohort": cohort.pk}).content.decode()
-        assert f'name="name" value="{offered}"' in html
+        page = Page(client.get("/placements/new/", {"cohort": cohort.pk}))
+        assert page.field("Name of the placement").value == offered
         if number % 2:
             placement = pairs_create(**made, same=["Gender"])
         else:

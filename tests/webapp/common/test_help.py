@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.common import hooks
 from webapp.common.context_processors import help_section_of
@@ -16,13 +17,12 @@ ClientOf = Callable[[User], Client]
 
 TEMPLATES = Path(settings.BASE_DIR, "templates")
 NAMED = re.compile(r"{% block help %}([\w-]+){% endblock %}")
-LINK = re.compile(r'href="/help/#([^"]*)"')
 
 
 @pytest.fixture
 def sections(client_of: ClientOf, carol: User) -> set[str]:
-    page = client_of(carol).get("/help/").content.decode()
-    return set(re.findall(r'<section[^>]* id="([^"]+)"', page))
+    page = Page(client_of(carol).get("/help/"))
+    return set(page.element.xpath("//section/@id"))
 
 
 def test_help_covers_every_line_of_the_rail(sections: set[str]) -> None:
@@ -50,8 +50,9 @@ def test_every_section_that_a_template_names_exists(sections: set[str]) -> None:
 def test_every_line_of_the_contents_leads_to_a_section(
     client_of: ClientOf, carol: User, sections: set[str]
 ) -> None:
-    page = client_of(carol).get("/help/").content.decode()
-    named = set(re.findall(r'href="#([\w-]+)"', page)) - {"main"}
+    page = Page(client_of(carol).get("/help/"))
+    links = [one.address for one in page.every("link")]
+    named = {one[1:] for one in links if one.startswith("#")} - {"main"}
     assert len(named) > 25
     assert named <= sections
 
@@ -80,8 +81,9 @@ def test_every_line_of_the_contents_leads_to_a_section(
 def test_a_page_links_to_its_section(
     client_of: ClientOf, carol: User, sections: set[str], address: str, section: str
 ) -> None:
-    page = client_of(carol).get(address).content.decode()
-    assert LINK.findall(page) == [section]
+    page = Page(client_of(carol).get(address))
+    links = [one.address for one in page.every("link")]
+    assert [one[len("/help/#") :] for one in links if one.startswith("/help/#")] == [section]
     assert section in sections
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
+from tests.webapp.roles import Page, Part
 from webapp.accounts.models import User
 from webapp.common import hooks
 from webapp.common.toasts import Toast
@@ -31,22 +32,23 @@ def test_one_hit_opens_at_once(client_of: ClientOf, bob: User, search_source: No
 
 
 def test_several_hits_are_listed(client_of: ClientOf, bob: User, search_source: None) -> None:
-    page = client_of(bob).get("/search/?q=S-1").content.decode()
-    assert "S-1001" in page
-    assert "S-1002" in page
+    page = Page(client_of(bob).get("/search/?q=S-1"))
+    assert page.has("link", "S-1001")
+    assert page.has("link", "S-1002")
 
 
 def test_it_finds_nothing_of_another_organisation(
     client_of: ClientOf, mallory: User, search_source: None
 ) -> None:
-    page = client_of(mallory).get("/search/?q=S-1002").content.decode()
-    assert "/students/" not in page
-    assert "Nothing has" in page
+    page = Page(client_of(mallory).get("/search/?q=S-1002"))
+    assert "/students/" not in page.source
+    assert page.says("Nothing has")
 
 
 def test_a_query_is_escaped(client_of: ClientOf, bob: User) -> None:
-    page = client_of(bob).get("/search/?q=%3Cscript%3Ealert(1)%3C/script%3E").content.decode()
-    assert "<script>alert" not in page
+    page = Page(client_of(bob).get("/search/?q=%3Cscript%3Ealert(1)%3C/script%3E"))
+    assert page.says("<script>alert(1)</script>")
+    assert "<script>alert" not in page.source
 
 
 def test_next_steps_come_in_order_and_one_button_is_green(
@@ -57,9 +59,9 @@ def test_next_steps_come_in_order_and_one_button_is_green(
         hooks.NextStep("First", "now", "/a/", "Begin", order=10),
     ]
     monkeypatch.setattr(hooks._registry, "next_steps", [lambda user: steps])
-    page = client_of(bob).get("/").content.decode()
-    assert page.index("First") < page.index("Second")
-    assert page.count("button--primary") == 1
+    page = Page(client_of(bob).get("/"))
+    assert page.text.index("First") < page.text.index("Second")
+    assert page.source.count("button--primary") == 1
 
 
 def test_an_htmx_answer_carries_waiting_toasts(bob: User) -> None:
@@ -78,11 +80,11 @@ def test_an_htmx_answer_carries_waiting_toasts(bob: User) -> None:
     request.session = {}
     request._messages = FallbackStorage(request)
     response = HtmxMiddleware(ToastMiddleware(view))(request)
-    page = response.content.decode()
-    assert page.startswith("<p>row</p>")
-    assert 'hx-swap-oob="beforeend:#toasts"' in page
-    assert "locked &lt;together&gt;" in page
-    assert 'action="/undo/1/"' in page
+    page = Page(response)
+    assert page.source.startswith("<p>row</p>")
+    (toasts,) = page.element.xpath("//*[@hx-swap-oob='beforeend:#toasts']")
+    assert Part(toasts).says("locked <together>")
+    assert Part(toasts).one("form").address == "/undo/1/"
 
 
 def test_errors_are_announced_assertively() -> None:
@@ -91,16 +93,18 @@ def test_errors_are_announced_assertively() -> None:
 
 
 def test_help_says_what_numbers_do_not_mean(client_of: ClientOf, alice: User) -> None:
-    page = client_of(alice).get("/help/").content.decode()
-    assert "not the chance that they get along" in page
+    page = Page(client_of(alice).get("/help/"))
+    assert page.has("listitem", "not the chance that they get along")
 
 
 def test_lines_of_the_rail_with_one_name_tell_their_section(client_of: ClientOf, bob: User) -> None:
     """Both read "Models" where the rail is only icons."""
     bob.organisation.department = ""
     bob.organisation.save()
-    page = client_of(bob).get("/help/").content.decode()
-    assert 'title="Housing: Models"' in page
-    assert 'title="Images: Models"' in page
-    assert 'title="Home"' in page
-    assert "<span>" not in page.split("rail__organisation")[1].split("</div>")[0]
+    page = Page(client_of(bob).get("/help/"))
+    titles = [link.element.get("title") for link in page.one("navigation", "Main").every("link")]
+    assert "Housing: Models" in titles
+    assert "Images: Models" in titles
+    assert "Home" in titles
+    (organisation,) = page.element.find_class("rail__organisation")
+    assert organisation.find("span") is None

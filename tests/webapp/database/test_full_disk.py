@@ -12,6 +12,7 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.common.sessions import SessionStore
 from webapp.database.full_disk import is_full_disk, require_room
@@ -98,7 +99,7 @@ def test_a_session_that_finds_no_room_is_not_the_browsers_fault(
     client.raise_request_exception = False
     answer = client.get("/accounts/second-factor/")  # makes a secret, and keeps it in the session
     assert answer.status_code == 507
-    assert "disk is full" in answer.content.decode()
+    assert Page(answer, status=507).has("heading", "disk is full")
 
 
 def test_a_page_that_only_notes_a_look_is_shown_all_the_same(

@@ -11,6 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, User
 from webapp.cohorts.models import Draft
 from webapp.files import quota
@@ -80,7 +81,7 @@ def test_an_upload_over_the_quota_saves_nothing(full: User, client_of: Callable)
     file = SimpleUploadedFile("survey.csv", SURVEY)
     page = client_of(full).post("/cohorts/import/", {"file": file})
     assert page.status_code == 422
-    assert "Remove images, predictions or cohorts" in page.content.decode()
+    assert Page(page, status=422).has("alert", "Remove images, predictions or cohorts")
     assert not Draft.objects.exists()
     assert stored_bytes(full.organisation) == 3000
 

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.accounts.services import operator_set
@@ -120,7 +121,7 @@ def test_the_page_starts_and_ends_the_mails(otto: User, client_of: ClientOf) -> 
     error = "That is not an e-mail address. Nothing was changed."
     check_refused(refused, {"address": "no address"}, field="address", error=error)
     client.post(reverse("operations:alert-me"), {"address": "otto@north.edu"})
-    assert "Mails go to otto@north.edu" in client.get(page).content.decode()
+    assert Page(client.get(page)).one("status").says("Mails go to otto@north.edu")
     client.post(reverse("operations:alert-me-no-more"))
     assert not AlertReader.objects.exists()
     assert (

@@ -11,6 +11,7 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
+from tests.webapp.roles import Page, Part
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.files.storage import array_path, keep_bytes
@@ -43,9 +44,10 @@ def test_it_writes_a_whole_backup_and_says_so(
     keep_bytes(array_path(otto.organisation_id, "models", UUID), b"weights")
     client_of(otto).post(reverse("operations:back-up"))
     job = Job.objects.get()
-    text = client_of(otto).get(reverse("operations:page")).content.decode()
-    assert f'id="job-{job.pk}"' in text
-    assert "Back up now" not in text.split("Backups made here")[0].split("columns__main")[0]
+    text = Page(client_of(otto).get(reverse("operations:page")))
+    assert text.one("region", job.title).element.get("id") == f"job-{job.pk}"
+    (header,) = text.element.find_class("page-header")
+    assert not Part(header).has("button", "Back up now")
     run_job(job.pk, watched=False)
     job.refresh_from_db()
     assert job.state == JobState.SUCCEEDED, job.error
@@ -66,7 +68,7 @@ def test_only_one_is_made_at_a_time(otto: User, client_of: ClientOf) -> None:
         backup_start(user=otto)
     client = client_of(otto)
     client.post(reverse("operations:back-up"))
-    assert "being made already" in client.get(reverse("operations:page")).content.decode()
+    assert Page(client.get(reverse("operations:page"))).one("alert").says("being made already")
     assert Job.objects.count() == 1
 
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
 from tests.webapp.conftest import PASSWORD, make_user
+from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, Role, User
 from webapp.accounts.services import AccountError, user_reset_password
 from webapp.api.services import token_create
@@ -96,9 +97,9 @@ def test_operators_of_every_organisation_may(
     who: str, request: pytest.FixtureRequest, client_of: ClientOf, worker: Worker
 ) -> None:
     client = client_of(request.getfixturevalue(who))
-    text = client.get(reverse("operations:page")).content.decode()
-    assert all(words in text for words in OF_HOSTS)
-    assert 'href="/operations/"' in client.get("/").content.decode()
+    text = Page(client.get(reverse("operations:page")))
+    assert all(text.says(words) for words in OF_HOSTS)
+    assert Page(client.get("/")).one("link", "Operations").address == "/operations/"
     for address, data in acts(worker):
         assert client.post(address, data).status_code == 302, address
     assert not Worker.objects.exists()
@@ -114,17 +115,18 @@ def test_administrators_see_their_organisation_and_how_to_become_one(
     worker: Worker,
 ) -> None:
     backup_start(user=otto)
-    text = client_of(request.getfixturevalue(who)).get(reverse("operations:page")).content.decode()
-    assert "manage.py make_operator NAME" in text
-    assert "Your jobs" in text
-    assert "ORGANISATION_QUOTA_GB" in text
-    assert not [words for words in (*OF_HOSTS, "MIN_FREE_GB", "hall-") if words in text]
-    assert "has no operator yet" not in text
+    text = Page(client_of(request.getfixturevalue(who)).get(reverse("operations:page")))
+    assert text.section("Servers, workers and backups").says("manage.py make_operator NAME")
+    assert text.has("heading", "Your jobs")
+    assert text.one("row", "Files of an organisation").says("ORGANISATION_QUOTA_GB")
+    assert not [words for words in (*OF_HOSTS, "MIN_FREE_GB", "hall-") if words in text.source]
+    assert "has no operator yet" not in text.source
 
 
 def test_the_page_says_that_there_is_no_operator(carol: User, client_of: ClientOf) -> None:
-    text = client_of(carol).get(reverse("operations:page")).content.decode()
-    assert "This installation has no operator yet." in text
+    text = Page(client_of(carol).get(reverse("operations:page")))
+    section = text.section("Servers, workers and backups")
+    assert section.says("This installation has no operator yet.")
 
 
 @pytest.mark.parametrize("who", ["alice", "bob", "mallory"])
@@ -133,7 +135,7 @@ def test_staff_and_viewers_see_no_page(
 ) -> None:
     client = client_of(request.getfixturevalue(who))
     assert client.get(reverse("operations:page")).status_code == 403
-    assert "/operations/" not in client.get("/").content.decode()
+    assert "/operations/" not in Page(client.get("/")).source
 
 
 def test_a_backup_is_a_job_of_operators_alone(
@@ -143,12 +145,12 @@ def test_a_backup_is_a_job_of_operators_alone(
     own = [reverse(f"jobs:{name}", args=[job.pk]) for name in ("job", "card", "convergence")]
     for person in (carol, bob, sam):
         client = client_of(person)
-        assert "hall-" not in client.get(reverse("jobs:list")).content.decode()
-        assert "hall-" not in client.get("/").content.decode()
+        assert "hall-" not in Page(client.get(reverse("jobs:list"))).source
+        assert "hall-" not in Page(client.get("/")).source
         assert [client.get(address).status_code for address in own] == [404] * 3
         assert client.post(reverse("jobs:cancel", args=[job.pk])).status_code == 404
     client = client_of(otto)
-    assert "hall-" in client.get(reverse("jobs:list")).content.decode()
+    assert Page(client.get(reverse("jobs:list"))).has("link", "hall-")
     assert [client.get(address).status_code for address in own] == [200] * 3
     client.post(reverse("jobs:cancel", args=[job.pk]))
     job.refresh_from_db()
@@ -189,9 +191,9 @@ def test_the_audit_log_names_hosts_and_backups_to_operators_alone(
         text = client_of(carol).get(address).getvalue().decode()
         assert HOST not in text, address
         assert "hall-" not in text, address
-    text = client_of(otto).get(pages[0]).content.decode()
-    assert HOST in text
-    assert "hall-" in text
+    log = Page(client_of(otto).get(pages[0]))
+    assert log.has("row", HOST) or log.has("listitem", HOST)
+    assert log.says("hall-")
 
 
 def test_lines_and_accounts_of_before_are_sorted_by_the_migration(
@@ -220,7 +222,7 @@ def test_an_administrator_cannot_become_an_operator_by_the_account_of_one(
     client = client_of(carol)
     for name in ("accounts:reset-password", "identity:remove-second-factor"):
         answer = client.post(reverse(name, args=[otto.pk]), follow=True)
-        assert "is an operator of the installation" in answer.content.decode()
+        assert Page(answer).one("alert").says("is an operator of the installation")
     otto.refresh_from_db()
     assert otto.password == before
 

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.common.models import Installation
@@ -36,10 +37,8 @@ def waiting(user: User, kind: str, ago: float) -> Job:
     return job
 
 
-def page(client: Client) -> str:
-    answer = client.get(reverse("operations:page"))
-    assert answer.status_code == 200
-    return " ".join(answer.content.decode().split())
+def page(client: Client) -> Page:
+    return Page(client.get(reverse("operations:page")))
 
 
 def test_when_all_is_well_it_says_so(otto: User, client_of: ClientOf) -> None:
@@ -47,20 +46,20 @@ def test_when_all_is_well_it_says_so(otto: User, client_of: ClientOf) -> None:
     heard("long-a1@housing-1", 2)
     Installation.objects.create(pk=1, store_mark="x", backed_up_at=timezone.now())
     text = page(client_of(otto))
-    assert "Nothing to look at" in text
-    assert "1 host, 2 workers, 0 jobs running" in text
-    assert "Working" in text
+    assert text.has("heading", "Nothing to look at")
+    assert text.says("1 host, 2 workers, 0 jobs running")
+    assert text.one("row", "housing-1").says("Working")
 
 
 def test_a_silent_worker_is_named_and_can_be_taken_out(otto: User, client_of: ClientOf) -> None:
     worker = heard("long-b2@lab-gpu", 180)
     client = client_of(otto)
     text = page(client)
-    assert "lab-gpu has not answered for 3 min" in text
-    assert "Nothing was lost" in text
-    assert "Not answering" in text
+    assert text.one("region", "To look at").says("lab-gpu has not answered for 3 min")
+    assert text.one("region", "To look at").says("Nothing was lost")
+    assert text.one("row", "lab-gpu").says("Not answering")
     client.post(reverse("operations:forget", args=[worker.pk]))
-    assert "lab-gpu has not" not in page(client)
+    assert "lab-gpu has not" not in page(client).source
     assert AuditLine.objects.filter(verb="took out of use").count() == 1
 
 
@@ -70,9 +69,9 @@ def test_jobs_that_nobody_takes_are_an_alarm(
     heard("short-a1@housing-1", 2)
     waiting(mallory, "roommates.learn", 20)
     text = page(client_of(otto))
-    assert "Nobody takes long jobs" in text
-    assert "Secret plan" not in text
-    assert "Southgate" not in text
+    assert text.one("region", "To look at").says("Nobody takes long jobs")
+    assert "Secret plan" not in text.source
+    assert "Southgate" not in text.source
 
 
 def test_a_long_wait_an_old_backup_and_failures_are_alarms(otto: User, client_of: ClientOf) -> None:
@@ -84,19 +83,19 @@ def test_a_long_wait_an_old_backup_and_failures_are_alarms(otto: User, client_of
         pk=1, store_mark="x", backed_up_at=timezone.now() - timedelta(days=3)
     )
     text = page(client_of(otto))
-    assert "A short job has waited 20 min" in text
-    assert "The last backup is" in text
-    assert "1 job failed within a day" in text
+    assert text.one("region", "To look at").says("A short job has waited 20 min")
+    assert text.one("region", "To look at").says("The last backup is")
+    assert text.one("region", "To look at").says("1 job failed within a day")
 
 
 def test_the_memory_of_every_host_is_a_bar(otto: User, client_of: ClientOf) -> None:
     worker = heard("long-a1@housing-1", 2)
     text = page(client_of(otto))
-    assert "Memory of housing-1" not in text
+    assert "Memory of housing-1" not in text.source
     Worker.objects.filter(pk=worker.pk).update(memory_used=12 * 10**9, memory_total=16 * 10**9)
     text = page(client_of(otto))
-    assert "Memory of housing-1: 75 % used" in text
-    assert "4.0 of 16.0 GB free" in text
+    assert text.has("progressbar", "Memory of housing-1: 75 % used")
+    assert text.one("row", "housing-1").says("4.0 of 16.0 GB free")
 
 
 def test_ones_own_share_of_the_workers_is_a_bar(
@@ -107,9 +106,9 @@ def test_ones_own_share_of_the_workers_is_a_bar(
         job = waiting(user, "roommates.learn", 20)
         Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
     text = page(client_of(otto))
-    assert '<progress class="progress" value="1" max="3"' in text
-    assert "Long: learning, predicting: 1 of 3 running are yours" in text
-    assert "Southgate" not in text
+    bar = text.one("progressbar", "Long: learning, predicting: 1 of 3 running are yours")
+    assert (bar.value, bar.element.get("max")) == ("1", "3")
+    assert "Southgate" not in text.source
 
 
 def test_a_part_that_does_not_work_is_named_first(
@@ -120,5 +119,5 @@ def test_a_part_that_does_not_work_is_named_first(
 
     monkeypatch.setattr(readiness, "checks", {"store": fail})
     text = page(client_of(otto))
-    assert "Store: not ready" in text
-    assert "Nothing is lost" in text
+    assert text.one("region", "To look at").says("Store: not ready")
+    assert text.one("region", "To look at").says("Nothing is lost")

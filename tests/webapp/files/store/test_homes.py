@@ -15,6 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from engine import StoppedError
 from tests.webapp.files.store.servers import Road, object_store
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.common.models import Installation
 from webapp.files import store
@@ -251,7 +252,7 @@ def test_pages_say_that_the_store_is_away(road: Road, bob: User, client_of: Any)
         "/cohorts/import/", {"file": SimpleUploadedFile("survey.csv", data.encode())}
     )
     assert answer.status_code == 503
-    assert "The store of files does not answer" in answer.content.decode()
+    assert Page(answer, status=503).has("heading", "The store of files does not answer")
     assert answer["Retry-After"]
     road.next = []
     answer = client.post(
