@@ -1,6 +1,5 @@
 """Deciding: every state, undo, two people at once, and the table that shows it."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.webapp.matching.conftest import acts_of, two_of
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.selectors.surveys import forget_surveys
@@ -32,10 +32,10 @@ def decide(user: User, placement: Placement, decision: Decision, *pairs: PlacedP
     return event
 
 
-def post(client: Any, placement: Placement, decision: str, *pairs: PlacedPair, **data: str) -> str:
+def post(client: Any, placement: Placement, decision: str, *pairs: PlacedPair, **data: str) -> Page:
     address = reverse("housing:pairs-decide", args=[placement.pk])
     values = {"decision": decision, "pair": [f"{p.pk}:{p.version}" for p in pairs], **data}
-    return client.post(address, values, follow=True).content.decode()
+    return Page(client.post(address, values, follow=True))
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_each_decision_is_kept_said_and_undone(
     page = post(client, placement, decision, pair)
     pair.refresh_from_db()
     assert (pair.state, pair.decided_by) == (state, "bob")
-    assert pair.label in page
-    assert "Undo" in page
+    assert page.one("status").says(pair.label)
+    assert page.one("status").has("button", "Undo")
     assert AuditLine.objects.filter(details__pairs=[pair.label], user=bob).exists()
     event = acts_of(placement).get()
     client.post(reverse("housing:placement-undo", args=[placement.pk, event.pk]))
@@ -85,8 +85,9 @@ def test_who_comes_second_is_told_and_nothing_is_lost(
     page = post(client_of(carol), placement, "never", seen_by_both)
     fresh = placement.pairs.get(pk=seen_by_both.pk)
     assert (fresh.state, fresh.decided_by) == (PairState.LOCKED, "bob")
-    assert "locked" in page
-    assert "Nothing was changed" in page or "Release the lock first" in page
+    assert page.one("alert").says("locked")
+    said = page.one("alert")
+    assert said.says("Nothing was changed") or said.says("Release the lock first")
 
 
 def test_a_stale_version_changes_none_of_many(bob: User, carol: User, placement: Placement) -> None:
@@ -226,7 +227,7 @@ def test_a_card_reads_the_answers_of_the_cohort_once(
     forget_surveys()
     for address, headers, most, n_reads in ((card, HTMX, 18, 1), (page, {}, 42, 0)):
         with CaptureQueriesContext(connection) as queries:
-            assert "For and against" in client.get(address, headers=headers).content.decode()
+            assert Page(client.get(address, headers=headers)).has("heading", "For and against")
         reads = [q for q in queries if '"cohorts_student"."answers"' in q["sql"]]
         assert len(reads) == n_reads
         assert len(queries) <= most
@@ -256,8 +257,8 @@ def test_the_card_offers_every_other_decision(
         }
         decide(bob, placement, decisions[state], pair)
     address = reverse("housing:pair", args=[placement.pk, pair.pk])
-    card = client_of(bob).get(address, headers=HTMX).content.decode()
-    offered = set(re.findall(r'name="decision" value="(\w+)"', card))
+    card = Page(client_of(bob).get(address, headers=HTMX))
+    offered = set(card.element.xpath("//*[@name='decision']/@value"))
     first = "reopen" if state in HELD_STATES else "accept"
     others = {PairState.REJECTED: {"lock", "never"}, PairState.NEVER: {"lock"}}
     others[PairState.LOCKED] = set()
@@ -272,16 +273,17 @@ def test_the_card_says_to_what_error_shares_are_known(
     Placement.objects.filter(pk=placement.pk).update(figures=exact)
     pair = placement.pairs.first()
     address = reverse("housing:placement", args=[placement.pk]) + f"?pair={pair.pk}"
-    assert "standard error" not in client_of(alice).get(address).content.decode()
+    assert not Page(client_of(alice).get(address)).says("standard error")
     figures = placement.figures | {"probability_error": 0.004}
     Placement.objects.filter(pk=placement.pk).update(figures=figures)
-    page = client_of(alice).get(address).content.decode()
-    assert "Shares of this placement are known to a standard error of 0.4" in page
+    page = Page(client_of(alice).get(address))
+    card = page.one("region", "For and against")
+    assert card.says("Shares of this placement are known to a standard error of 0.4")
     unknown = placement.figures | {"probability_error": None}
     Placement.objects.filter(pk=placement.pk).update(figures=unknown)
-    page = client_of(alice).get(address).content.decode()
-    assert "standard error" not in page
-    assert "so that no error is known" in page
+    page = Page(client_of(alice).get(address))
+    assert not page.says("standard error")
+    assert page.one("region", "For and against").says("so that no error is known")
 
 
 def test_rights_and_walls(
@@ -308,9 +310,9 @@ def test_original_ids_are_shown_on_request_and_audited(
 ) -> None:
     pair, client = placement.pairs.first(), client_of(bob)
     page = client.get(reverse("housing:placement", args=[placement.pk]) + f"?pair={pair.pk}")
-    assert pair.first.original_id not in page.content.decode()
+    assert pair.first.original_id not in Page(page).source
     answer = client.post(reverse("housing:pair-originals", args=[placement.pk, pair.pk]))
-    assert pair.first.original_id in answer.content.decode()
+    assert Page(answer).said_of(f"S-{pair.first_number}") == pair.first.original_id
     assert AuditLine.objects.filter(verb="looked up ids", details__pairs=[pair.label]).exists()
 
 
@@ -318,8 +320,9 @@ def test_nonsense_is_refused_with_a_sentence(
     bob: User, client_of: Callable, placement: Placement
 ) -> None:
     client = client_of(bob)
-    assert "no such decision" in post(client, placement, "marry", placement.pairs.first())
-    assert "Mark at least one pair" in post(client, placement, "accept")
+    page = post(client, placement, "marry", placement.pairs.first())
+    assert page.one("alert").says("no such decision")
+    assert post(client, placement, "accept").one("alert").says("Mark at least one pair")
     assert not placement.pairs.exclude(state=PairState.OPEN).exists()
 
 
@@ -339,7 +342,7 @@ def test_search_takes_no_other_id_for_one_on_screen(
 ) -> None:
     pair = placement.pairs.first()
     page = client_of(bob).get("/search/", {"q": f"A-{pair.first_number}"})
-    assert f"pair={pair.pk}" not in page.content.decode()
+    assert f"pair={pair.pk}" not in Page(page).source
 
 
 def test_the_page_counts_the_pairs_that_an_export_holds(bob: User, placement: Placement) -> None:

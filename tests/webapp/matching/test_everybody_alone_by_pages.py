@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft
 from webapp.housing.models import Placement
@@ -28,8 +28,8 @@ def staff(bob: User, client_of: Callable[[User], Client]) -> Client:
     return client_of(bob)
 
 
-def words(page: object) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", page.content.decode()).split())
+def words(answer: object) -> str:
+    return Page(answer, status=answer.status_code).text
 
 
 def test_a_roster_of_single_rooms_says_that_nobody_has_a_roommate(

@@ -11,6 +11,7 @@ from django.urls import reverse
 from openpyxl import load_workbook
 
 from tests.webapp.api.conftest import Program
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.api.openapi import PREFIX
 from webapp.api.services import token_create
@@ -54,8 +55,8 @@ def test_only_decided_and_no_rejected_pairs(
         pairs_decide(user=bob, placement=placement, decision=decision, versions=versions)
     address = reverse("housing:pairs-export", args=[placement.pk, "csv"])
     client = client_of(bob)
-    page = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
-    assert "2 students without a roommate are in no file." in page
+    page = Page(client.get(reverse("housing:placement", args=[placement.pk])))
+    assert page.one("group", "Export").says("2 students without a roommate are in no file.")
     assert client.get(address).content.count(b"\r\n") == 16  # the header and 15 pairs
     decided = client.get(address + "?only=decided").content.decode("utf-8-sig")
     assert accepted.first.label in decided
@@ -72,12 +73,12 @@ def test_a_pair_that_another_proposal_forbids_is_marked_and_left_out(
     pairs_decide(user=bob, placement=placement, decision=Decision.NEVER, versions=versions)
     page = client_of(bob).get(reverse("housing:placement", args=[other.pk]) + "?sort=pair")
     assert page.context["n_forbidden"] == 1
-    words = page.content.decode()
-    assert "1 never pair since" in words
-    assert "Certified best" not in words
-    assert "Pair again</button>" in words
-    row = words[words.index("<tbody>") :].partition("</tr>")[0]
-    assert "Never pair</span>" in row
+    words = Page(page)
+    assert words.says("1 never pair since")
+    assert not words.says("Certified best")
+    assert words.has("button", "Pair again", exactly=True)
+    first = next(row for row in words.every("row") if row.has("cell"))
+    assert first.says("Never pair")
     assert len(list(pair_export_rows(other))) == 15
 
 

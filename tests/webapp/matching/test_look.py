@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from numpy.typing import NDArray
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.services.latecomers import latecomers_add
 from webapp.housing.models import Placement
@@ -58,8 +59,8 @@ def test_the_badge_says_of_which_day_the_certificate_is(
     versions = {pair.pk: pair.version}
     pairs_decide(user=bob, placement=placement, decision=Decision.REJECT, versions=versions)
     address = reverse("housing:placement", args=[placement.pk])
-    assert "Best as of today" in client_of(bob).get(address).content.decode()
+    assert Page(client_of(bob).get(address)).says("Best as of today")
     before = timezone.now() - timedelta(days=7)
     Placement.objects.filter(pk=placement.pk).update(best_at=before)
-    page = client_of(bob).get(address).content.decode()
-    assert f"Best as of {timezone.localtime(before).day} " in page
+    page = Page(client_of(bob).get(address))
+    assert page.says(f"Best as of {timezone.localtime(before).day} ")

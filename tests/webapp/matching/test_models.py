@@ -1,8 +1,6 @@
 """Learning through the pages, the certificate, the check, and who may do what."""
 
-import re
 from collections.abc import Callable
-from html import unescape
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -16,6 +14,7 @@ from engine.learning.roommates.solvers import SOLVERS
 from engine.learning.roommates.training import TrainedRoommates
 from engine.solvers.theta_ascent import ThetaAscent
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin
@@ -54,7 +53,8 @@ def test_staff_learn_and_get_a_certificate(
     model = LearnedModel.objects.get()
     address = reverse("matching:model", args=[model.pk])
     assert response.headers["Location"] == address
-    assert "Waiting for a free worker" in client.get(address).content.decode()
+    card = Page(client.get(address)).one("region", "Learn: Returning 2024")
+    assert card.says("Waiting for a free worker")
     (job,) = run_waiting()
     assert (job.state, job.seed) == (JobState.SUCCEEDED, 7), job.error
     run_waiting()  # the check, a job of its own
@@ -63,10 +63,10 @@ def test_staff_learn_and_get_a_certificate(
     assert model.figures["relative_gap"] <= 1e-4
     assert model.findings["n_pairs"] == 16
     assert len(model.weights) == 14
-    page = client.get(address).content.decode()
-    assert "Certified: within" in page
-    assert "Checked on real pairs of Returning 2025" in page
-    assert "Does not mean" in page
+    page = Page(client.get(address))
+    assert page.says("Certified: within")
+    assert page.says("Checked on real pairs of Returning 2025")
+    assert page.has("listitem", "Does not mean")
     assert AuditLine.objects.filter(verb="started learning").exists()
 
 
@@ -85,9 +85,9 @@ def test_weights_do_not_wait_for_their_intervals_and_drift(
     model = LearnedModel.objects.get()
     assert model_state(model).key == "certified"
     address = reverse("matching:model", args=[model.pk])
-    page = client.get(address).content.decode()
-    assert "intervals not yet known" in page
-    assert f"job-{model.intervals_job_id}" in page
+    page = Page(client.get(address))
+    assert page.section("How sure this is").says("intervals not yet known")
+    assert page.element.xpath(f"//*[@id='job-{model.intervals_job_id}']")
     (job,) = run_waiting()
     assert job.state == JobState.SUCCEEDED, job.error
     before = model.weights
@@ -96,9 +96,9 @@ def test_weights_do_not_wait_for_their_intervals_and_drift(
         assert {name: row[name] for name in weight} == weight
         for part in (row["interval"], row["drift"]):
             assert part["low"] < part["value"] < part["high"]
-    page = client.get(address).content.decode()
-    assert "not yet known" not in page
-    assert "Drift a year" in page
+    page = Page(client.get(address))
+    assert not page.says("not yet known")
+    assert page.has("columnheader", "Drift a year")
     file = client.get(reverse("matching:model-weights", args=[model.pk])).content.decode()
     assert "interval_low,interval_high,drift_value" in file
 
@@ -153,18 +153,18 @@ def test_intervals_of_a_model_without_them_are_worked_out_on_demand(
     """Models learned before had none."""
     monkeypatch.setattr(intervals, "SECONDS", 600.0)  # on however busy a machine
     client, address = client_of(bob), reverse("matching:model", args=[learned.pk])
-    assert "intervals not yet known" in client.get(address).content.decode()
+    assert Page(client.get(address)).section("How sure this is").says("intervals not yet known")
     file = client.get(reverse("matching:model-weights", args=[learned.pk])).content.decode()
     assert "interval" not in file.splitlines()[0]
     wanted = reverse("matching:model-intervals", args=[learned.pk])
-    assert wanted not in client_of(alice).get(address).content.decode()
+    assert wanted not in Page(client_of(alice).get(address)).source
     assert client_of(alice).post(wanted).status_code == 403
     client.post(wanted)
-    page = client.post(wanted, follow=True).content.decode()
-    assert "Its confidence intervals are being computed." in page
+    page = Page(client.post(wanted, follow=True))
+    assert page.one("alert").says("Its confidence intervals are being computed.")
     (job,) = run_waiting()
     assert job.state == JobState.SUCCEEDED, job.error
-    assert "Likely between" in client.get(address).content.decode()
+    assert Page(client.get(address)).has("columnheader", "Likely between")
 
 
 def test_weights_stay_where_their_intervals_were_not_reached(
@@ -176,13 +176,13 @@ def test_weights_stay_where_their_intervals_were_not_reached(
     client.post(wanted)
     learned.refresh_from_db()
     job_cancel(user=bob, job=learned.intervals_job)
-    page = client.get(address).content.decode()
-    assert "was cancelled" in page
+    page = Page(client.get(address))
+    assert page.section("How sure this is").says("was cancelled")
     client.post(wanted)
     with patch.object(intervals, "estimate_weights", return_value=SimpleNamespace(gap=2.0)):
         (job,) = run_waiting()
     assert job.state == JobState.SUCCEEDED, job.error
-    assert "A minute did not suffice" in client.get(address).content.decode()
+    assert Page(client.get(address)).section("How sure this is").says("A minute did not suffice")
     weights, model = learned.weights, LearnedModel.objects.get()
     assert model.weights == weights
     assert model_state(model).key == "certified"
@@ -197,25 +197,24 @@ def test_learning_that_is_stopped_keeps_its_weights_with_their_gap(
     learn(client, returning, gap="1e-06", method="frank-wolfe")
     model = LearnedModel.objects.get()
     address = reverse("matching:model-stop", args=[model.pk])
-    assert "nothing to stop" in client.post(address, follow=True).content.decode()
+    assert Page(client.post(address, follow=True)).one("alert").says("nothing to stop")
     take, pages = JobContext.on_progress, []
 
     def look_and_stop(context: JobContext, progress: Progress) -> None:
         take(context, progress)
         if progress.iteration > 1 and not pages:
-            page = client.get(reverse("matching:model", args=[model.pk]))
-            pages.append(page.content.decode())
+            pages.append(Page(client.get(reverse("matching:model", args=[model.pk]))))
             client.post(address)
 
     monkeypatch.setattr(JobContext, "on_progress", look_and_stop)
     run_waiting()
-    assert address in pages[0]
+    assert any(form.address == address for form in pages[0].every("form"))
     model.refresh_from_db()
     assert model_state(model).key == "stopped"
     assert model.figures["relative_gap"] > 1e-6
     assert len(model.weights) == 14
     assert AuditLine.objects.filter(verb="stopped learning").exists()
-    assert "nothing to stop" in client.post(address, follow=True).content.decode()
+    assert Page(client.post(address, follow=True)).one("alert").says("nothing to stop")
 
 
 def test_cancelled_and_failed_are_said(bob: User, client_of: Callable, returning: Cohort) -> None:
@@ -225,15 +224,16 @@ def test_cancelled_and_failed_are_said(bob: User, client_of: Callable, returning
     job_cancel(user=bob, job=model.job)
     model = LearnedModel.objects.get()
     assert model_state(model).words == "Cancelled"
-    page = client.get(reverse("matching:model", args=[model.pk])).content.decode()
-    assert "Learn again" in page
+    page = Page(client.get(reverse("matching:model", args=[model.pk])))
+    assert page.has("link", "Learn again")
     learn(client, returning)
     model = LearnedModel.objects.exclude(pk=model.pk).get()
     returning.delete()
     run_waiting()
     model.refresh_from_db()
     assert model_state(model).key == "failed"
-    assert "was removed" in client.get(reverse("matching:model", args=[model.pk])).content.decode()
+    page = Page(client.get(reverse("matching:model", args=[model.pk])))
+    assert page.one("region", "Learn: Returning 2024").says("was removed")
 
 
 def test_the_certificate_of_a_running_job_comes_from_its_trace(
@@ -242,25 +242,27 @@ def test_the_certificate_of_a_running_job_comes_from_its_trace(
     learn(client_of(bob), returning)
     model = LearnedModel.objects.get()
     address = reverse("matching:model-certificate", args=[model.pk])
-    assert "The first bounds" in client_of(alice).get(address).content.decode()
+    assert Page(client_of(alice).get(address)).section("Certificate").says("The first bounds")
     model.job.trace.create(iteration=1, seconds=0.1, relative_gap=2.34)
-    page = client_of(alice).get(address).content.decode()
-    assert "Too early to tell" in page
-    assert "from the best fit, by" not in page
-    assert "if you stop now, they are kept" in page
+    page = Page(client_of(alice).get(address))
+    assert page.section("Certificate").says("Too early to tell")
+    assert not page.says("from the best fit, by")
+    assert page.has("listitem", "if you stop now, they are kept")
     model.job.trace.create(iteration=9, seconds=0.2, relative_gap=7.4e-4)
-    page = client_of(alice).get(address).content.decode()
-    assert "0.074 %" in page
-    assert "from the best fit, by the bounds so far" in page  # nothing is certified yet
-    assert "hx-trigger" in page
-    assert "Waiting to learn" in page
+    page = Page(client_of(alice).get(address))
+    assert page.has("img", "0.074 %")
+    certificate = page.section("Certificate")
+    assert certificate.says("from the best fit, by the bounds so far")  # nothing is certified yet
+    assert certificate.element.get("hx-trigger")
+    assert page.says("Waiting to learn")
     Job.objects.update(state="running")
-    page = client_of(alice).get(address).content.decode()
-    assert 'id="model-state" hx-swap-oob="true"' in page
-    assert "Waiting to learn" not in page
+    page = Page(client_of(alice).get(address))
+    (state,) = page.element.xpath("//*[@id='model-state']")
+    assert state.get("hx-swap-oob") == "true"
+    assert not page.says("Waiting to learn")
     Job.objects.update(state="queued")
     job_cancel(user=bob, job=model.job)
-    assert "hx-trigger" not in client_of(alice).get(address).content.decode()
+    assert "hx-trigger" not in Page(client_of(alice).get(address)).source
 
 
 def test_the_latest_year_is_kept_for_the_check(
@@ -275,12 +277,12 @@ def test_what_cannot_be_learned_gets_a_sentence(
     bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
 ) -> None:
     client = client_of(bob)
-    assert "Choose at least one cohort" in learn(client).content.decode()
-    both = learn(client, returning, check_on=str(returning.pk)).content.decode()
-    assert "cannot check the model" in both
+    assert Page(learn(client), status=422).says("Choose at least one cohort")
+    both = Page(learn(client, returning, check_on=str(returning.pk)), status=422)
+    assert "cannot check the model" in both.field("Cohort to check on").description
     later_year.questions = [{"name": "Other", "kind": "binary", "levels": ["No", "Yes"]}]
     later_year.save()
-    assert "share no question" in learn(client, returning, later_year).content.decode()
+    assert Page(learn(client, returning, later_year), status=422).has("alert", "share no question")
     assert learn(client, returning, ridge="-1").status_code == 422
     assert not LearnedModel.objects.exists()
 
@@ -297,7 +299,7 @@ def test_another_year_can_check_later(
     assert 0 <= learned.findings["auc"] <= 1
     assert learned.checked_name == later_year.name
     refused = client.post(address, {"cohort": str(learned.cohorts.get().pk)}, follow=True)
-    assert "cannot check the model" in refused.content.decode()
+    assert Page(refused).one("alert").says("cannot check the model")
 
 
 def test_what_a_check_was_made_on_outlives_its_cohort(
@@ -313,8 +315,8 @@ def test_what_a_check_was_made_on_outlives_its_cohort(
     client = client_of(bob)
     cohort = str(learned.cohorts.get().pk)
     for page in pages:
-        text = client.get(page, {"cohort": cohort}).content.decode()
-        assert "simulated pairs of Returning 2025" in text, page
+        text = Page(client.get(page, {"cohort": cohort}))
+        assert text.says("simulated pairs of Returning 2025"), page
     Placement.objects.create(
         organisation=bob.organisation,
         cohort=learned.cohorts.get(),
@@ -325,12 +327,12 @@ def test_what_a_check_was_made_on_outlives_its_cohort(
             organisation=bob.organisation, name="Used", is_private=True
         ),
     )
-    assert "Read the check" not in client.get("/").content.decode()
+    assert not Page(client.get("/")).says("Read the check")
     learned.refresh_from_db()
     findings = {name: value for name, value in learned.findings.items() if name != "is_simulated"}
     LearnedModel.objects.filter(pk=learned.pk).update(findings=findings)  # of an earlier version
-    page = client_of(alice).get(address).content.decode()
-    assert "16 pairs of unknown origin of Returning 2025" in page
+    shown = Page(client_of(alice).get(address))
+    assert shown.says("16 pairs of unknown origin of Returning 2025")
 
 
 def test_one_check_runs_at_a_time(
@@ -339,8 +341,8 @@ def test_one_check_runs_at_a_time(
     """The model used to keep whichever of two ended last."""
     client, address = client_of(bob), reverse("matching:model-check", args=[learned.pk])
     client.post(address, {"cohort": str(later_year.pk)})
-    page = client.post(address, {"cohort": str(later_year.pk)}, follow=True).content.decode()
-    assert "The model is being checked." in page
+    page = Page(client.post(address, {"cohort": str(later_year.pk)}, follow=True))
+    assert page.one("alert").says("The model is being checked.")
     run_waiting()
     client.post(address, {"cohort": str(later_year.pk)})
     assert Job.objects.count() == 2
@@ -355,8 +357,8 @@ def test_learning_again_begins_with_the_same_settings(
     learn(client, returning, check_on=str(later_year.pk), **sent)
     model = LearnedModel.objects.get()
     job_cancel(user=bob, job=model.job)
-    page = client.get(reverse("matching:model", args=[model.pk])).content.decode()
-    address = unescape(re.search(r'href="(/models/new/[^"]+)"', page)[1])
+    page = Page(client.get(reverse("matching:model", args=[model.pk])))
+    address = page.one("link", "Learn again").address
     form = client.get(address).context["form"]
     assert form.chosen == [str(returning.pk)]
     assert {name: form[name].value() for name in sent} == sent
@@ -384,7 +386,7 @@ def test_a_question_opens_its_answers_and_weights_download(
 ) -> None:
     client = client_of(alice)
     page = client.get(reverse("matching:model", args=[learned.pk]) + "?question=0")
-    assert "which answers go together" in page.content.decode()
+    assert Page(page).has("caption", "which answers go together")
     response = client.get(reverse("matching:model-weights", args=[learned.pk]))
     assert len(response.content.decode().strip().splitlines()) == 15
     assert "sandbox" in response["Content-Security-Policy"]
@@ -396,8 +398,9 @@ def test_a_model_in_use_stays(
     carol: User, client_of: Callable, placement: object, learned: LearnedModel
 ) -> None:
     address = reverse("matching:model-delete", args=[learned.pk])
-    page = client_of(carol).post(address, {"name": learned.name}, follow=True).content.decode()
-    assert "First-years was placed by this model" in page
+    page = Page(client_of(carol).post(address, {"name": learned.name}, follow=True), status=422)
+    typed = page.field("Type “Returning” to confirm")
+    assert "First-years was placed by this model" in typed.description
     assert LearnedModel.objects.filter(pk=learned.pk).exists()
 
 
@@ -407,10 +410,10 @@ def test_weights_that_were_stopped_before_any_proof_keep_their_honest_gap(
     stopped = {"is_certified": True, "is_converged": False, "relative_gap": 2.34}
     figures = learned.figures | stopped
     LearnedModel.objects.filter(pk=learned.pk).update(figures=figures)
-    page = client_of(alice).get(reverse("matching:model", args=[learned.pk])).content.decode()
-    assert "Too early to tell" in page
-    assert "Stopped early before it could tell" in page
-    assert "from the best fit, at most" not in page
+    page = Page(client_of(alice).get(reverse("matching:model", args=[learned.pk])))
+    assert page.section("Certificate").says("Too early to tell")
+    assert page.says("Stopped early before it could tell")
+    assert not page.says("from the best fit, at most")
     assert "too early to tell how near" in jobs._learned_sentence(figures)
 
 
@@ -420,10 +423,10 @@ def test_an_estimate_is_not_called_a_bound(
 ) -> None:
     figures = learned.figures | {"is_certified": is_certified}
     LearnedModel.objects.filter(pk=learned.pk).update(figures=figures)
-    page = client_of(alice).get(reverse("matching:model", args=[learned.pk])).content.decode()
-    assert ("from the best fit, at most" in page) == is_certified
-    assert ("from the best fit, as estimated" in page) != is_certified
-    assert ("no weights fit these past choices better" in page) == is_certified
+    page = Page(client_of(alice).get(reverse("matching:model", args=[learned.pk])))
+    assert page.says("from the best fit, at most") == is_certified
+    assert page.says("from the best fit, as estimated") != is_certified
+    assert page.has("listitem", "no weights fit these past choices better") == is_certified
     sentence = jobs._learned_sentence(figures)
     assert sentence.startswith("Certified" if is_certified else "Estimate")
 
@@ -455,8 +458,8 @@ def test_a_year_that_cannot_check_is_refused_before_learning(
     questions = later_year.questions
     questions[0]["name"] = "Other"
     Cohort.objects.filter(pk=later_year.pk).update(questions=questions)
-    page = learn(client_of(bob), returning, check_on=str(later_year.pk)).content.decode()
-    assert "is missing" in page
+    page = Page(learn(client_of(bob), returning, check_on=str(later_year.pk)), status=422)
+    assert page.has("alert", "is missing")
     assert not LearnedModel.objects.exists()
 
 
@@ -517,9 +520,9 @@ def test_cancelling_the_check_loses_nothing(
     assert len(model.weights) == 14
     assert model.path.exists()
     address = reverse("matching:model", args=[model.pk])
-    page = client_of(bob).get(address).content.decode()
-    assert "Certified: within" in page
-    assert "Cancelled" in page
+    page = Page(client_of(bob).get(address))
+    assert page.says("Certified: within")
+    assert page.one("region", "Check: Returning 2024, Returning 2025").says("Cancelled")
 
 
 @pytest.mark.parametrize("kind", ["check", "simulate"])
@@ -563,9 +566,9 @@ def test_a_cohort_that_went_while_it_was_read_is_named(
 def test_the_form_offers_every_method_in_words(
     client_of: Callable, bob: User, returning: Cohort
 ) -> None:
-    page = client_of(bob).get(reverse("matching:model-new")).content.decode()
+    page = Page(client_of(bob).get(reverse("matching:model-new")))
     for method, words in METHODS.items():
-        assert re.search(rf'<option value="{method}"( selected)?>{words}</option>', page), method
+        assert page.one("option", words, exactly=True).value == method
 
 
 def test_a_model_deleted_while_it_is_learned_leaves_no_weights(
@@ -594,5 +597,5 @@ def test_without_room_the_form_says_so(
     settings.ORGANISATION_QUOTA_GB = 0
     page = client_of(bob).post(reverse("matching:model-new"), {"cohort": str(returning.pk)})
     assert page.status_code == 422
-    assert "your organisation would take" in page.content.decode()
+    assert Page(page, status=422).has("alert", "your organisation would take")
     assert not LearnedModel.objects.exists()

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from tests.webapp.api.conftest import Program
 from tests.webapp.matching.conftest import acts_of, two_of
+from tests.webapp.roles import Page, Part
 from webapp.accounts.models import NamesFor, User
 from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
@@ -33,14 +34,15 @@ def named(placement: Placement) -> Placement:
 
 
 def shown_name(number: int) -> str:
-    return f"Zoë&lt;b&gt;{number} O’Hára"
+    return f"{GIVEN}{number} {FAMILY}"
 
 
-def text_of(client: Client, address: str, **headers: str) -> str:
-    return " ".join(client.get(address, headers=headers or None).content.decode().split())
+def text_of(client: Client, address: str, **headers: str) -> Page:
+    answer = client.get(address, headers=headers or None)
+    return Page(answer, status=answer.status_code)
 
 
-def decide(client: Client, pair: PlacedPair, decision: str, **more: object) -> str:
+def decide(client: Client, pair: PlacedPair, decision: str, **more: object) -> Page:
     """Decide by a fragment and return the answer with its toast."""
     pair.refresh_from_db()
     response = client.post(
@@ -48,7 +50,11 @@ def decide(client: Client, pair: PlacedPair, decision: str, **more: object) -> s
         {"decision": decision, "pair": f"{pair.pk}:{pair.version}", **more},
         headers={"HX-Request": "true"},
     )
-    return " ".join(response.content.decode().split())
+    return Page(response)
+
+
+def toasts_of(page: Page) -> list[str]:
+    return [Part(one).text for one in page.element.find_class("toast")]
 
 
 def pages_of(placement: Placement) -> list[str]:
@@ -72,13 +78,17 @@ def test_staff_see_names_on_every_page_and_each_list_is_audited_once(
     for address in pages_of(named):
         AuditLine.objects.all().delete()
         shown = text_of(client, address)
-        assert shown_name(first.first_number) in shown, address
-        assert GIVEN not in shown, address
+        assert shown.says(shown_name(first.first_number)), address
+        assert GIVEN not in shown.source, address
         assert AuditLine.objects.filter(user=bob, verb="looked at names").count() == 1, address
     table = text_of(client, pages_of(named)[0])
     labels = f"{shown_name(first.first_number)} (S-{first.first_number}) + "
     for act in ("Mark", "Accept", "Lock", "Never pair", "Swap"):
-        assert f'aria-label="{act} {labels}' in table, act
+        assert any(
+            part.name.startswith(f"{act} {labels}")
+            for role in ("button", "checkbox", "link")
+            for part in table.every(role)
+        ), act
 
 
 def test_viewers_and_hidden_sessions_see_ids_alone(
@@ -88,11 +98,11 @@ def test_viewers_and_hidden_sessions_see_ids_alone(
     staff.post(reverse("students:hide-names"), {"hide": "1"})
     first, _ = two_of(named)
     for address in pages_of(named):
-        assert FAMILY not in text_of(viewer, address), address
+        assert FAMILY not in text_of(viewer, address).source, address
         shown = text_of(staff, address)
-        assert FAMILY not in shown, address
-        assert f"S-{first.first_number}" in shown, address
-    assert FAMILY not in decide(staff, first, "accept")
+        assert FAMILY not in shown.source, address
+        assert shown.says(f"S-{first.first_number}"), address
+    assert FAMILY not in decide(staff, first, "accept").source
     assert not AuditLine.objects.filter(verb="looked at names").exists()
 
 
@@ -102,19 +112,20 @@ def test_reports_undo_and_refusals_name_people_and_nothing_is_stored(
     client = client_of(bob)
     first, second = two_of(named)
     both = f"{shown_name(first.first_number)} (S-{first.first_number}) + "
-    assert f"<span>{both}" in decide(client, first, "lock")
-    assert f"<span>{both}" in decide(client, first, "never")  # "... is locked. Release the lock"
+    assert any(text.startswith(both) for text in toasts_of(decide(client, first, "lock")))
+    refused = toasts_of(decide(client, first, "never"))  # "... is locked. Release the lock"
+    assert any(text.startswith(both) for text in refused)
     undo = reverse("housing:placement-undo", args=[named.pk, acts_of(named).get().pk])
-    shown = client.post(undo, headers={"HX-Request": "true"}).content.decode()
-    assert f"Undone: {both}" in shown
+    shown = Page(client.post(undo, headers={"HX-Request": "true"}))
+    assert shown.says(f"Undone: {both}")
     swap = reverse("housing:pairs-swap", args=[named.pk])
     number = first.first_number
     refused = text_of(client, f"{swap}?student=S-{number}&partner=S-{first.second_number}")
-    assert f"{shown_name(number)} (S-{number}) and " in refused
+    assert refused.has("alert", f"{shown_name(number)} (S-{number}) and ")
     rule = reverse("housing:pairs-rule", args=[named.pk])
     client.post(rule, {"action": "never", "first": number, "second": second.first_number})
     page = text_of(client, reverse("housing:placement", args=[named.pk]) + "?tab=never")
-    assert page.count(shown_name(number)) >= 2  # the table and the toast that waited
+    assert page.text.count(shown_name(number)) >= 2  # the table and the toast that waited
     client.post(rule, {"action": "single", "first": number})
     stored = json.dumps(
         [list(PlacementEvent.objects.values()), list(AuditLine.objects.values("details"))],
@@ -139,8 +150,8 @@ def test_a_waiting_toast_holds_ids_and_follows_the_switch(
     assert not [text for text in kept if "Hára" in text]
     client.post(reverse("students:hide-names"), {"hide": "1"})
     shown = text_of(client, reverse("common:home"))
-    assert f"{pair.label} accepted." in shown
-    assert FAMILY not in shown
+    assert shown.one("status").says(f"{pair.label} accepted.")
+    assert FAMILY not in shown.source
 
 
 def test_an_id_of_two_cohorts_is_named_only_beside_its_own_cohort(
@@ -150,12 +161,12 @@ def test_an_id_of_two_cohorts_is_named_only_beside_its_own_cohort(
     client = client_of(bob)
     pair, _ = two_of(named)
     assert returning.students.filter(number=pair.first_number).exists()
-    assert shown_name(pair.first_number) in decide(client, pair, "accept")
+    assert decide(client, pair, "accept").says(shown_name(pair.first_number))
     client.post(
         reverse("housing:pairs-decide", args=[named.pk]),
         {"decision": "reopen", "pair": f"{pair.pk}:2"},
     )
-    assert FAMILY not in text_of(client, reverse("common:home"))
+    assert FAMILY not in text_of(client, reverse("common:home")).source
 
 
 def test_a_file_has_names_only_if_staff_choose_them(
@@ -182,13 +193,14 @@ def test_a_file_with_names_is_refused_in_words_without_the_right(
     assert client_of(mallory).get(address).status_code == 404
     client = client_of(bob)
     client.post(reverse("students:hide-names"), {"hide": "1"})
-    page = client.get(address, follow=True).content.decode()
-    assert "You hide names now" in page
-    assert "Pairs that stand with names" not in page
+    page = Page(client.get(address, follow=True))
+    assert page.one("alert").says("You hide names now")
+    assert not page.has("link", "Pairs that stand with names")
     bob.organisation.names_for = NamesFor.ADMINISTRATORS
     bob.organisation.save()
     client.post(reverse("students:hide-names"), {"hide": "0"})
-    assert "does not show names to your role" in client.get(address, follow=True).content.decode()
+    page = Page(client.get(address, follow=True))
+    assert page.one("alert").says("does not show names to your role")
     _, secret = token_create(user=bob, name="sync", may_change=True, days=30)
     answer = Program(secret).get(f"/proposals/{named.pk}/export/csv?names=true")
     assert answer.status_code in (409, 422)
@@ -229,7 +241,7 @@ def test_a_search_on_a_proposal_finds_nobody_without_the_right(
     AuditLine.objects.all().delete()
     hidden = client.get(address, {"tab": "all", "q": "zoe<b>1001"})
     assert len(hidden.context["rows"]) == 1
-    assert FAMILY not in hidden.content.decode()
+    assert FAMILY not in Page(hidden).source
     assert AuditLine.objects.get(verb="searched for students").details["found"] == ["S-1001"]
     bob.organisation.names_for = NamesFor.NOBODY
     bob.organisation.save()
@@ -247,14 +259,15 @@ def test_rules_and_swaps_take_names_numbers_and_emails(
         address, {"student": f"zoe{student}@north.example", "partner": f"O’Hára {GIVEN}{partner}"}
     )
     assert {student, partner} <= {n for pair in page.context["offer"].new for n in pair_of(pair)}
-    assert f'name="student" value="S-{student}"' in page.content.decode()
+    values = Page(page).element.xpath("//input[@name='student']/@value")
+    assert f"S-{student}" in values
     rule = reverse("housing:pairs-rule", args=[named.pk])
     client.post(rule, {"action": "single", "first": f"{GIVEN}{student} O’Hára"})
     named.refresh_from_db()
     assert named.singles == [student]
     sent = {"action": "single", "first": f"S-{partner}, S-{student}"}
-    page = client.post(rule, sent, follow=True).content.decode()
-    assert "Name one student in each field." in page
+    refused = Page(client.post(rule, sent, follow=True))
+    assert refused.has("alert", "Name one student in each field.")
     named.refresh_from_db()
     assert named.singles == [student]
 
@@ -274,21 +287,23 @@ def test_namesakes_in_rules_and_swaps_are_a_choice(
     rule = reverse("housing:pairs-rule", args=[named.pk])
     other = f"S-{first.second_number}"
     sent = {"action": "never", "first": other, "second": "anna ash", "back": "tab=open"}
-    page = client.post(rule, sent).content.decode()
-    assert "Who is meant?" in page
+    page = Page(client.post(rule, sent))
+    assert page.has("heading", "Who is meant?")
     for number in twins:
-        assert f'name="second" value="S-{number}"' in page
-    assert f'name="first" value="{other}"' in page
+        button = page.one("button", f"S-{number}").element
+        assert (button.get("name"), button.get("value")) == ("second", f"S-{number}")
+    assert page.element.xpath("//input[@name='first']/@value") == [other]
     assert not acts_of(named).exists(), "nothing is guessed"
     client.post(rule, {**sent, "second": f"S-{twins[1]}"})
     assert acts_of(named).count() == 1
     swap = reverse("housing:pairs-swap", args=[named.pk])
-    page = client.get(swap, {"student": other, "partner": "Anna Ash"}).content.decode()
-    assert "Who is meant?" in page
-    assert page.count(f'type="hidden" name="student" value="{other}"') == 2
-    assert f'name="partner" value="S-{twins[0]}"' in page
+    page = Page(client.get(swap, {"student": other, "partner": "Anna Ash"}))
+    assert page.has("status", "Who is meant?")
+    hidden = "//input[@type='hidden'][@name='student']/@value"
+    assert page.element.xpath(hidden) == [other, other]
+    assert f"S-{twins[0]}" in page.element.xpath("//*[@name='partner']/@value")
     bob.organisation.names_for = NamesFor.NOBODY
     bob.organisation.save()
-    page = client.post(rule, sent, follow=True).content.decode()
-    assert "is nobody in" in page
-    assert "Use an id on screen" in page
+    page = Page(client.post(rule, sent, follow=True))
+    assert page.one("alert").says("is nobody in")
+    assert page.one("alert").says("Use an id on screen")

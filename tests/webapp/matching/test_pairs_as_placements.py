@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from tests.webapp.matching.conftest import acts_of, check_agrees, run_waiting, two_of
 from tests.webapp.residents.conftest import Resident
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import LateArrivals, Student
 from webapp.cohorts.selectors.surveys import forget_surveys
@@ -78,10 +79,11 @@ def test_a_pair_is_a_room_of_two_that_no_list_of_buildings_shows(
     assert rooms.count() == 16
     assert not BuildingList.objects.exists()
     client = client_of(bob)
-    assert "Pairs of" not in client.get("/buildings/").content.decode()
+    assert "Pairs of" not in Page(client.get("/buildings/")).source
     assert client.get(f"/buildings/{placement.buildings_id}/").status_code == 404
-    assert "Pairs, no rooms" in client.get("/placements/").content.decode()
-    assert not any("Pair 1" in line for line in client.get("/?q=1").content.decode().split("\n"))
+    (row,) = (row for row in Page(client.get("/placements/")).every("row") if row.has("cell"))
+    assert row.says("Pairs, no rooms")
+    assert "Pair 1" not in Page(client.get("/?q=1")).source
 
 
 def test_a_student_is_never_in_two_pairs(placement: Placement) -> None:
@@ -109,8 +111,8 @@ def test_pairs_computed_again_are_a_version_that_undo_takes_back(
     assert (rejected.first_number, rejected.second_number) not in paired(placement)
     check_agrees(placement)
     event = placement.events.filter(kind=ActKind.VERSION).first()
-    page = client_of(bob).get(reverse("housing:history", args=[placement.pk])).content.decode()
-    assert "Open the pairs" in page
+    page = Page(client_of(bob).get(reverse("housing:history", args=[placement.pk])))
+    assert page.has("link", "Open the pairs")
     decision_undo(user=bob, placement=placement, event=event)
     placement.refresh_from_db()
     assert paired(placement) == before
@@ -167,9 +169,9 @@ def test_published_pairs_are_kept_from_one_click(
     rejected, pair, other = placement.pairs.all()[:3]
     decide(carol, placement, Decision.REJECT, rejected)
     page = client_of(carol).get(reverse("housing:placement", args=[placement.pk]))
-    words = " ".join(page.content.decode().split())
-    assert "15 pairs are published: 30 students get a roommate." in words
-    assert "2 students have no roommate" in words
+    dialog = Page(page).one("dialog", "Publish these pairs")
+    assert dialog.says("15 pairs are published: 30 students get a roommate.")
+    assert dialog.says("2 students have no roommate")
     placement.refresh_from_db()
     placement_publish(user=carol, placement=placement, version=placement.version)
     placement.refresh_from_db()
@@ -222,10 +224,10 @@ def test_a_student_reads_who_the_roommate_is_and_no_room(carol: User, placement:
     pair = placement.pairs.first()
     Student.objects.filter(pk=pair.second_id).update(name="Ada Okafor")
     placement_publish(user=carol, placement=placement, version=placement.version)
-    page = Resident(Student.objects.get(pk=pair.first_id)).look()
-    assert "Ada Okafor" in page
-    assert "Pair 1" not in page
-    assert "Bed" not in page
+    page = Page(Resident(Student.objects.get(pk=pair.first_id)).look())
+    assert page.says("Ada Okafor")
+    assert "Pair 1" not in page.source
+    assert "Bed" not in page.source
 
 
 def test_who_withdraws_leaves_the_roommate_to_be_paired_again(
@@ -438,10 +440,10 @@ def test_the_waiting_list_of_pairs_names_matches_and_how_to_pair_them(
         float(scores.of_pairs([(waiting[0], n)])[0]) for n in waiting if n not in (waiting[0], mate)
     )
     assert matches[0].score == pytest.approx(best)
-    page = client_of(bob).get(reverse("waiting:list", args=[placement.pk])).content.decode()
-    assert "4 students without a partner" in page
-    assert "Pairs have no free beds" in page
-    assert "Withdraw the publication" in page
+    page = Page(client_of(bob).get(reverse("waiting:list", args=[placement.pk])))
+    assert page.says("4 students without a partner")
+    assert page.section("How to pair them").says("Pairs have no free beds")
+    assert page.has("listitem", "Withdraw the publication")
     with pytest.raises(HousingError, match="The waiting list says how"):
         offer_make(
             user=bob, placement=placement, room=placement.buildings.rooms.first(), number=None,

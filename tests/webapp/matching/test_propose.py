@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils.html import escape
 
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import forget_surveys
@@ -61,11 +61,11 @@ def test_staff_start_from_the_page(
     placement = Placement.objects.get()
     address = reverse("housing:placement", args=[placement.pk])
     assert response.headers["Location"] == address
-    assert "Working out pairs" in client.get(address).content.decode()
+    assert Page(client.get(address)).says("Working out pairs")
     run_waiting()
-    page = client.get(address).content.decode()
-    assert "16 pairs, nobody left over" in page
-    assert "Certified best" in page
+    page = Page(client.get(address))
+    assert page.says("16 pairs, nobody left over")
+    assert page.says("Certified best")
 
 
 def test_a_form_that_is_refused_comes_back_as_it_was_sent(
@@ -74,14 +74,15 @@ def test_a_form_that_is_refused_comes_back_as_it_was_sent(
     """A rule that was left out used to be ticked again, and the name to be lost."""
     settings.ORGANISATION_QUOTA_GB = 0
     client = client_of(bob)
-    fresh = client.get("/placements/new/", {"cohort": first_years.pk}).content.decode()
-    assert 'value="Gender" checked' in fresh
+    fresh = Page(client.get("/placements/new/", {"cohort": first_years.pk}))
+    assert fresh.one("group", "Roommates agree in").field("Gender").is_checked
     sent = {"cohort": first_years.pk, "model": learned.pk, "name": "Autumn", "buildings": "pairs"}
-    for same, box in (([], 'value="Gender">'), (["Gender"], 'value="Gender" checked>')):
+    for same in ([], ["Gender"]):
         response = client.post("/placements/new/", {**sent, "same": same})
-        assert response.status_code == 422
-        assert box in response.content.decode()
-        assert 'value="Autumn"' in response.content.decode()
+        page = Page(response, status=422)
+        rules = page.one("group", "Roommates agree in")
+        assert rules.field("Gender").is_checked == bool(same)
+        assert page.field("Name of the placement").value == "Autumn"
 
 
 def test_files_are_counted_before_the_transaction_and_once(
@@ -122,9 +123,10 @@ def test_an_odd_number_asks_who_stays_single(
     client.post("/placements/new/", data)
     placement = Placement.objects.get()
     assert placement.job is None
-    page = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
-    assert "31 students cannot all be paired" in page
-    assert page.count("single</button>") >= 3
+    page = Page(client.get(reverse("housing:placement", args=[placement.pk])))
+    assert page.has("alert", "31 students cannot all be paired")
+    buttons = [one.name for one in page.every("button")]
+    assert len([name for name in buttons if name.endswith("single")]) >= 3
     rule = reverse("housing:pairs-rule", args=[placement.pk])
     client.post(rule, {"action": "single", "first": "S-1007"})
     placement.refresh_from_db()
@@ -160,8 +162,8 @@ def test_a_model_of_other_questions_is_refused_by_name(
         student.save()
     Cohort.objects.filter(pk=first_years.pk).update(questions=questions)
     data = {"cohort": first_years.pk, "model": learned.pk, **PAIRS}
-    page = client_of(bob).post("/placements/new/", data).content.decode()
-    assert "This model was learned from other questions: Smoking is missing." in page
+    page = Page(client_of(bob).post("/placements/new/", data), status=422)
+    assert page.has("alert", "This model was learned from other questions: Smoking is missing.")
     assert not Placement.objects.exists()
 
 
@@ -175,8 +177,8 @@ def test_an_answer_never_seen_in_training_is_named(
     student.answers[4] = 5
     student.save()
     data = {"cohort": first_years.pk, "model": learned.pk, **PAIRS}
-    page = client_of(bob).post("/placements/new/", data).content.decode()
-    assert "S-1003, Smoking: “On the roof” was never among the answers" in page
+    page = Page(client_of(bob).post("/placements/new/", data), status=422)
+    assert page.has("alert", "S-1003, Smoking: “On the roof” was never among the answers")
 
 
 def test_decided_pairs_survive_proposing_again(bob: User, placement: Placement) -> None:
@@ -221,8 +223,8 @@ def test_held_pairs_keep_numbers_of_a_free_choice(
     assert all(pair.probability > 0 for pair in offer.new)
     kept = placement.pairs.get(first=first.first)
     address = reverse("housing:placement", args=[placement.pk])
-    page = client_of(bob).get(f"{address}?tab=all&pair={kept.pk}").content.decode()
-    assert "Nobody else is allowed." not in page
+    page = Page(client_of(bob).get(f"{address}?tab=all&pair={kept.pk}"))
+    assert "Nobody else is allowed." not in page.source
 
 
 def test_a_pair_locked_by_a_rule_is_as_likely_as_it_was(bob: User, placement: Placement) -> None:
@@ -339,7 +341,7 @@ def test_walls_and_rights(
     compute = reverse("housing:placement-compute", args=[placement.pk])
     assert client_of(alice).post(compute).status_code == 403
     assert client_of(mallory).post(compute).status_code == 404
-    assert "Accept S-" not in client_of(alice).get(page).content.decode()
+    assert "Accept S-" not in Page(client_of(alice).get(page)).source
 
 
 def test_others_cannot_use_our_cohort_or_model(
@@ -348,7 +350,7 @@ def test_others_cannot_use_our_cohort_or_model(
     data = {"cohort": first_years.pk, "model": learned.pk, **PAIRS}
     page = client_of(mallory).post("/placements/new/", data)
     assert page.status_code == 422
-    assert "Choose a cohort first." in page.content.decode()
+    assert Page(page, status=422).has("alert", "Choose a cohort first.")
     assert not Placement.objects.exists()
 
 
@@ -368,10 +370,11 @@ def test_the_proposed_pairs_are_compared_with_all_that_the_rules_allow(
     assert 100 < len(sample) < 400
     assert np.isin(sample.round(9), expected.round(9)).all()
     sample = PairNumbers(placement).allowed_scores
-    page = client_of(bob).get(reverse("housing:pair-numbers", args=[placement.pk])).content.decode()
+    page = Page(client_of(bob).get(reverse("housing:pair-numbers", args=[placement.pk])))
     middle = np.median(placement.pairs.values_list("score", flat=True))
     share = round(100 * np.mean(sample < middle))
-    assert f"scores higher than {share} % of the pairs that the rules allow" in page
+    section = page.section("How good are these pairs?")
+    assert section.says(f"scores higher than {share} % of the pairs that the rules allow")
 
 
 def test_a_proposal_reserves_what_it_may_write(placement: Placement, learned: LearnedModel) -> None:
@@ -390,11 +393,11 @@ def test_without_room_nothing_is_proposed(
     chosen = {"cohort": str(placement.cohort_id), "model": str(placement.model_id), **PAIRS}
     page = client_of(bob).post(reverse("housing:placement-new"), chosen)
     assert page.status_code == 422
-    assert "your organisation would take" in page.content.decode()
+    assert Page(page, status=422).has("alert", "your organisation would take")
     page = client_of(bob).post(
         reverse("housing:placement-compute", args=[placement.pk]), follow=True
     )
-    assert "your organisation would take" in page.content.decode()
+    assert Page(page).one("alert").says("your organisation would take")
     assert (Job.objects.count(), Placement.objects.count()) == (done, 1)
 
 
@@ -402,18 +405,18 @@ def test_the_newest_cohort_without_pairs_is_guessed(
     client_of: Callable, bob: User, first_years: Cohort, returning: Cohort, learned: LearnedModel
 ) -> None:
     client, url = client_of(bob), reverse("housing:placement-new")
-    guessed = client.get(url, {"model": str(learned.pk)}).content.decode()
-    assert f'<option value="{first_years.pk}" selected>' in guessed
-    assert f"Place {first_years.n_students} students" in guessed
-    assert "selected>" not in client.get(url, {"cohort": ""}).content.decode()
-    chosen = client.get(url, {"cohort": str(returning.pk)}).content.decode()
-    assert f'<option value="{returning.pk}" selected>' in chosen
+    guessed = Page(client.get(url, {"model": str(learned.pk)}))
+    assert guessed.field("Cohort").value == str(first_years.pk)
+    assert guessed.has("button", f"Place {first_years.n_students} students")
+    assert not Page(client.get(url, {"cohort": ""})).element.xpath("//option[@selected]")
+    chosen = Page(client.get(url, {"cohort": str(returning.pk)}))
+    assert chosen.field("Cohort").value == str(returning.pk)
 
 
 def test_reasons_are_named_in_full(client_of: Callable, bob: User, placement: Placement) -> None:
     """Two questions that begin alike were cut to the same fourteen letters."""
-    page = client_of(bob).get(reverse("housing:placement", args=[placement.pk])).content.decode()
+    page = Page(client_of(bob).get(reverse("housing:placement", args=[placement.pk])))
     reasons = [reason for pair in placement.pairs.all() for reason in pair.chips[:2]]
     assert any(len(name) > 14 for name, _ in reasons)
     for name, is_for in reasons:
-        assert f"{'+' if is_for else '−'} {escape(name)}</span>" in page
+        assert page.has("row", f"{'+' if is_for else '−'} {name}")

@@ -1,6 +1,5 @@
 """Rules contradict each other by name, offer ways out, and can be undone."""
 
-import re
 from collections.abc import Callable
 
 import pytest
@@ -8,6 +7,7 @@ from django.conf import LazySettings
 from django.urls import reverse
 
 from tests.webapp.matching.conftest import acts_of, run_waiting, two_of
+from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused, field_values
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
@@ -34,9 +34,9 @@ def test_an_id_of_another_kind_is_refused_not_read_as_a_student(
     swap = reverse("housing:pairs-swap", args=[placement.pk])
     for action in ("lock", "never", "single"):
         page = client.post(rule, {"action": action, "first": a, "second": b}, follow=True)
-        assert sentence in page.content.decode()
+        assert Page(page).one("alert").says(sentence)
     page = client.get(swap, {"student": a, "partner": b})
-    assert sentence in page.content.decode()
+    assert Page(page).has("alert", sentence)
     assert "offer" not in page.context
     versions = [f"{pair.pk}:{pair.version}" for pair in (first, second)]
     client.post(swap, {"student": a, "partner": b, "pair": versions})
@@ -66,10 +66,10 @@ def test_a_student_locked_twice_is_named_with_one_button_each(
     rule = reverse("housing:pairs-rule", args=[placement.pk])
     client.post(rule, {"action": "lock", "first": f"S-{a}", "second": f"S-{b}"})
     client.post(rule, {"action": "lock", "first": f"S-{a}", "second": f"S-{c}"})
-    page = client.get(reverse("housing:placement", args=[placement.pk])).content.decode()
-    assert f"S-{a} is locked twice" in page
-    assert "Solve 1 conflict to pair again" in page
-    assert f"Keep S-{b}" in page
+    page = Page(client.get(reverse("housing:placement", args=[placement.pk])))
+    assert page.has("alert", f"S-{a} is locked twice")
+    assert page.has("button", "Solve 1 conflict to pair again")
+    assert page.has("button", f"Keep S-{b}")
     client.post(rule, {"action": "keep_lock", "first": str(a), "second": str(c)})
     assert not pair_conflicts(placement)
     placement.refresh_from_db()
@@ -109,13 +109,13 @@ def test_a_rejected_pair_stays_listed_and_can_be_allowed_again(
     client, address = client_of(bob), reverse("housing:placement", args=[placement.pk])
     page = client.get(address, {"tab": "rejected"})
     assert [str(rule) for rule in page.context["rows"]] == [pair.label]
-    assert "Allow again" in page.content.decode()
+    assert Page(page).has("button", "Allow again")
     assert not client.get(address, {"tab": "never"}).context["rows"]
     client.post(
         reverse("housing:pairs-rule", args=[placement.pk]), {"action": "unreject", **numbers}
     )
     assert not ForbiddenPair.objects.exists()
-    assert "tab-rejected" not in client.get(address).content.decode()
+    assert "tab-rejected" not in Page(client.get(address)).source
     placement.refresh_from_db()
     pairs_compute(user=bob, placement=placement)
     run_waiting()
@@ -151,9 +151,9 @@ def test_allowing_a_rejected_pair_leaves_never_of_another_proposal(
     client, address = client_of(bob), reverse("housing:placement", args=[placement.pk])
     actions = {}
     for tab in ("rejected", "never"):
-        page = client.get(address, {"tab": tab}).content.decode()
-        table = page.split('class="table table--cards"')[1].split("</table>")[0]
-        actions[tab] = re.search(r'name="action" value="(\w+)"', table)[1]
+        page = Page(client.get(address, {"tab": tab}))
+        form = page.one("button", f"Allow again {pair.label}").element.getparent()
+        (actions[tab],) = form.xpath("input[@name='action']/@value")
     sent = {"action": actions["rejected"], **numbers}
     client.post(reverse("housing:pairs-rule", args=[placement.pk]), sent)
     assert ForbiddenPair.objects.get().placement is None
@@ -321,7 +321,7 @@ def test_the_toast_of_a_rule_offers_undo(
     page = client.post(address, {"action": "single", "first": f"S-{number}"}, follow=True)
     event = acts_of(placement).get()
     undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
-    assert undo in page.content.decode()
+    assert Page(page).one("status").one("form").address == undo
     client.post(undo)
     placement.refresh_from_db()
     assert placement.singles == []
@@ -343,12 +343,12 @@ def test_a_rule_stands_where_there_is_no_room_for_its_pairs(
     settings.ORGANISATION_QUOTA_GB = 0
     address = reverse("housing:pairs-rule", args=[placement.pk])
     change = {"action": "single", "first": "S-1007"}
-    page = client_of(bob).post(address, change, follow=True).content.decode()
+    page = Page(client_of(bob).post(address, change, follow=True))
     placement.refresh_from_db()
     assert (placement.singles, placement.job) == ([1007], None)
-    assert acts_of(placement).get().sentence in page
-    assert "This was not stored or started." in page
-    assert "Pair the students</button>" in page
+    assert page.one("status").says(acts_of(placement).get().sentence)
+    assert page.one("alert").says("This was not stored or started.")
+    assert page.has("button", "Pair the students", exactly=True)
 
 
 def test_a_lock_of_a_proposed_pair_holds_at_once(bob: User, placement: Placement) -> None:

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.housing.pairs.placing import pairs_create
@@ -26,13 +27,13 @@ def test_set_weights_propose_pairs_and_say_that_they_were_set(
     answer = client.post("/models/set/", sent)
     model = LearnedModel.objects.get()
     assert answer.url == f"/models/{model.pk}/"
-    assert "Set by hand, not learned" in client.get(answer.url).content.decode()
-    assert "Set by hand" in client.get("/models/").content.decode()
+    assert Page(client.get(answer.url)).says("Set by hand, not learned")
+    assert Page(client.get("/models/")).one("row", "First-years, set by hand").says("Set by hand")
     placement = pairs_create(user=bob, name="P", cohort=first_years, model=model, same=("Gender",))
     (job,) = run_waiting()
     assert job.state == "succeeded", job.error
-    page = client.get(f"/placements/{placement.pk}/").content.decode()
-    assert "Weights set by hand" in page
+    page = Page(client.get(f"/placements/{placement.pk}/"))
+    assert page.says("Weights set by hand")
 
 
 def test_alike_answers_score_more_by_what_was_set(bob: User, first_years: Cohort) -> None:
@@ -51,10 +52,11 @@ def test_set_weights_are_replaced_once_a_year_was_learned(
 ) -> None:
     name = first_years.questions[0]["name"]
     model = model_set(user=bob, name="Ours", cohort=first_years, importance={name: 2.0})
-    page = client_of(bob).get(f"/models/{model.pk}/").content.decode()
-    assert "was learned since from" in page
-    assert page.count('data-label="Learned (nats)"') == len(model.weights)
-    assert f"/placements/new/?model={learned.pk}" in page
+    page = Page(client_of(bob).get(f"/models/{model.pk}/"))
+    assert page.says("was learned since from")
+    rows = [row for row in page.every("row") if row.has("cell")]
+    assert len([row for row in rows if row.cell("Learned (nats)")]) == len(model.weights)
+    assert page.one("link", "Place a cohort").address == f"/placements/new/?model={learned.pk}"
     learned.is_simulated = True
     learned.save(update_fields=["is_simulated"])
     assert learned_since(model) is None

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.webapp.matching.conftest import run_waiting, two_of
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.selectors.surveys import forget_surveys
 from webapp.housing.errors import HousingError, PlacesChangedError
@@ -98,8 +99,8 @@ def test_the_dialog_shows_both_new_pairs_and_the_cost(
     query = {"student": f"S-{first.first_number}", "partner": f"S-{second.first_number}"}
     offer = swap_offer(placement, first.first_number, second.first_number)
     for headers in ({}, {"HX-Request": "true"}):
-        page = client_of(bob).get(address, query, headers=headers).content.decode()
-        assert all(pair.label in page for pair in offer.new)
-        assert "nats" in page
-    page = client_of(bob).get(address, query | {"partner": "S-9999"}).content.decode()
-    assert "S-9999 is in no pair of this placement. Nothing was changed." in page
+        page = Page(client_of(bob).get(address, query, headers=headers))
+        assert all(page.says(pair.label) for pair in offer.new)
+        assert page.says("nats")
+    page = Page(client_of(bob).get(address, query | {"partner": "S-9999"}))
+    assert page.has("alert", "S-9999 is in no pair of this placement. Nothing was changed.")
