@@ -11,6 +11,7 @@ import tifffile
 from openpyxl import load_workbook
 from PIL import Image
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.test_painting import INSIDE, OUTSIDE, file, plain_set  # noqa: F401 - fixtures
 from webapp.files import store
 from webapp.jobs.runner import run_job
@@ -54,19 +55,20 @@ def test_from_strokes_to_counts_and_files(client_of, bob, alice, painted) -> Non
     assert origin.figures == checked
     assert origin.learned_digests == segmenter.learned_digests
     client = client_of(alice)
-    model_page = client.get(segmenter.get_absolute_url()).content.decode()
-    assert "each block of it was" in model_page
-    assert "Recall (found)" in model_page
-    assert "Precision (correct)" in model_page
-    assert "no figure of how right it is" in client.get(painted.get_absolute_url()).content.decode()
-    assert painted.get_absolute_url() in model_page  # the prediction that followed learning
-    page = client.get(rows[1].get_absolute_url()).content.decode()
-    assert "data-looking" in page
-    assert "Correct by painting" not in page
-    assert "Correct by painting" in client_of(bob).get(rows[1].get_absolute_url()).content.decode()
-    report = client.get(f"{painted.get_absolute_url()}objects/").content.decode()
-    assert "Objects under 10 pixels are left out" in report
-    assert "µm²" in report
+    model_page = Page(client.get(segmenter.get_absolute_url()))
+    assert model_page.says("each block of it was")
+    assert model_page.has("columnheader", "Recall (found)")
+    assert model_page.has("columnheader", "Precision (correct)")
+    assert Page(client.get(painted.get_absolute_url())).says("no figure of how right it is")
+    followed = model_page.one("link", "open the prediction of Plate")
+    assert followed.address == painted.get_absolute_url()  # it followed learning
+    page = Page(client.get(rows[1].get_absolute_url()))
+    assert page.element.xpath("//*[@data-looking]")
+    assert "Correct by painting" not in page.source
+    assert Page(client_of(bob).get(rows[1].get_absolute_url())).has("link", "Correct by painting")
+    report = Page(client.get(f"{painted.get_absolute_url()}objects/"))
+    assert report.says("Objects under 10 pixels are left out")
+    assert report.has("columnheader", "µm²")
     _check_files(client, painted, rows[1])
 
 
@@ -160,11 +162,11 @@ def test_known_labels_of_other_images_measure_what_was_predicted(
     assert counts.sum() == known.sum()
     assert 0 < row.log_loss < 0.7
     client = client_of(alice)
-    page = client.get(batch.get_absolute_url()).content.decode()
-    assert "painted or uploaded labels" in page
-    assert "Class by class" in page
-    viewer = client.get(row.get_absolute_url()).content.decode()
-    assert 'data-show="errors"' in viewer
+    page = Page(client.get(batch.get_absolute_url()))
+    assert page.says("painted or uploaded labels")
+    assert page.has("heading", "Class by class")
+    viewer = Page(client.get(row.get_absolute_url()))
+    assert viewer.one("button", "Errors").element.get("data-show") == "errors"
     packed = gzip.decompress(store.get(row.layers_path).read_bytes())
     length = int.from_bytes(packed[:4], "little")
     assert json.loads(packed[4 : 4 + length])["hasTruth"]
@@ -184,6 +186,6 @@ def test_nothing_is_said_of_missing_paint_while_images_are_predicted(
 ) -> None:
     """It once said "no image here is painted" until the last was compared with."""
     again = prediction_start(user=bob, segmenter=painted.segmenter, image_set=painted.image_set)
-    page = client_of(bob).get(again.get_absolute_url()).content.decode()
-    assert "0 of 2 so far" in page
-    assert "No image here is painted" not in page
+    page = Page(client_of(bob).get(again.get_absolute_url()))
+    assert page.section("Images").says("0 of 2 so far")
+    assert not page.says("No image here is painted")

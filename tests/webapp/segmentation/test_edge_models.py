@@ -7,6 +7,7 @@ import pytest
 import tifffile
 
 from engine import load_segmentation_model
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import encoded
 from webapp.jobs.models import JobState
 from webapp.jobs.runner import run_job
@@ -65,22 +66,22 @@ def sent(image_set: ImageSet, **changes: str) -> dict[str, object]:
 
 
 def test_only_sets_whose_masks_number_objects_offer_edges(client_of, bob, image_set) -> None:
-    page = client_of(bob).get("/image-models/new/").content.decode()
-    assert "Learn the edges" not in page
+    page = Page(client_of(bob).get("/image-models/new/"))
+    assert "Learn the edges" not in page.source
     assert "edges" not in LearnForm(sent(image_set), user=bob).fields
 
 
 def test_numbered_masks_offer_edges(client_of, bob, numbered) -> None:
-    page = client_of(bob).get("/image-models/new/").content.decode()
-    assert "Learn the edges of objects that touch" in page
-    assert "3 images with masks, whose objects have numbers" in page
+    page = Page(client_of(bob).get("/image-models/new/"))
+    assert page.has("checkbox", "Learn the edges of objects that touch")
+    assert page.one("group", "Learn from").says("3 images with masks, whose objects have numbers")
 
 
 def test_sets_of_another_organisation_offer_nothing(client_of, mallory, make_set, numbered) -> None:
     make_set(mallory)
-    page = client_of(mallory).get("/image-models/new/").content.decode()
-    assert "2 images with masks" in page
-    assert "Learn the edges" not in page
+    page = Page(client_of(mallory).get("/image-models/new/"))
+    assert page.one("group", "Learn from").says("2 images with masks")
+    assert "Learn the edges" not in page.source
 
 
 @pytest.mark.parametrize("solver", ["theta", "certified", "frank-wolfe"])
@@ -89,14 +90,14 @@ def test_methods_of_masks_alone_are_refused_beside_their_field(
 ) -> None:
     response = client_of(bob).post("/image-models/new/", sent(numbered, solver=solver))
     assert response.status_code == 422
-    assert "Edges are learned by" in response.content.decode()
+    assert "Edges are learned by" in Page(response, status=422).field("Method").description
     assert not Segmenter.objects.exists()
 
 
 def test_a_chosen_set_without_numbers_is_refused(client_of, bob, numbered, image_set) -> None:
     response = client_of(bob).post("/image-models/new/", sent(image_set))
     assert response.status_code == 422
-    assert "No mask of these sets numbers its objects" in response.content.decode()
+    assert Page(response, status=422).says("No mask of these sets numbers its objects")
     with pytest.raises(SegmentationError, match="numbers its objects"):
         segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=FAST, edges=True)
 
@@ -112,10 +113,10 @@ def test_edges_are_learned_and_separate_touching_objects(client_of, bob, numbere
     assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
     assert load_segmentation_model(segmenter.path).classes == ("Background", "Nucleus", "Edge")
     assert (segmenter.outcome["n_learned"], segmenter.outcome["n_held_out"]) == (3, 0)
-    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
-    assert "3 masked" in page
-    assert "painted image" not in page
-    assert "painted pixels" not in page
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert page.one("region", "Result").says("3 masked")
+    assert "painted image" not in page.source
+    assert "painted pixels" not in page.source
     batch = prediction_start(user=bob, image_set=numbered, segmenter=segmenter)
     run_job(batch.job_id, watched=False)
     batch.refresh_from_db()

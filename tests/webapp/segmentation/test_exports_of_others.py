@@ -13,6 +13,7 @@ from PIL import Image
 
 from engine.datasets.annotations.raster import paint_strokes
 from engine.datasets.object_files import label_tiff
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import encoded, picture, upload, zipped
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.services import uploads
@@ -133,8 +134,8 @@ def test_what_was_understood_of_a_mask_is_said_before_it_is_used(client_of, bob,
     take(bob, image_set, "a.jpg", encoded(picture()))
     (result,) = take(bob, image_set, "a_mask.png", stream.getvalue())
     assert result.sentence == "36 × 24 pixels. Understood: 75 pixels, 3 objects"
-    page = " ".join(client_of(bob).get(image_set.get_absolute_url()).content.decode().split())
-    assert "Mask: 75 pixels, 3 objects" in page
+    page = Page(client_of(bob).get(image_set.get_absolute_url()))
+    assert page.one("region", "Files").says("Mask: 75 pixels, 3 objects")
 
 
 def test_classes_keep_the_numbers_of_their_files(bob, image_set) -> None:

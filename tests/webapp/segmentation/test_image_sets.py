@@ -1,9 +1,8 @@
 """Pages of image sets."""
 
-import re
-
 import pytest
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
 from webapp.audit.models import AuditLine
 from webapp.segmentation.errors import SegmentationError
@@ -23,14 +22,14 @@ def files_in(folder):
 
 
 def test_the_list_counts_images_and_masks(client_of, alice, image_set) -> None:
-    page = client_of(alice).get("/image-sets/").content.decode()
-    assert "Leaves" in page
-    assert 'data-label="Images">3<' in page
-    assert 'data-label="With mask">2<' in page
+    page = Page(client_of(alice).get("/image-sets/"))
+    assert page.has("link", "Leaves")
+    row = page.one("table", "Image sets").one("row", "Leaves")
+    assert (row.cell("Images"), row.cell("With mask")) == ("3", "2")
 
 
 def test_the_list_shows_nothing_of_others(client_of, mallory, image_set) -> None:
-    assert "Leaves" not in client_of(mallory).get("/image-sets/").content.decode()
+    assert "Leaves" not in Page(client_of(mallory).get("/image-sets/")).source
 
 
 def test_staff_make_a_set(client_of, bob) -> None:
@@ -52,24 +51,24 @@ def test_viewers_make_none(client_of, alice) -> None:
 
 @pytest.mark.parametrize(("show", "shown"), [("all", 3), ("with-mask", 2), ("without-mask", 1)])
 def test_tabs_show_their_files(client_of, alice, image_set, show, shown) -> None:
-    page = client_of(alice).get(f"/image-sets/{image_set.pk}/?show={show}").content.decode()
-    assert page.count("gallery__item") == shown
+    page = Page(client_of(alice).get(f"/image-sets/{image_set.pk}/?show={show}"))
+    assert len([item for item in page.every("listitem") if item.has("img", "leaf")]) == shown
 
 
 def test_a_search_stays_while_tabs_change_and_says_that_nothing_is_found(
     client_of, alice, image_set
 ) -> None:
     url = f"/image-sets/{image_set.pk}/?q=leaf_2&show=with-mask"
-    page = client_of(alice).get(url).content.decode()
-    assert "No file here has “leaf_2” in its name." in page
-    assert 'href="?q=leaf_2&amp;show=all"' in page
-    assert 'href="?show=with-mask">Clear</a>' in page
+    page = Page(client_of(alice).get(url))
+    assert page.one("region", "Files").says("No file here has “leaf_2” in its name.")
+    assert page.one("link", "All").address == "?q=leaf_2&show=all"
+    assert page.one("link", "Clear").address == "?show=with-mask"
 
 
 def test_viewers_see_no_buttons_that_change(client_of, alice, image_set) -> None:
-    page = client_of(alice).get(f"/image-sets/{image_set.pk}/").content.decode()
-    assert "data-upload" not in page
-    assert "Remove" not in page
+    page = Page(client_of(alice).get(f"/image-sets/{image_set.pk}/"))
+    assert "data-upload" not in page.source
+    assert "Remove" not in page.source
 
 
 def test_unpaired_masks_can_be_paired_by_hand(client_of, bob, image_set) -> None:
@@ -79,8 +78,8 @@ def test_unpaired_masks_can_be_paired_by_hand(client_of, bob, image_set) -> None
     client.post(f"/image-sets/{image_set.pk}/files/{mask.pk}/pair/", {"image": ""})
     mask.refresh_from_db()
     assert mask.mask_of is None
-    page = client.get(f"/image-sets/{image_set.pk}/?show=unpaired").content.decode()
-    assert "leaf_1.mask.png" in page
+    page = Page(client.get(f"/image-sets/{image_set.pk}/?show=unpaired"))
+    assert page.has("listitem", "leaf_1.mask.png")
     client.post(f"/image-sets/{image_set.pk}/files/{mask.pk}/pair/", {"image": str(other.pk)})
     mask.refresh_from_db()
     assert mask.mask_of == other
@@ -92,21 +91,21 @@ def test_of_several_images_that_of_the_name_is_offered_first(client_of, bob, ima
     files["z_mask.png"] = encoded(block_mask(), "PNG")
     content = upload("more.zip", zipped(files))
     list(upload_take(user=bob, image_set=image_set, uploaded=content))
-    page = client_of(bob).get(f"/image-sets/{image_set.pk}/?show=unpaired").content.decode()
-    (chosen,) = re.findall(r"<option value=.[^>]* selected>([^<]*)<", page)
-    assert chosen in ("z.png", "z.bmp")
+    page = Page(client_of(bob).get(f"/image-sets/{image_set.pk}/?show=unpaired"))
+    (chosen,) = page.field("Image of z_mask.png").element.xpath("option[@selected]")
+    assert chosen.text in ("z.png", "z.bmp")
 
 
 def test_a_painted_image_is_called_painted(client_of, bob, image_set) -> None:
     """It read "No mask", as if what was drawn elsewhere had not come."""
     image = image_set.files.get(name="leaf_2.jpg")
     address = f"/image-sets/{image_set.pk}/"
-    assert "Painted" not in client_of(bob).get(address).content.decode()
+    assert not Page(client_of(bob).get(address)).says("Painted")
     stroke = {"tool": "brush", "value": 1, "radius": 3, "points": [4, 4, 10, 9]}
     stroke_add(user=bob, file=image, stroke=stroke)
-    assert "Painted" in client_of(bob).get(address).content.decode()
+    assert Page(client_of(bob).get(address)).one("region", "Files").says("Painted")
     stroke_undo(user=bob, file=image)
-    assert "Painted" not in client_of(bob).get(address).content.decode()
+    assert not Page(client_of(bob).get(address)).says("Painted")
 
 
 def test_a_mask_of_another_shape_cannot_be_paired(bob, image_set, make_set) -> None:
@@ -151,7 +150,7 @@ def test_the_page_says_why_and_that_nothing_changed(client_of, bob, image_set, i
         f"/image-sets/{image_set.pk}/files/{image.pk}/role/", {"role": "mask"}, follow=True
     )
     words = "leaf_0.jpg does not look like a mask. Nothing was changed."
-    assert words in answer.content.decode()
+    assert Page(answer).one("alert").says(words)
 
 
 def test_pairing_with_what_is_no_key_is_not_found(client_of, bob, image_set) -> None:
@@ -173,13 +172,15 @@ def removal_url(file: ImageFile) -> str:
 
 def test_a_removal_is_asked_for_before_it_is_done(client_of, bob, image_set, image) -> None:
     client = client_of(bob)
-    page = client.get(f"/image-sets/{image_set.pk}/?show=with-mask").content.decode()
-    assert f'action="{removal_url(image)}"' not in page
+    page = Page(client.get(f"/image-sets/{image_set.pk}/?show=with-mask"))
+    assert all(form.address != removal_url(image) for form in page.every("form"))
     address = f"{removal_url(image)}?show=with-mask"
-    assert f'hx-get="{address}"' in page
-    question = client.get(address).content.decode()
-    assert "Remove its mask leaf_0.mask.png too" in question
-    assert f'name="with_mask" value="{image.mask.pk}"' in question
+    (link,) = (one for one in page.every("link") if one.address == address)
+    assert link.element.get("hx-get") == address
+    question = Page(client.get(address))
+    assert question.says("Remove its mask leaf_0.mask.png too")
+    box = question.field("Remove its mask leaf_0.mask.png too")
+    assert (box.element.get("name"), box.value) == ("with_mask", str(image.mask.pk))
     assert image_set.files.filter(pk=image.pk).exists()
     answer = client.post(removal_url(image), {"back": "show=with-mask&page=2&next=//evil"})
     assert answer["Location"] == f"/image-sets/{image_set.pk}/?show=with-mask&page=2"
@@ -204,25 +205,26 @@ def test_no_other_mask_is_removed_than_the_one_named(client_of, bob, image_set, 
     address, sent = removal_url(image), {"with_mask": str(image.mask.pk)}
     image.mask.delete()
     sentence = "The mask of leaf_0.jpg was changed meanwhile. Nothing was removed."
-    assert sentence in client_of(bob).post(address, sent, follow=True).content.decode()
+    assert Page(client_of(bob).post(address, sent, follow=True)).one("alert").says(sentence)
     image_set.files.filter(name="leaf_1.mask.png").update(mask_of=image)
-    assert sentence in client_of(bob).post(address, sent, follow=True).content.decode()
+    assert Page(client_of(bob).post(address, sent, follow=True)).one("alert").says(sentence)
     assert image_set.files.count() == 4
 
 
 def test_the_question_says_that_a_painted_mask_has_no_copy(client_of, bob, image_set) -> None:
     image_set.files.filter(role="mask").update(origin=ImageFile.Origin.CORRECTED)
     mask = image_set.files.get(name="leaf_1.mask.png")
-    dialog = client_of(bob).get(removal_url(mask), headers={"HX-Request": "true"}).content.decode()
-    assert dialog.lstrip().startswith("<dialog")
-    assert "leaf_1.jpg is then without a mask" in dialog
-    assert "painted here" in dialog
+    dialog = Page(client_of(bob).get(removal_url(mask), headers={"HX-Request": "true"}))
+    assert dialog.source.lstrip().startswith("<dialog")
+    assert dialog.one("dialog", "Remove this mask").says("leaf_1.jpg is then without a mask")
+    assert dialog.one("dialog", "Remove this mask").says("painted here")
 
 
 def test_the_removal_of_a_set_counts_masks_without_an_image(client_of, bob, image_set) -> None:
     image_set.files.get(name="leaf_0.jpg").delete()
-    page = client_of(bob).get(f"/image-sets/{image_set.pk}/").content.decode()
-    assert "This removes 2 images, 2 masks and everything predicted of them." in page
+    page = Page(client_of(bob).get(f"/image-sets/{image_set.pk}/"))
+    removal = page.one("dialog", "Remove this set")
+    assert removal.says("This removes 2 images, 2 masks and everything predicted of them.")
 
 
 def test_removing_an_image_leaves_its_mask_to_be_paired(bob, image_set, image, media_root) -> None:
@@ -258,13 +260,14 @@ def test_a_purge_wants_the_name(client_of, bob, image_set) -> None:
 
 def test_names_are_escaped(client_of, bob, make_set) -> None:
     image_set = make_set(bob, name="<script>alert(1)</script>")
-    page = client_of(bob).get(f"/image-sets/{image_set.pk}/").content.decode()
-    assert "<script>alert" not in page
+    page = Page(client_of(bob).get(f"/image-sets/{image_set.pk}/"))
+    assert page.has("heading", "<script>alert(1)</script>")
+    assert "<script>alert" not in page.source
 
 
 def test_the_newest_set_stands_first(client_of, alice, bob, make_set) -> None:
     """Counting made the query forget its order once."""
     for name in ("First", "Second", "Third"):
         make_set(bob, name=name, images=1, masks=0)
-    page = client_of(alice).get("/image-sets/").content.decode()
-    assert page.index("Third") < page.index("Second") < page.index("First")
+    page = Page(client_of(alice).get("/image-sets/"))
+    assert page.text.index("Third") < page.text.index("Second") < page.text.index("First")

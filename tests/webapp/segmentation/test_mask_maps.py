@@ -6,6 +6,7 @@ import pytest
 from engine import load_segmentation_model
 from engine.learning.segmentation import detail_choice, tree_learning
 from engine.learning.segmentation.tree_options import TreeOptions
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import encoded, upload
 from tests.webapp.segmentation.test_probability_maps import npy, take, tiff
 from webapp.jobs.models import Job, JobState
@@ -89,17 +90,17 @@ def model(bob) -> Segmenter:
 @pytest.mark.parametrize("solver", ["auto", "theta"])
 def test_a_model_learns_from_maps_beside_masks_and_needs_them(client_of, bob, solver) -> None:
     image_set = grainy_set(bob)
-    page = client_of(bob).get(f"/image-models/new/?set={image_set.pk}").content.decode()
-    assert "learns from their probability maps, too (1 plane)" in page
+    page = Page(client_of(bob).get(f"/image-models/new/?set={image_set.pk}"))
+    assert page.one("group", "Learn from").says("learns from their probability maps, too (1 plane)")
     waiting = queued(bob, image_set, solver=solver)
-    words = client_of(bob).get(waiting.get_absolute_url()).content.decode()
-    assert "1 plane: each image to predict needs its own" in " ".join(words.split())
+    words = Page(client_of(bob).get(waiting.get_absolute_url()))
+    assert words.says("1 plane: each image to predict needs its own")
     segmenter = learned(bob, image_set, solver=solver)
     assert segmenter.outcome["n_maps"] == 1
     assert segmenter.outcome["checked"]["n_images"] == 1
     assert segmenter.outcome["checked"]["error"]["mean"] < 0.1
-    words = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
-    assert "each image to predict needs its own" in words
+    words = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert "each image to predict needs its own" in words.said_of("Beside colours")
     rows = predicted(bob, segmenter, image_set)
     assert [row.state for row in rows] == ["done"] * COUNT
     assert max(row.error for row in rows) < 0.1
@@ -115,13 +116,15 @@ def test_where_only_some_images_have_maps_none_is_learned_from_and_the_page_says
     client_of, bob
 ) -> None:
     image_set = grainy_set(bob, maps=1)
-    page = client_of(bob).get("/image-models/new/").content.decode()
-    assert "1 of 5 images has a probability map: maps are learned from where every" in page
+    page = Page(client_of(bob).get("/image-models/new/"))
+    sets = page.one("group", "Learn from")
+    assert sets.says("1 of 5 images has a probability map: maps are learned from where every")
     assert learned(bob, image_set).outcome["n_maps"] == 0
     for k in range(1, COUNT):
         take(bob, image_set, f"well_{k}_prob.npy", npy(np.stack([told(k)] * 2, axis=2)))
-    page = client_of(bob).get("/image-models/new/").content.decode()
-    assert "probability maps with different numbers of planes are not learned from" in page
+    page = Page(client_of(bob).get("/image-models/new/"))
+    sets = page.one("group", "Learn from")
+    assert sets.says("probability maps with different numbers of planes are not learned from")
     assert queued(bob, image_set).job.parameters["planes"] == 0
 
 
@@ -130,15 +133,15 @@ def test_maps_of_several_sets_are_learned_from_where_all_have_them(client_of, bo
     assert maps_beside(first, second).n_images == 2 * COUNT
     assert queued(bob, first, second).job.parameters["planes"] == 0
     assert queued(bob, first).job.parameters["planes"] == 1
-    page = client_of(bob).get("/image-models/new/").content.decode()
-    assert "where every image of all of them has one" in page
-    assert page.count("learns from their probability maps") == 1
+    page = Page(client_of(bob).get("/image-models/new/"))
+    assert page.says("where every image of all of them has one")
+    assert page.text.count("learns from their probability maps") == 1
 
 
 def test_a_page_without_maps_says_nothing_of_them(client_of, bob) -> None:
     grainy_set(bob, maps=0)
-    page = client_of(bob).get("/image-models/new/").content.decode()
-    assert "aps are learned from" not in page
+    page = Page(client_of(bob).get("/image-models/new/"))
+    assert "aps are learned from" not in page.source
 
 
 def test_maps_that_go_or_change_before_learning_begins_leave_their_images_out(bob) -> None:
@@ -174,7 +177,7 @@ def test_a_set_without_maps_is_refused_before_anything_is_queued(client_of, bob,
     answer = client_of(bob).post("/predictions/new/", form)
     assert answer.status_code == 422
     sentence = "Cells needs a probability map of 1 plane beside each image: Bare has none."
-    assert sentence in answer.content.decode()
+    assert Page(answer, status=422).has("alert", sentence)
     take(bob, bare, "well_0_prob.npy", npy(np.stack([told(0)] * 2, axis=2)))
     with pytest.raises(SegmentationError, match="Bare has maps of 2 planes"):
         prediction_start(user=bob, segmenter=model, image_set=bare)
@@ -209,8 +212,8 @@ def test_a_model_with_maps_goes_to_another_installation(client_of, bob, mallory,
     assert client_of(mallory).post("/image-models/import/", form).status_code == 302
     imported = Segmenter.objects.get(organisation=mallory.organisation)
     assert imported.outcome["n_maps"] == 1
-    page = client_of(mallory).get(imported.get_absolute_url()).content.decode()
-    assert "each image to predict needs its own" in page
+    page = Page(client_of(mallory).get(imported.get_absolute_url()))
+    assert "each image to predict needs its own" in page.said_of("Beside colours")
     bare = grainy_set(mallory, maps=0, name="Bare")
     with pytest.raises(SegmentationError, match="From afar needs a probability map of 1 plane"):
         prediction_start(user=mallory, segmenter=imported, image_set=bare)

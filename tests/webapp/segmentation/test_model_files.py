@@ -12,6 +12,7 @@ from PIL import Image
 
 from engine import load_segmentation_model
 from engine.cli.main import main
+from tests.webapp.roles import Page
 from webapp.segmentation.model_origin import Checked, Origin, origin_write
 from webapp.segmentation.models import Segmenter
 
@@ -38,9 +39,9 @@ def test_another_organisation_takes_a_model_and_predicts(client_of, mallory, exp
     imported = Segmenter.objects.get(organisation=mallory.organisation)
     assert imported.is_ready
     assert imported.path.read_bytes() == exported
-    page = client.get(imported.get_absolute_url()).content.decode()
-    assert "Imported from leaf.npz" in page
-    assert digest in page
+    page = Page(client.get(imported.get_absolute_url()))
+    assert page.says("Imported from leaf.npz")
+    assert page.said_of("SHA-256 of the file") == digest
     assert client.get(f"/predictions/new/?model={imported.pk}").status_code == 200
 
 
@@ -79,10 +80,10 @@ def test_an_imported_model_keeps_what_it_learned_from_and_how_good_it_was(
     assert client.post(URL, form(content)).status_code == 302
     imported = Segmenter.objects.get(organisation=mallory.organisation)
     assert imported.learned_digests == [image.digest, DIGEST]
-    page = client.get(imported.get_absolute_url()).content.decode()
-    assert "0.912" in page
-    assert "96.9 %" in page
-    assert "Leaves of spring" in page
+    page = Page(client.get(imported.get_absolute_url()))
+    assert page.said_of("Mean overlap (IoU)") == "0.912"
+    assert page.said_of("Pixels right") == "96.9 %"
+    assert page.has("term", "Leaves of spring")
     assert load_segmentation_model(imported.path) is not None
 
 
@@ -136,7 +137,7 @@ def test_what_is_no_model_is_refused_in_words(client_of, bob, exported, segmente
     }[damage]
     answer = client_of(bob).post(URL, form(content))
     assert answer.status_code == 422
-    assert "Nothing was imported." in answer.content.decode()
+    assert "Nothing was imported." in Page(answer, status=422).field("Model file (NPZ)").description
     assert Segmenter.objects.count() == 1
 
 
@@ -148,7 +149,8 @@ def test_a_model_file_whose_bytes_are_damaged_is_named_so(
     content = (STRANGERS / name).read_bytes()
     answer = client_of(bob).post(URL, form(content))
     assert answer.status_code == 422
-    assert "not a whole model file" in answer.content.decode()
+    file = Page(answer, status=422).field("Model file (NPZ)")
+    assert "not a whole model file" in file.description
     assert not Segmenter.objects.exists()
     picture = tmp_path / "a.png"
     Image.new("RGB", (9, 9)).save(picture)
@@ -160,7 +162,7 @@ def test_a_model_file_whose_bytes_are_damaged_is_named_so(
 def test_another_file_than_the_one_that_was_meant_is_refused(client_of, bob, exported) -> None:
     answer = client_of(bob).post(URL, form(exported, digest="0" * 64))
     assert answer.status_code == 422
-    assert "This is another file" in answer.content.decode()
+    assert "This is another file" in Page(answer, status=422).field("Model file (NPZ)").description
     assert client_of(bob).post(URL, form(exported, digest="12")).status_code == 422
 
 

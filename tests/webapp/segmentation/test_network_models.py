@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine import NetworkOptions, load_segmentation_model
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.test_painting import INSIDE, OUTSIDE, file, plain_set  # noqa: F401 - fixtures
 from webapp.jobs.models import JobState
 from webapp.jobs.runner import run_job
@@ -23,13 +24,13 @@ CHOICES = LearningChoices(solver="network", max_side=48, max_seconds=300, holdou
 def test_without_jax_the_page_says_how_to_get_it_and_nothing_is_queued(
     client_of, bob, image_set, monkeypatch
 ) -> None:
-    page = client_of(bob).get("/image-models/new/").content.decode()
-    assert "Network, then smoothed trees" in page
+    page = Page(client_of(bob).get("/image-models/new/"))
+    assert page.has("option", "Network, then smoothed trees")
     for module in ("forms", "services.segmenters"):
         monkeypatch.setattr(f"webapp.segmentation.{module}.network_available", lambda: MISSING)
-    page = client_of(bob).get("/image-models/new/").content.decode()
-    assert "Network, then smoothed trees" not in page
-    assert MISSING in page
+    page = Page(client_of(bob).get("/image-models/new/"))
+    assert "Network, then smoothed trees" not in page.source
+    assert page.field("Method").description == MISSING
     sent = {"name": "N", "image_sets": [image_set.pk], "restraint": "1", "max_side": "100"}
     sent |= {"max_seconds": "60", "holdout_percent": "20", "solver": "network"}
     assert "solver" in LearnForm(sent, user=bob).errors
@@ -79,9 +80,9 @@ def test_strokes_learn_with_a_network_and_predict(client_of, bob, file, monkeypa
     assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
     assert "network alone" in segmenter.outcome["errors"]
     assert load_segmentation_model(segmenter.path).network is not None
-    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
-    assert "Methods compared" in page
-    assert "network alone: " in page
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert page.has("term", "Methods compared")
+    assert "network alone: " in page.said_of("Methods compared")
 
 
 def test_without_jax_the_painting_page_offers_no_network(
@@ -91,10 +92,11 @@ def test_without_jax_the_painting_page_offers_no_network(
     monkeypatch,
 ) -> None:
     address = f"/image-sets/{file.image_set_id}/paint/"
-    assert "Learn a network too" in client_of(bob).get(address, follow=True).content.decode()
+    page = Page(client_of(bob).get(address, follow=True))
+    assert page.section("Learning").says("Learn a network too")
     for module in ("forms", "services.painted_models"):
         monkeypatch.setattr(f"webapp.segmentation.{module}.network_available", lambda: MISSING)
-    assert "Learn a network too" not in client_of(bob).get(address, follow=True).content.decode()
+    assert "Learn a network too" not in Page(client_of(bob).get(address, follow=True)).source
     with pytest.raises(SegmentationError, match="needs JAX"):
         painting_learn(user=bob, image_set=file.image_set, predict=False, network=True)
     assert not Segmenter.objects.exists()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import (
     DISCS,
     make_batch,
@@ -138,10 +139,10 @@ def test_corrected_objects_are_in_tables_files_and_reports(client_of, bob, discs
     coco = json.loads(client.get(f"{url}coco.json").getvalue())
     assert len(coco["annotations"]) == 4
     assert len(json.loads(client.get(f"{url}objects.geojson").getvalue())["features"]) == 4
-    report = client.get(f"/predictions/{discs.pk}/objects/").content.decode()
-    assert "corrected by hand" in report
-    page = client.get(f"{url}count/").content.decode()
-    assert "2 corrections" in page
+    report = Page(client.get(f"/predictions/{discs.pk}/objects/"))
+    assert report.says("corrected by hand")
+    page = Page(client.get(f"{url}count/"))
+    assert page.says("2 corrections")
 
 
 def test_several_people_undo_their_own_acts(client_of, bob, carol, discs) -> None:

@@ -11,6 +11,7 @@ import pytest
 import roifile
 import tifffile
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import make_batch, make_segmenter
 from webapp.audit.models import AuditLine
 from webapp.files import store
@@ -96,12 +97,12 @@ def test_the_slider_shows_splits_and_stores_nothing(client_of, alice, discs) -> 
 
 def test_the_page_has_the_table_and_every_file(client_of, alice, bob, discs) -> None:
     url = f"{first(discs).get_absolute_url()}count/"
-    page = client_of(alice).get(url).content.decode()
-    assert "4 objects" in page
+    page = Page(client_of(alice).get(url))
+    assert page.has("status", "4 objects")
     for kind in ("objects.tif", "rois.zip", "objects.geojson", "seg.npy", "coco.json"):
-        assert kind in page
-    assert "Use for all images" not in page
-    assert "Use for all images" in client_of(bob).get(url).content.decode()
+        assert any(kind in one.address for one in page.every("link"))
+    assert not page.has("button", "Use for all images")
+    assert Page(client_of(bob).get(url)).has("button", "Use for all images")
 
 
 def test_measuring_again_changes_pages_tables_and_files_alike(client_of, bob, alice, discs) -> None:
@@ -120,8 +121,8 @@ def test_measuring_again_changes_pages_tables_and_files_alike(client_of, bob, al
     assert row.shares["1"]["count"] == 2
     assert tifffile.imread(io.BytesIO(get(client, discs, "objects.tif"))).max() == 2
     assert numbers_of(client.get(f"{row.get_absolute_url()}split/"))[0]["count"] == 2
-    report = client.get(f"/predictions/{discs.pk}/objects/").content.decode()
-    assert "those at the border of an image" in report
+    report = Page(client.get(f"/predictions/{discs.pk}/objects/"))
+    assert report.says("those at the border of an image")
     assert AuditLine.objects.filter(verb="measured").count() == 1
 
 
@@ -131,7 +132,8 @@ def test_a_prediction_without_any_object(client_of, alice, discs) -> None:
         store.get(row.mask_path).write_bytes(mask_png(np.zeros((64, 96), dtype=bool)))
         objects_write(row, ObjectOptions())
     client, row = client_of(alice), first(discs)
-    assert "No object counts" in client.get(f"{row.get_absolute_url()}count/").content.decode()
+    page = Page(client.get(f"{row.get_absolute_url()}count/"))
+    assert page.section("Table").says("No object counts")
     assert tifffile.imread(io.BytesIO(get(client, discs, "objects.tif"))).max() == 0
     for kind in ("rois.zip", "objects.geojson", "seg.npy", "coco.json", "objects.csv"):
         get(client, discs, kind)

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from engine.datasets.annotations.raster import paint_strokes
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import encoded, picture
 from webapp.audit.models import AuditLine
 from webapp.segmentation.errors import PaintingBusyError
@@ -65,8 +66,8 @@ class TestStrokes:
         answer = post_strokes(client, file, INSIDE)
         assert answer.status_code == 201
         assert answer.json()["strokes"][0]["pixels"] > 30
-        page = client.get(url(file, "")).content.decode()
-        assert str(file.strokes.get().pk) in page
+        page = Page(client.get(url(file, "")))
+        assert str(file.strokes.get().pk) in page.source  # for the script that draws them
         assert ImageSet.objects.get(pk=file.image_set_id).classes[0]["name"] == "Cell"
 
     def test_undo_and_redo_and_a_new_stroke_ends_what_could_be_redone(self, client_of, bob, file):

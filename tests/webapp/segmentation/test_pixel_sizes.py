@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tifffile
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import make_batch, make_segmenter, upload
 from webapp.segmentation.models import ImageSet, PredictedImage
 from webapp.segmentation.services.image_sets import image_set_create
@@ -66,9 +67,9 @@ def test_every_area_is_by_its_own_picture_s_pixels(client_of, alice, measured) -
         assert float(rows[name]["perimeter_um"]) == pytest.approx(16 * x + 10 * y)
         assert float(rows[name]["pixel_width_um"]) == x
         assert float(rows[name]["pixel_height_um"]) == y
-    page = client_of(alice).get(f"/predictions/{measured.pk}/objects/").content.decode()
-    assert "Pixels are 0.1 µm to 0.5 × 2 µm" in page
-    assert "13.5" in page
+    page = Page(client_of(alice).get(f"/predictions/{measured.pk}/objects/"))
+    assert page.says("Pixels are 0.1 µm to 0.5 × 2 µm")
+    assert page.one("row", "coarse.tif").says("13.5")
 
 
 def test_one_picture_without_a_size_leaves_all_in_pixels_and_says_so(
@@ -80,8 +81,8 @@ def test_one_picture_without_a_size_leaves_all_in_pixels_and_says_so(
     rows = table(client, measured)
     assert {float(one["area_px2"]) for one in rows.values()} == {54.0}
     assert rows["fine.tif"]["pixel_width_um"] == ""
-    page = client.get(f"/predictions/{measured.pk}/objects/").content.decode()
-    assert "1 image of 3 states no size of a pixel" in page
+    page = Page(client.get(f"/predictions/{measured.pk}/objects/"))
+    assert page.says("1 image of 3 states no size of a pixel")
 
 
 def test_a_person_s_size_is_for_pictures_without_one_or_for_all(client_of, bob, measured) -> None:
@@ -96,8 +97,8 @@ def test_a_person_s_size_is_for_pictures_without_one_or_for_all(client_of, bob, 
     client.post(f"/image-sets/{plate.pk}/display/", {"pixel_size": "3", "pixel_size_for_all": "on"})
     rows = table(client, measured)
     assert {float(one["area_um2"]) for one in rows.values()} == {54 * 9.0}
-    page = client.get(plate.get_absolute_url()).content.decode()
-    assert "A pixel of every picture is 3 µm." in page
+    page = Page(client.get(plate.get_absolute_url()))
+    assert page.says("A pixel of every picture is 3 µm.")
 
 
 def test_the_size_outlives_the_picture(client_of, bob, measured) -> None:
@@ -117,7 +118,6 @@ def test_objects_for_other_programs_say_what_they_are(client_of, alice, measured
 
 
 def test_pages_show_each_picture_s_size(client_of, alice, plate) -> None:
-    page = client_of(alice).get(plate.get_absolute_url()).content.decode()
-    words = " ".join(page.split())
+    page = Page(client_of(alice).get(plate.get_absolute_url()))
     for size in ("pixel 0.5 µm", "pixel 0.1 µm", "pixel 0.5 × 2 µm"):
-        assert size in words
+        assert page.has("listitem", size)

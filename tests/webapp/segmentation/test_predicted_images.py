@@ -11,6 +11,7 @@ import pytest
 from django.utils import timezone
 from PIL import Image
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import encoded, upload
 from tests.webapp.segmentation.test_uploads import files_in, release_after_inspection
 from webapp.accounts.models import Organisation
@@ -43,56 +44,59 @@ def correct(client, row, content: bytes):
 
 
 def test_the_page_shows_layers_and_numbers(client_of, alice, row) -> None:
-    page = client_of(alice).get(row.get_absolute_url()).content.decode()
+    page = Page(client_of(alice).get(row.get_absolute_url()))
     for words in ("Mask outline", "Probability of leaf", "Entropy", "Errors", "Known mask"):
-        assert words in page
-    assert f"{row.iou:.3f}" in page
-    assert "Correct the mask" not in page
+        assert page.says(words)
+    assert f"{row.iou:.3f}" in page.said_of("Overlap (IoU)")
+    assert not page.has("button", "Correct the mask")
 
 
 def test_one_image_is_not_called_images(client_of, alice, batch, row) -> None:
     """The download read "All 1 images"."""
     address = row.get_absolute_url()
     count = batch.images.count()
-    assert f"All {count} images (ZIP)" in client_of(alice).get(address).content.decode()
+    assert Page(client_of(alice).get(address)).has("link", f"All {count} images (ZIP)")
     batch.images.exclude(pk=row.pk).delete()
-    page = client_of(alice).get(address).content.decode()
-    assert "All of this image (ZIP)" in page
-    assert "1 images" not in page
+    page = Page(client_of(alice).get(address))
+    assert page.has("link", "All of this image (ZIP)")
+    assert "1 images" not in page.source
 
 
 def test_without_a_mask_errors_are_switched_off(client_of, bob, batch) -> None:
     row = batch.images.get(name="leaf_2.jpg")
-    page = client_of(bob).get(row.get_absolute_url()).content.decode()
-    assert "needs a known mask" in page
-    assert "Correct the mask" in page
+    page = Page(client_of(bob).get(row.get_absolute_url()))
+    assert page.has("button", "needs a known mask")
+    assert page.has("button", "Correct the mask")
 
 
 def test_neighbours_follow_the_order(client_of, alice, batch) -> None:
     rows = sorted(batch.images.exclude(iou=None), key=lambda one: one.iou)
-    page = client_of(alice).get(f"{rows[0].get_absolute_url()}?order=worst").content.decode()
-    assert 'rel="next"' in page
-    assert 'rel="prev"' not in page
-    assert page.index("Image 1 of 3") > 0
+    page = Page(client_of(alice).get(f"{rows[0].get_absolute_url()}?order=worst"))
+    assert page.has("link", "Next image")
+    assert not page.has("link", "Previous image")
+    assert page.says("Image 1 of 3")
 
 
 def test_links_to_neighbours_keep_the_order(client_of, alice, batch) -> None:
     """They led on in the usual order, whatever the list had been sorted by."""
     row = batch.images.get(name="leaf_1.jpg")
-    page = client_of(alice).get(f"{row.get_absolute_url()}?order=name").content.decode()
-    for name in ("leaf_0.jpg", "leaf_2.jpg"):
+    page = Page(client_of(alice).get(f"{row.get_absolute_url()}?order=name"))
+    for name, direction in (("leaf_0.jpg", "Previous image"), ("leaf_2.jpg", "Next image")):
         neighbour = batch.images.get(name=name)
-        assert page.count(f'href="{neighbour.get_absolute_url()}?order=name"') == 2
+        wanted = f"{neighbour.get_absolute_url()}?order=name"
+        assert page.one("link", direction).address == wanted
+        picture = page.one("navigation", "Images of this prediction").one("img", name)
+        assert picture.element.getparent().get("href") == wanted
 
 
 def test_an_image_that_waits_says_so_and_has_no_place(client_of, alice, batch) -> None:
     batch.images.filter(name="leaf_1.jpg").update(state=PredictedImage.State.WAITING)
     row = batch.images.get(name="leaf_1.jpg")
-    page = client_of(alice).get(row.get_absolute_url()).content.decode()
-    assert "This image is not predicted yet." in page
-    assert "Not predicted yet by “Leaf model”." in page
-    assert "Image 1 of" not in page
-    assert 'rel="next"' not in page
+    page = Page(client_of(alice).get(row.get_absolute_url()))
+    assert page.says("This image is not predicted yet.")
+    assert page.says("Not predicted yet by “Leaf model”.")
+    assert "Image 1 of" not in page.source
+    assert not page.has("link", "Next image")
 
 
 @pytest.mark.parametrize(

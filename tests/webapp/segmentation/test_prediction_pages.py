@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import make_batch, make_segmenter
 from webapp.audit.models import AuditLine
 from webapp.jobs.models import Job, JobState
@@ -21,7 +22,7 @@ from webapp.segmentation.views import predictions as views
 
 def test_the_form_starts_a_prediction(client_of, bob, segmenter, image_set) -> None:
     client = client_of(bob)
-    assert b"Leaf model" in client.get(f"/predictions/new/?set={image_set.pk}").content
+    assert Page(client.get(f"/predictions/new/?set={image_set.pk}")).has("option", "Leaf model")
     answer = client.post(
         "/predictions/new/",
         {"image_set": str(image_set.pk), "segmenter": str(segmenter.pk), "readout": "map"},
@@ -29,8 +30,8 @@ def test_the_form_starts_a_prediction(client_of, bob, segmenter, image_set) -> N
     batch = PredictionBatch.objects.get()
     assert batch.readout == "map"
     assert answer["Location"] == batch.get_absolute_url()
-    page = client.get(answer["Location"]).content.decode()
-    assert "0 of 3 so far" in page
+    page = Page(client.get(answer["Location"]))
+    assert page.section("Images").says("0 of 3 so far")
 
 
 def test_nothing_of_another_organisation_can_be_predicted(
@@ -49,11 +50,12 @@ def test_nothing_of_another_organisation_can_be_predicted(
 
 @pytest.mark.parametrize("order", ["worst", "best", "entropy", "name", "nonsense"])
 def test_the_page_sorts(client_of, alice, batch, order) -> None:
-    page = client_of(alice).get(f"{batch.get_absolute_url()}?order={order}").content.decode()
-    assert page.count("thumb-link") == 3
+    page = Page(client_of(alice).get(f"{batch.get_absolute_url()}?order={order}"))
+    names = [link.name for link in page.one("table", "Images of this prediction").every("link")]
+    assert len(names) == 3
     if order == "best":
         best = max(batch.images.exclude(iou=None), key=lambda row: row.iou)
-        assert page.index(f"<span>{best.name}</span>") < page.index("<span>leaf_2.jpg</span>")
+        assert names.index(best.name) < names.index("leaf_2.jpg")
 
 
 def test_the_archive_holds_masks_probabilities_and_numbers(client_of, alice, batch) -> None:
@@ -89,10 +91,11 @@ def test_two_models_are_compared_on_shared_images(client_of, alice, bob, batch, 
     assert comparison.difference["iou"].mean == pytest.approx(expected)
     client = client_of(alice)
     url = f"/predictions/{batch.pk}/compare/"
-    assert b"Second" in client.get(url).content
-    page = client.get(f"{url}?with={other.pk}").content.decode()
-    assert "Mean over 2 images" in page
-    assert page.count("preview.jpg") == 4
+    assert Page(client.get(url)).has("option", "Second")
+    page = Page(client.get(f"{url}?with={other.pk}"))
+    assert page.has("columnheader", "Mean over 2 images")
+    pictures = page.section("Image by image").every("img")
+    assert [one.name.partition(" by ")[2] for one in pictures] == ["Leaf model", "Second"] * 2
 
 
 def test_a_comparison_counts_only_what_neither_model_learned_from(
@@ -107,9 +110,9 @@ def test_a_comparison_counts_only_what_neither_model_learned_from(
     (counted,) = [row for row in comparison.rows if not row["second"].learned_from]
     assert comparison.difference["iou"].mean == pytest.approx(counted["difference"])
     url = f"/predictions/{batch.pk}/compare/?with={other.pk}"
-    page = client_of(bob).get(url).content.decode()
-    assert "Mean over 1 image<" in page
-    assert "images that neither model learned from" in page
+    page = Page(client_of(bob).get(url))
+    assert page.has("columnheader", "Mean over 1 image", exactly=True)
+    assert page.says("images that neither model learned from")
     batch.images.update(learned_from=True)
     assert compare_batches(batch, other).includes_learned
 
@@ -118,7 +121,7 @@ def test_a_foreign_batch_cannot_be_compared_with(client_of, bob, mallory, batch,
     foreign = make_batch(mallory, make_segmenter(mallory), make_set(mallory))
     url = f"/predictions/{batch.pk}/compare/"
     assert client_of(bob).get(f"{url}?with={foreign.pk}").status_code == 404
-    assert str(foreign.pk) not in client_of(bob).get(url).content.decode()
+    assert str(foreign.pk) not in Page(client_of(bob).get(url)).source
 
 
 def test_an_image_removed_from_its_set_can_still_be_looked_at(
@@ -128,8 +131,8 @@ def test_an_image_removed_from_its_set_can_still_be_looked_at(
     row = batch.images.get(name="leaf_0.jpg")
     client = client_of(bob)
     assert client.get(f"/predictions/{batch.pk}/{row.pk}/view.jpg").status_code == 200
-    page = client.get(row.get_absolute_url()).content.decode()
-    assert "Correct the mask" not in page
+    page = Page(client.get(row.get_absolute_url()))
+    assert not page.has("button", "Correct the mask")
 
 
 def test_a_long_list_is_paged(client_of, alice, batch) -> None:
@@ -138,9 +141,9 @@ def test_a_long_list_is_paged(client_of, alice, batch) -> None:
         for k in range(60)
     ]
     PredictedImage.objects.bulk_create(rows)
-    page = client_of(alice).get(f"{batch.get_absolute_url()}?order=name").content.decode()
-    assert page.count("thumb-link") == 30
-    assert "1–30 of 63" in page
+    page = Page(client_of(alice).get(f"{batch.get_absolute_url()}?order=name"))
+    assert len(page.one("table", "Images of this prediction").every("link")) == 30
+    assert page.one("navigation", "Pages").says("1–30 of 63")
     assert ImageFile.objects.count() == 5
 
 
@@ -148,11 +151,12 @@ def test_the_list_shows_progress_and_means_newest_first(
     client_of, alice, bob, batch, segmenter, make_set
 ) -> None:
     newer = make_batch(bob, segmenter, make_set(bob, name="Newer"))
-    page = client_of(alice).get("/predictions/").content.decode()
-    assert page.index("Newer") < page.index("Leaves")
-    assert "3 of 3" in page
-    assert f"{batch_numbers(newer).iou.mean:.3f}</td>" in page
-    assert "learned from all" not in page
+    page = Page(client_of(alice).get("/predictions/"))
+    assert page.text.index("Newer") < page.text.index("Leaves")
+    assert page.one("row", "Leaves").cell("Predicted") == "3 of 3"
+    mean = batch_numbers(newer).iou.mean
+    assert page.one("row", "Newer").cell("Mean IoU") == f"{mean:.3f}"
+    assert not page.says("learned from all")
 
 
 def test_the_list_marks_a_mean_over_images_learned_from(
@@ -161,8 +165,8 @@ def test_the_list_marks_a_mean_over_images_learned_from(
     segmenter.learned_digests = list(image_set.files.values_list("digest", flat=True))
     segmenter.save()
     mean = batch_numbers(make_batch(bob, segmenter, image_set)).iou.mean
-    page = client_of(alice).get("/predictions/").content.decode()
-    assert f"{mean:.3f}<small>learned from all</small>" in page
+    page = Page(client_of(alice).get("/predictions/"))
+    assert page.one("row", "Leaves").cell("Mean IoU") == f"{mean:.3f}learned from all"
 
 
 def test_what_is_asked_for_while_predicting_reads_no_numbers(
@@ -174,9 +178,9 @@ def test_what_is_asked_for_while_predicting_reads_no_numbers(
     client = client_of(alice)
     with CaptureQueriesContext(connection) as queries:
         answer = client.get(f"/predictions/{batch.pk}/live/", headers={"HX-Request": "true"})
-    fragment = answer.content.decode()
-    assert "3 of 3 so far" in fragment
-    assert 'hx-get="/predictions/' in fragment
+    fragment = Page(answer)
+    assert fragment.says("3 of 3 so far")
+    assert fragment.element.xpath("//*[starts-with(@hx-get, '/predictions/')]")
     assert not any('"reliability"' in query["sql"] for query in queries)
 
 

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from engine import load_segmentation_model
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import MakeSet, make_segmenter
 from webapp.accounts.models import Organisation, User
 from webapp.audit.models import AuditLine
@@ -90,9 +91,10 @@ def test_pieces_give_what_one_process_gives(
     assert [p.parameters["first"] for p in pieces] == ["leaf_0.jpg", "leaf_2.jpg", "leaf_4.jpg"]
     assert {str(piece.pk) for piece in pieces} <= set(sent_job_ids)
     assert running_label(bob) == "1 running"
-    listed = client_of(bob).get("/jobs/").content.decode()
-    assert f"/jobs/{spread.job_id}/" in listed
-    assert str(pieces[0].pk) not in listed
+    listed = Page(client_of(bob).get("/jobs/"))
+    link = listed.one("link", "Predict: Leaves, Leaf model", exactly=True)
+    assert link.address == f"/jobs/{spread.job_id}/"
+    assert str(pieces[0].pk) not in listed.source
     assert client_of(bob).get(f"/jobs/{pieces[0].pk}/").status_code == 404
 
     assert run_all() == 3

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import encoded, make_batch, picture
 from webapp.accounts.models import Organisation
 from webapp.audit.models import AuditLine
@@ -86,7 +87,7 @@ def test_the_page_says_that_there_is_no_room(client_of, bob, segmenter, image_se
         "/predictions/new/", {"image_set": str(image_set.pk), "segmenter": str(segmenter.pk)}
     )
     assert answer.status_code == 422
-    assert "your organisation would take" in answer.content.decode()
+    assert Page(answer, status=422).has("alert", "your organisation would take")
     assert not PredictionBatch.objects.exists()
 
 

@@ -10,6 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from engine import InvalidProblemError
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import make_batch
 from webapp.files.contents import StorageFullError
 from webapp.jobs.models import Job, JobState
@@ -156,10 +157,10 @@ def test_a_job_that_fails_half_way_says_what_is_predicted(
     assert batch.job.state == JobState.FAILED
     assert " 2 of 3 images are predicted." in batch.job.error
     assert "Nothing was changed" not in batch.job.error
-    page = client_of(bob).get(batch.get_absolute_url()).content.decode()
-    assert page.count("2 of 3 images are predicted.") == 1
-    assert "Not predicted" in page
-    assert "Waiting" not in page
+    page = Page(client_of(bob).get(batch.get_absolute_url()))
+    assert page.text.count("2 of 3 images are predicted.") == 1
+    assert page.one("row", "leaf_2.jpg").says("Not predicted")
+    assert "Waiting" not in page.source
 
 
 def test_a_job_given_up_says_what_is_predicted(bob, batch) -> None:
@@ -178,18 +179,19 @@ def test_a_job_given_up_says_what_is_predicted(bob, batch) -> None:
 
 def test_what_a_cancelled_job_left_is_predicted_by_another(client_of, alice, bob, batch) -> None:
     url = batch.get_absolute_url()
-    refused = client_of(bob).post(f"{url}go-on/", follow=True).content.decode()
-    assert "Every image of this prediction is settled." in refused
+    refused = Page(client_of(bob).post(f"{url}go-on/", follow=True))
+    assert refused.one("alert").says("Every image of this prediction is settled.")
 
     batch.images.filter(name="leaf_2.jpg").update(state=PredictedImage.State.WAITING, seconds=0)
     Job.objects.filter(pk=batch.job_id).update(state=JobState.CANCELLED)
-    assert "Predict the other 1" not in client_of(alice).get(url).content.decode()
-    assert "Predict the other 1" in client_of(bob).get(url).content.decode()
+    assert "Predict the other 1" not in Page(client_of(alice).get(url)).source
+    assert Page(client_of(bob).get(url)).has("button", "Predict the other 1")
     before = dict(batch.images.values_list("name", "seconds"))
     client_of(bob).post(f"{url}go-on/")
     batch.refresh_from_db()
     assert batch.job.state == JobState.QUEUED
-    assert "being predicted" in client_of(bob).post(f"{url}go-on/", follow=True).content.decode()
+    page = Page(client_of(bob).post(f"{url}go-on/", follow=True))
+    assert page.one("alert").says("being predicted")
     run_job(batch.job_id, watched=False)
     batch.job.refresh_from_db()
     assert batch.job.sentence == "3 of 3 images predicted."
@@ -200,10 +202,10 @@ def test_what_a_cancelled_job_left_is_predicted_by_another(client_of, alice, bob
 def test_what_cannot_be_measured_has_no_columns(client_of, alice, bob, segmenter, make_set) -> None:
     for masks, said in ((2, False), (0, True)):
         batch = make_batch(bob, segmenter, make_set(bob, masks=masks, name=f"{masks} masks"))
-        page = client_of(alice).get(batch.get_absolute_url()).content.decode()
-        assert ("No image here has a known mask" in page) == said
-        assert (">Log loss (nats)</th>" not in page) == said
-        assert ">Entropy (bits)</th>" in page
+        page = Page(client_of(alice).get(batch.get_absolute_url()))
+        assert page.says("No image here has a known mask") == said
+        assert page.has("columnheader", "Log loss (nats)", exactly=True) != said
+        assert page.has("columnheader", "Entropy (bits)", exactly=True)
 
 
 def test_a_batch_deleted_while_it_is_predicted_leaves_no_file(
@@ -258,9 +260,9 @@ def test_when_all_were_learned_from_the_page_says_so(client_of, bob, segmenter, 
     segmenter.learned_digests = list(image_set.files.values_list("digest", flat=True))
     segmenter.save()
     batch = make_batch(bob, segmenter, image_set)
-    page = client_of(bob).get(batch.get_absolute_url()).content.decode()
-    assert "no figure of how right it is" in page
-    assert 'aria-label="Numbers"' not in page
+    page = Page(client_of(bob).get(batch.get_absolute_url()))
+    assert page.says("no figure of how right it is")
+    assert not page.has("region", "Numbers")
 
 
 def test_an_empty_set_cannot_be_predicted(bob, segmenter, make_set) -> None:

@@ -7,6 +7,7 @@ import pytest
 import tifffile
 
 from engine import InvalidProblemError
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import encoded, upload, zipped
 from webapp.jobs.runner import run_job
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
@@ -79,19 +80,19 @@ def predicted(bob, segmenter: Segmenter, image_set: ImageSet) -> list:
 def test_a_model_learns_from_maps_and_needs_them(client_of, bob, alice, noise) -> None:
     (first,) = take(bob, noise, "well_0_Probabilities.tif", tiff(right_half(0)))
     assert (first.outcome, first.sentence) == ("added", "Probabilities, 2 planes")
-    page = client_of(alice).get(noise.get_absolute_url()).content.decode()
-    assert "Probability maps" in page
+    page = Page(client_of(alice).get(noise.get_absolute_url()))
+    assert page.has("link", "Probability maps")
     painted = noise.files.get(name="well_0.png")
     paint = f"/image-sets/{noise.pk}/paint/{painted.pk}/"
-    assert "1 of 2 images has a probability map" in client_of(bob).get(paint).content.decode()
+    assert Page(client_of(bob).get(paint)).says("1 of 2 images has a probability map")
     take(bob, noise, "well_1.prob.npy", npy(right_half(1)))
-    assert "learns from the probability maps" in client_of(bob).get(paint).content.decode()
+    assert Page(client_of(bob).get(paint)).says("learns from the probability maps")
     assert noise.files.filter(role=ImageFile.Role.IMAGE).count() == 2
 
     segmenter = learned(bob, noise)
     assert segmenter.outcome["n_maps"] == 2
-    words = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
-    assert "each image to predict needs its own" in words
+    words = Page(client_of(alice).get(segmenter.get_absolute_url()))
+    assert "each image to predict needs its own" in words.said_of("Beside colours")
     for row in predicted(bob, segmenter, noise):
         assert row.state == "done", row.sentence
         assert row.shares["1"]["share"] == pytest.approx(0.5, abs=0.03)
@@ -111,8 +112,8 @@ def test_maps_of_different_planes_are_not_learned_from(client_of, bob, noise) ->
     take(bob, noise, "well_0_prob.npy", npy(right_half(0)))
     take(bob, noise, "well_1_prob.npy", npy(right_half(1)[:, :, 0]))
     painted = noise.files.get(name="well_0.png")
-    page = client_of(bob).get(f"/image-sets/{noise.pk}/paint/{painted.pk}/").content.decode()
-    assert "different numbers of planes" in page
+    page = Page(client_of(bob).get(f"/image-sets/{noise.pk}/paint/{painted.pk}/"))
+    assert page.says("different numbers of planes")
 
 
 def test_a_zip_has_a_folder_of_maps(bob, noise) -> None:

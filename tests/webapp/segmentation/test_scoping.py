@@ -3,6 +3,7 @@
 import pytest
 from django.urls import NoReverseMatch, resolve, reverse
 
+from tests.webapp.roles import Page
 from tests.webapp.test_addresses import CLIMBING, NONSENSE, answers, is_address, written_tables
 from tests.webapp.test_plurals import check, double
 from webapp.audit.models import AuditLine
@@ -109,9 +110,9 @@ def test_no_stored_file_has_an_address_of_its_own(client_of, bob, addresses, med
 def test_lists_of_another_organisation_are_empty(client_of, mallory, addresses) -> None:
     client = client_of(mallory)
     for name in LISTS:
-        page = client.get(addresses[name]).content.decode()
-        assert "Leaves" not in page, name
-        assert "Leaf model" not in page, name
+        page = Page(client.get(addresses[name]))
+        assert "Leaves" not in page.source, name
+        assert "Leaf model" not in page.source, name
 
 
 def test_visitors_are_sent_to_sign_in(client, addresses) -> None:
@@ -171,13 +172,13 @@ def test_objects_of_one_parent_are_not_found_under_another(
 
 
 def test_the_search_stays_within_the_organisation(client_of, bob, mallory, image_set) -> None:
-    assert b"leaf_0.jpg" in client_of(bob).get("/search/?q=leaf_").content
-    assert b"leaf_0.jpg" not in client_of(mallory).get("/search/?q=leaf_").content
+    assert Page(client_of(bob).get("/search/?q=leaf_")).has("link", "leaf_0.jpg")
+    assert "leaf_0.jpg" not in Page(client_of(mallory).get("/search/?q=leaf_")).source
 
 
 def test_the_home_page_shows_the_organisation_s_sets(client_of, bob, mallory, image_set) -> None:
-    assert b"3 images, 2 with masks" in client_of(bob).get("/").content
-    assert b"3 images, 2 with masks" not in client_of(mallory).get("/").content
+    assert Page(client_of(bob).get("/")).has("listitem", "3 images, 2 with masks")
+    assert "3 images, 2 with masks" not in Page(client_of(mallory).get("/")).source
 
 
 @pytest.mark.every_database

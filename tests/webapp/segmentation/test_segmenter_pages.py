@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.webapp.roles import Page
 from webapp.jobs.models import Job, JobState
 from webapp.segmentation.models import Segmenter
 from webapp.segmentation.services.segmenters import LearningChoices, segmenter_learn
@@ -13,10 +14,10 @@ def test_learning_again_starts_from_all_the_sets(client_of, bob, make_set) -> No
     model = segmenter_learn(user=bob, name="Both", image_sets=sets, choices=LearningChoices())
     Job.objects.filter(pk=model.job_id).update(state=JobState.CANCELLED)
     client = client_of(bob)
-    page = client.get(model.get_absolute_url()).content.decode()
-    address = page.split('href="/image-models/new/')[1].split('"')[0].replace("&amp;", "&")
-    form = client.get(f"/image-models/new/{address}").content.decode()
-    assert form.count("checked") == 2 + 1  # both sets, and the usual restraint
+    page = Page(client.get(model.get_absolute_url()))
+    form = Page(client.get(page.one("link", "Learn again").address))
+    boxes = form.every("checkbox", "images with masks")
+    assert [box.is_checked for box in boxes] == [True, True]
 
 
 def test_a_model_that_failed_waits_for_no_picture(client_of, bob, make_set) -> None:
@@ -25,11 +26,12 @@ def test_a_model_that_failed_waits_for_no_picture(client_of, bob, make_set) -> N
         user=bob, name="Four", image_sets=[image_set], choices=LearningChoices()
     )
     client = client_of(bob)
-    assert "After the first steps" in client.get(model.get_absolute_url()).content.decode()
+    page = Page(client.get(model.get_absolute_url()))
+    assert page.section("On images held out").says("After the first steps")
     Job.objects.filter(pk=model.job_id).update(state=JobState.FAILED)
-    page = client.get(model.get_absolute_url()).content.decode()
-    assert "After the first steps" not in page
-    assert "its final prediction" not in page
+    page = Page(client.get(model.get_absolute_url()))
+    assert not page.says("After the first steps")
+    assert not page.says("its final prediction")
 
 
 @pytest.mark.parametrize("status", ["time limit", "converged"])
@@ -47,9 +49,9 @@ def test_why_a_class_was_not_judged_is_said(client_of, bob, make_set, status) ->
             "is_certified": False, "seconds": 300.0, "checked": {"n_images": 1, "classes": [row]},
         },
     )  # fmt: skip
-    page = " ".join(client_of(bob).get(model.get_absolute_url()).content.decode().split())
+    page = Page(client_of(bob).get(model.get_absolute_url()))
     is_short = status == "time limit"
-    assert ("There was no time to judge Cell: the limit of 5 min came first." in page) == is_short
-    assert ("over the painted pixels that there was time to judge" in page) == is_short
-    assert ("painted in one place only" in page) != is_short
-    assert "Univariate loss" in page
+    assert page.says("There was no time to judge Cell: the limit of 5 min came first.") == is_short
+    assert page.says("over the painted pixels that there was time to judge") == is_short
+    assert page.says("painted in one place only") != is_short
+    assert page.said_of("Weights by") == "Univariate loss"

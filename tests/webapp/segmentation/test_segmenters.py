@@ -16,6 +16,7 @@ from engine.learning.segmentation.mask_learning import SOLVERS
 from engine.learning.segmentation.mask_progress import SegmentationPreview, SegmentationProgress
 from engine.learning.segmentation.model import Detail
 from engine.learning.segmentation.tree_options import TreeOptions
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import block_mask, encoded, make_segmenter
 from webapp.common import formats
 from webapp.common.formats import duration
@@ -138,9 +139,10 @@ def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
     assert "best fit" not in segmenter.outcome["sentence"]
     assert load_segmentation_model(segmenter.path).unaries is not None
     assert segmenter.held_out.count() == 1
-    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
-    assert "the distance of its weights from the best is not known" in page
-    assert "From the best fit" not in page
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    certificate = page.section("Certificate")
+    assert certificate.says("the distance of its weights from the best is not known")
+    assert not page.says("From the best fit")
     assert segmenter_badge(segmenter)["text"] == "Learned"
     assert gap_in_words(893.77) == "no useful bound yet"
     _check_that_both_pages_agree(client_of(bob), bob, segmenter, page)
@@ -169,8 +171,8 @@ def test_a_job_out_of_time_still_gives_a_model_that_says_so(
     assert segmenter.outcome["status"] == "time limit"
     assert segmenter.outcome["sentence"].startswith("Stopped early, from 5 images")
     assert segmenter_badge(segmenter)["text"] == "Stopped early"
-    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
-    assert "Stopped early" in page
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert page.says("Stopped early")
     model = load_segmentation_model(segmenter.path)
     assert model.unaries is not None
     assert max(len(forest.starts) for forest in model.unaries.second) < small.n_trees
@@ -181,7 +183,7 @@ def test_a_job_out_of_time_still_gives_a_model_that_says_so(
     assert batch_numbers(batch_of(bob, batch.pk)).n_images == 5
 
 
-def _check_that_both_pages_agree(client, bob, segmenter, page: str) -> None:
+def _check_that_both_pages_agree(client, bob, segmenter, page: Page) -> None:
     """What the model's page says of images held out is what a prediction of them measures."""
     batch = prediction_start(
         user=bob, segmenter=segmenter, image_set=segmenter.image_sets.get(), readout="marginal"
@@ -193,12 +195,12 @@ def _check_that_both_pages_agree(client, bob, segmenter, page: str) -> None:
     assert numbers.iou.mean == pytest.approx(checked["iou"]["mean"])
     assert 1 - numbers.accuracy.mean == pytest.approx(checked["error"]["mean"])
     assert segmenter.held_out_error == checked["error"]["mean"]
-    prediction = client.get(batch.get_absolute_url()).content.decode()
+    prediction = Page(client.get(batch.get_absolute_url()))
     figures = (formats.number(numbers.iou.mean, 3), formats.per_cent(numbers.accuracy.mean, 1))
     for text in figures:
-        assert text in page
-        assert text in prediction
-    assert "2 images held out, at full size" in " ".join(page.split())
+        assert page.says(text)
+        assert prediction.one("region", "Numbers").says(text)
+    assert page.says("2 images held out, at full size")
 
 
 def test_the_detail_that_pays_is_chosen_and_noted(client_of, bob, make_set, monkeypatch) -> None:
@@ -220,9 +222,9 @@ def test_the_detail_that_pays_is_chosen_and_noted(client_of, bob, make_set, monk
     segmenter.refresh_from_db()
     assert asked == [([(24, 36, 3)] * 3, 2, [30])]
     assert load_segmentation_model(segmenter.path).max_side == segmenter.max_side == 40
-    page = " ".join(client_of(bob).get(segmenter.get_absolute_url()).content.decode().split())
-    assert "40 pixels a side" in page
-    assert "30.0 % at 20, 10.0 % at 40" in page
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert "40 pixels a side" in page.said_of("Detail")
+    assert "30.0 % at 20, 10.0 % at 40" in page.said_of("Detail")
 
 
 def test_time_left_is_told_from_the_first_image_on(bob, image_set, monkeypatch) -> None:
@@ -243,9 +245,9 @@ def test_time_left_is_told_from_the_first_image_on(bob, image_set, monkeypatch) 
 
 def test_one_image_is_one_image(client_of, bob, make_set) -> None:
     make_set(bob, images=1, masks=1)
-    page = client_of(bob).get(reverse("segmentation:segmenter-new")).content.decode()
-    assert "Leaves: 1 image with masks" in page
-    assert "1 images" not in page
+    page = Page(client_of(bob).get(reverse("segmentation:segmenter-new")))
+    assert page.one("group", "Learn from").says("Leaves: 1 image with masks")
+    assert "1 images" not in page.source
 
 
 def test_painted_images_are_tried_from_what_was_seen_up_to_full_size() -> None:
@@ -267,8 +269,8 @@ def test_steps_of_all_stages_are_counted(client_of, bob, make_set) -> None:
     steps, last = segmenter.outcome["steps"], segmenter.outcome["iterations"]
     assert steps > last > 0
     assert last < segmenter.job.trace.last().iteration <= steps
-    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
-    assert f"<dd>{steps}, of them {last} on all images</dd>" in page
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert page.said_of("Steps") == f"{steps}, of them {last} on all images"
 
 
 @pytest.mark.slow
@@ -310,9 +312,9 @@ def test_one_bad_file_stops_no_learning(client_of, bob, make_set) -> None:
     left_out = segmenter.outcome["left_out"]
     assert [one["name"] for one in left_out] == [learned[0].name, held_out[0].name]
     assert f"Left out: {learned[0].name}: this is not a picture" in segmenter.job.sentence
-    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
-    assert "2 images could not be used and were left out." in page
-    assert f"{held_out[0].mask.name}: the mask is 8 x 6 pixels" in page
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert page.says("2 images could not be used and were left out.")
+    assert page.says(f"{held_out[0].mask.name}: the mask is 8 x 6 pixels")
 
 
 def test_when_no_image_can_be_used_the_first_is_named(bob, image_set) -> None:
@@ -399,8 +401,8 @@ def test_every_solver_of_the_engine_can_be_chosen_and_no_other() -> None:
 
 def test_the_form_starts_learning(client_of, bob, image_set) -> None:
     client = client_of(bob)
-    page = client.get(f"/image-models/new/?set={image_set.pk}").content.decode()
-    assert "Leaves: 2 images with masks" in page
+    page = Page(client.get(f"/image-models/new/?set={image_set.pk}"))
+    assert page.one("group", "Learn from").says("Leaves: 2 images with masks")
     answer = client.post(
         "/image-models/new/",
         {
@@ -424,8 +426,8 @@ def test_the_plot_of_a_learning_model_shows_its_target(client_of, bob, image_set
         job=segmenter.job, iteration=1, seconds=1.0, objective=-1.0, lower_bound=-2.0,
         relative_gap=0.5,
     )  # fmt: skip
-    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
-    assert "Certified at 0.2 % or below" in page
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert page.section("Convergence").says("Certified at 0.2 % or below")
 
 
 def test_a_set_of_another_organisation_cannot_be_chosen(
@@ -439,13 +441,13 @@ def test_a_set_of_another_organisation_cannot_be_chosen(
         {"name": "x", "image_sets": [str(foreign.pk)], "max_side": "200", "max_seconds": "60"},
     )
     assert answer.status_code == 422
-    assert "Foreign" not in answer.content.decode()
+    assert "Foreign" not in Page(answer, status=422).source
     assert not Segmenter.objects.exists()
 
 
 def test_without_masks_the_page_says_where_to_go(client_of, bob, make_set) -> None:
     make_set(bob, masks=0)
-    assert "No image has a mask yet" in client_of(bob).get("/image-models/new/").content.decode()
+    assert Page(client_of(bob).get("/image-models/new/")).says("No image has a mask yet")
 
 
 def test_waiting_between_two_attempts_is_not_learning(client_of, alice, segmenter) -> None:
@@ -454,45 +456,45 @@ def test_waiting_between_two_attempts_is_not_learning(client_of, alice, segmente
     Job.objects.filter(pk=segmenter.job_id).update(
         started_at=now - timedelta(hours=9), finished_at=now
     )
-    page = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
-    assert f'Learned in</div><div class="stat__value">{duration(2.0)}</div>' in page
+    page = Page(client_of(alice).get(segmenter.get_absolute_url()))
+    assert page.said_of("Learned in") == duration(2.0)
 
 
 def test_a_certified_model_says_so(client_of, alice, segmenter) -> None:
-    page = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
-    assert "Certified: within 0.09 % of the best fit" in page
-    assert "Certified" in client_of(alice).get("/image-models/").content.decode()
+    page = Page(client_of(alice).get(segmenter.get_absolute_url()))
+    assert page.says("Certified: within 0.09 % of the best fit")
+    assert Page(client_of(alice).get("/image-models/")).one("row", "Leaf model").says("Certified")
 
 
 @pytest.mark.parametrize(
     ("outcome", "words"),
-    [({"steps": 8}, "<dd>8</dd>"), ({"steps": 1234}, "<dd>1,234, of them 8 on all images</dd>"),
+    [({"steps": 8}, "8"), ({"steps": 1234}, "1,234, of them 8 on all images"),
      ({}, None)],
 )  # fmt: skip
 def test_it_says_which_steps_it_counts(client_of, alice, segmenter, outcome, words) -> None:
     segmenter.outcome |= outcome
     segmenter.save()
-    page = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
-    assert ("<dt>Steps</dt>" in page) == (words is not None)
-    assert words is None or words in page
+    page = Page(client_of(alice).get(segmenter.get_absolute_url()))
+    assert page.has("term", "Steps", exactly=True) == (words is not None)
+    assert words is None or page.said_of("Steps") == words
 
 
 def test_one_that_stopped_early_does_not_claim_a_certificate(client_of, alice, segmenter) -> None:
     segmenter.outcome |= {"converged": False, "relative_gap": 0.03}
     segmenter.save()
-    page = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
-    assert "Stopped early at 3 %" in page
-    assert "Certified: within" not in page
+    page = Page(client_of(alice).get(segmenter.get_absolute_url()))
+    assert page.says("Stopped early at 3 %")
+    assert not page.says("Certified: within")
 
 
 def test_the_live_part_asks_again_only_while_learning(client_of, bob, image_set) -> None:
     segmenter = learn(bob, image_set)
     url = f"/image-models/{segmenter.pk}/live/"
     client = client_of(bob)
-    assert b"every 2s" in client.get(url).content
+    assert "every 2s" in Page(client.get(url)).source
     Job.objects.filter(pk=segmenter.job_id).update(state=JobState.CANCELLED)
     answer = client.get(url)
-    assert b"every 2s" not in answer.content
+    assert "every 2s" not in Page(answer).source
     assert answer["HX-Refresh"] == "true"
 
 

@@ -7,6 +7,7 @@ import pytest
 import tifffile
 from PIL import Image
 
+from tests.webapp.roles import Page
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.services.image_sets import image_set_create
 from webapp.segmentation.services.uploads import image_file_add
@@ -47,10 +48,10 @@ def test_the_first_deep_picture_decides_for_all(client_of, bob, plate) -> None:
     assert plate.pixel_size is None
     client = client_of(bob)
     assert grey(client, plate, "a.tif") > 100 > 40 > grey(client, plate, "b.tif")
-    page = client.get(plate.get_absolute_url()).content.decode()
-    assert "percentile 0.1 to 99.9" in page
-    assert "12 bit" in page
-    assert page.count("0.25 µm") == 2
+    page = Page(client.get(plate.get_absolute_url()))
+    assert page.says("percentile 0.1 to 99.9")
+    assert page.one("region", "Files").says("12 bit")
+    assert page.text.count("0.25 µm") == 2
 
 
 def test_staff_change_it_and_small_pictures_follow(client_of, bob, plate) -> None:

@@ -10,6 +10,7 @@ import pytest
 import tifffile
 from PIL import Image
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
 from webapp.audit.models import AuditLine
 from webapp.files.contents import FileStore
@@ -429,8 +430,8 @@ def test_without_javascript_it_goes_back_to_the_set(client_of, bob, image_set) -
         {"file": [upload("n.jpg", encoded(picture(4))), upload("notes.txt", b"hello")]},
         follow=True,
     )
-    assert b"1 of 2 files saved." in answer.content
-    assert b"notes.txt" in answer.content
+    assert Page(answer).one("status").says("1 of 2 files saved.")
+    assert Page(answer).one("alert").says("notes.txt")
 
 
 def test_it_needs_a_csrf_token(bob, image_set) -> None:

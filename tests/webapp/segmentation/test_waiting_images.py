@@ -7,6 +7,7 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
+from tests.webapp.roles import Page
 from tests.webapp.segmentation.conftest import MakeSet
 from webapp.accounts.models import User
 from webapp.jobs.context import JobContext
@@ -59,8 +60,8 @@ def test_pages_count_images_that_have_no_row_yet(
     bob: User, client_of: ClientOf, batch: PredictionBatch
 ) -> None:
     client = client_of(bob)
-    assert "7 images, started" in client.get(batch.get_absolute_url()).content.decode()
-    assert "0 of 7" in client.get(reverse("segmentation:predictions")).content.decode()
+    assert Page(client.get(batch.get_absolute_url())).says("7 images, started")
+    assert Page(client.get(reverse("segmentation:predictions"))).one("row", "Leaves").says("0 of 7")
 
 
 def test_a_cancellation_while_rows_are_made_keeps_those_there_are(
