@@ -14,6 +14,7 @@ import requests
 from tests.live.product import Product, children_of, new_product
 from tests.live.visitor import Visitor
 from tests.patience import wait_for
+from tests.webapp.roles import Page
 
 pytestmark = pytest.mark.slow
 
@@ -120,9 +121,9 @@ def test_the_site_reads_on_while_its_disk_is_full(small: Product) -> None:
         assert answer.status_code == 507, answer.text
         assert "disk is full" in answer.text
     token = visitor.token_of(visitor.get("/accounts/password/"))
-    page = visitor.post("/image-sets/new/", token | {"name": "A set", "foreground": "leaf"})
-    assert page.status_code == 507, page.text[:500]
-    assert "disk is full" in page.text
+    answer = visitor.post("/image-sets/new/", token | {"name": "A set", "foreground": "leaf"})
+    assert answer.status_code == 507, answer.text[:500]
+    assert Page(answer.text).says("disk is full")
     assert small.pid_of("web") == web
     assert children_of(web) == workers, "no web process was lost"
     log = (small.instance / "log" / "web.log").read_text(errors="replace")

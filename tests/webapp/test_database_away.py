@@ -3,12 +3,12 @@
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import unescape
 
 import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
 
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.api.services import token_create
 
@@ -34,10 +34,10 @@ def test_a_page_says_so_in_words(bob: User, address: str, error: type[Exception]
     assert answer.status_code == 503
     assert int(answer["Retry-After"]) > 0
     assert answer["Cache-Control"] == "no-store"
-    page = answer.content.decode()
-    assert "The database does not answer" in page
-    assert "Nothing was changed." in page
-    assert "Connection refused" not in page
+    page = Page(answer, status=503)
+    assert page.has("heading", "The database does not answer")
+    assert page.says("Nothing was changed.")
+    assert "Connection refused" not in page.source
     assert client.get(address).status_code == 200
 
 
@@ -82,7 +82,7 @@ def test_a_full_disk_is_told_in_words(bob: User, error: Exception) -> None:
     with connection.execute_wrapper(refuse):
         answer, problem = client.get("/jobs/"), program.get("/api/v1/me")
     for status, text in (
-        (answer.status_code, unescape(answer.content.decode())),
+        (answer.status_code, Page(answer, status=507).text),
         (problem.status_code, problem.json()["detail"]),
     ):
         assert status == 507

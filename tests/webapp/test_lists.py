@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from benchmarks.product.web_load import Filler
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.cohorts.models import Cohort
@@ -140,13 +141,13 @@ def test_a_list_is_paged_and_filtered(
                 setattr(copy, field, None)
         copies.append(copy)
     model.objects.bulk_create(copies)
-    first, second = (client.get(reverse(name), {"page": page}).content.decode() for page in (1, 2))
+    first, second = (Page(client.get(reverse(name), {"page": page})) for page in (1, 2))
     total = model.objects.filter(organisation=filled.organisation).count()
-    assert f"1–{PAGE_SIZE} of {total}" in first
-    assert f"{PAGE_SIZE + 1}–{total} of {total}" in second
-    assert "data-open" in second
-    found = client.get(reverse(name), {"q": "copy 07"}).content.decode()
-    assert "Copy 07" in found
-    assert "Copy 08" not in found
-    none = client.get(reverse(name), {"q": "<b>nobody"}).content.decode()
-    assert "Nothing has “&lt;b&gt;nobody” in its name." in none
+    assert first.one("navigation", "Pages").says(f"1–{PAGE_SIZE} of {total}")
+    assert second.one("navigation", "Pages").says(f"{PAGE_SIZE + 1}–{total} of {total}")
+    assert second.element.xpath("//a[@data-open]")
+    found = Page(client.get(reverse(name), {"q": "copy 07"}))
+    assert found.has("link", "Copy 07")
+    assert "Copy 08" not in found.source
+    none = Page(client.get(reverse(name), {"q": "<b>nobody"}))
+    assert none.says("Nothing has “<b>nobody” in its name.")

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.pseudo_language import bracketed
+from tests.webapp.roles import Page
 from webapp.accounts.models import User
 
 ROOT = Path(settings.BASE_DIR)
@@ -93,8 +94,10 @@ def test_pages_load_the_texts_of_scripts_in_the_language_of_staff(bob: User) -> 
     client = Client()
     client.force_login(bob)
     address = reverse("common:words-of-scripts")
-    page = client.get(reverse("surveys:list")).content.decode()
-    assert page.index(f'src="{address}"') < page.index("js/app.js")
+    page = Page(client.get(reverse("surveys:list")))
+    scripts = page.element.xpath("//script/@src")
+    (app,) = (place for place, script in enumerate(scripts) if "js/app.js" in script)
+    assert scripts.index(address) < app
     answer = client.get(address)
     assert answer["Content-Type"].startswith("text/javascript")
     catalogue = re.search(r"const newcatalog = (\{.*?\});\n", answer.content.decode(), re.S)
@@ -106,5 +109,5 @@ def test_pages_load_the_texts_of_scripts_in_the_language_of_staff(bob: User) -> 
 
 def test_pages_in_english_load_no_texts(client: Client, bob: User) -> None:
     client.force_login(bob)
-    page = client.get(reverse("surveys:list")).content.decode()
-    assert reverse("common:words-of-scripts") not in page
+    page = Page(client.get(reverse("surveys:list")))
+    assert reverse("common:words-of-scripts") not in page.source

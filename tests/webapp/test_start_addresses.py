@@ -5,6 +5,7 @@ import socket
 import pytest
 from django.test import Client
 
+from tests.webapp.roles import Page
 from webapp.supervisor import address
 from webapp.supervisor.address import AddressError, listen, own_names, read_port, urls
 
@@ -58,7 +59,6 @@ def test_an_unknown_name_is_told_how_it_becomes_known(client: Client, db: None) 
     answer = client.get("/accounts/sign-in/", headers={"host": "hall.example<b>:8000"})
     assert answer.status_code == 400
     answer = client.get("/accounts/sign-in/", headers={"host": "hall.example:8000"})
-    text = answer.content.decode()
-    assert answer.status_code == 400
-    assert "does not answer by the name “hall.example:8000”" in text
-    assert "ALLOWED_HOSTS" in text
+    page = Page(answer, status=400)
+    assert page.says("does not answer by the name “hall.example:8000”")
+    assert page.says("ALLOWED_HOSTS")

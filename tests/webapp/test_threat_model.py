@@ -2,6 +2,7 @@
 
 import ast
 import http.server
+import json
 import pickle
 import re
 import socket
@@ -25,6 +26,7 @@ import webapp.settings
 from tasks.celery import app as worker_app
 from tests.webapp.api.conftest import program_of  # noqa: F401 - a fixture
 from tests.webapp.conftest import PASSWORD
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -116,9 +118,11 @@ def test_a_new_password_ends_the_other_sessions(bob: User) -> None:
 
 
 def test_htmx_evaluates_nothing_and_asks_nobody_else(bob: User, client_of: Callable) -> None:
-    page = client_of(bob).get("/").content.decode()
-    assert re.search(r"name=\"htmx-config\"[^>]*\"allowEval\": false", page)
-    assert re.search(r"name=\"htmx-config\"[^>]*\"selfRequestsOnly\": true", page)
+    page = Page(client_of(bob).get("/"))
+    (text,) = page.element.xpath("//meta[@name='htmx-config']/@content")
+    settings = json.loads(text)
+    assert settings["allowEval"] is False
+    assert settings["selfRequestsOnly"] is True
 
 
 def test_a_message_is_json_and_carries_one_id(monkeypatch: pytest.MonkeyPatch) -> None:
