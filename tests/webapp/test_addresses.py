@@ -26,6 +26,7 @@ from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by th
     past,
     returning,
 )
+from tests.webapp.surveys.conftest import a_translation_file
 from webapp.accounts.models import Organisation, Role, User
 from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
@@ -126,6 +127,7 @@ STAFF = {
     "surveys:question-remove", "surveys:section-add", "surveys:section-rename",
     "surveys:section-remove", "surveys:undo", "surveys:languages", "surveys:languages-read",
     "surveys:languages-file", "surveys:languages-own", "surveys:languages-add",
+    "surveys:languages-draft", "surveys:languages-draft-use",
     "surveys:languages-remove", "surveys:people", "surveys:people-add", "surveys:mails-send",
     "surveys:mails-remind", "surveys:reminder-schedule", "surveys:reminder-cancel",
     "surveys:bounces", "surveys:bounces-undo", "surveys:withdrawal-delete",
@@ -224,7 +226,9 @@ NONSENSE = {
     "a zero byte": "\x00",
     "long text": "🙂" * 300,
 }
+TRANSLATIONS = b"text,fr\nAsked,Enqu\xc3\xaate\nNothing of it,Rien\n"
 FIELDS = (
+    "shown",
     "members", "asked", "keep_requests", "names_for", "importance-0", "r0", "q0", "place-id",
     "heading-id", "ids", "id", "email", "student", "text", "subject",
     "need", "option", "written", "due_at", "high", "is_confirmed", "low", "required", "shown_if",
@@ -432,6 +436,9 @@ def urls(
             "person": answering.pk, "text": written.pk, "file_format": "csv",
             "key": asked.content.questions[0].key, "section": 0, "language": "es",
             "reminder": reminder.pk, "line": 1, "handle": handle_of(answering),
+        },
+        "surveys:languages-draft": {
+            "uuid": asked.pk, "draft_uuid": a_translation_file(bob, asked, TRANSLATIONS).pk,
         },
         "surveys:stop": {"token": stop_token(answering)},
     }  # fmt: skip

@@ -43,6 +43,7 @@ ALLOWED = {
     "housing:building-draft": re.compile(r"Hall|Room|Beds|open"),
     # labels of the fields for a text in another language: the text itself, cut short
     "surveys:languages": re.compile(r".* \(es\)"),
+    "surveys:languages-draft": re.compile(r"text|fr|Asked|Nothing of it"),
     # names of queues and of a machine
     "operations:page": re.compile(r"\b(?:short|long|hall)\b"),
     # Django's own form, in its own languages

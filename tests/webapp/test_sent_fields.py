@@ -86,6 +86,8 @@ NUMBERS = [
     ("surveys:languages-add", {"version": "1", "language": "de"}, "version"),
     ("room_choice:round-pause", {"version": "0"}, "version"),
     ("surveys:languages", {"version": "1"}, "version"),
+    ("surveys:languages-draft", {"column": "1", "use": "de", "version": "1"}, "column"),
+    ("surveys:languages-draft-use", {"version": "1", "shown": "1"}, "shown"),
     ("surveys:bounces", {"people": "a@x.example", "asked": "2"}, "asked"),
     ("housing:place-dates", {"version": "0"}, "version"),
     ("residents:ask-decide", {"version": "0", "state": "declined"}, "version"),
@@ -100,6 +102,7 @@ MEMBERS = [
     ("housing:buildings-state", {"state": "open"}, "state", NO_STATE),
     ("cohorts:student-file", {"action": "undo", "version": "1"}, "action", NO_ACTION),
     ("cohorts:pairs-draft", {"action": "sure", "version": "1"}, "action", NO_ACTION),
+    ("surveys:languages-draft", {"action": "undo", "version": "1"}, "action", NO_ACTION),
     ("surveys:clash-choose", {"which": "first"}, "which", NOT_CHOSEN),
     ("surveys:question-move", {"version": "1", "step": "1"}, "step", OLD_PAGE),
     ("students:hide-names", {"hide": "1"}, "hide", OLD_PAGE),
@@ -120,6 +123,7 @@ NEEDED = [
     ("housing:draft", NO_ACTION), ("housing:building-draft", OLD_PAGE),
     ("surveys:clash-restore", OLD_PAGE), ("surveys:clash-correct", OLD_PAGE),
     ("surveys:clash-choose", NOT_CHOSEN), ("matching:model-check", GONE),
+    ("surveys:languages-draft-use", OLD_PAGE),
 ]  # fmt: skip
 
 

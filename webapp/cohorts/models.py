@@ -118,12 +118,25 @@ class Recipe(OrganisationOwned):
         return self.cohort_name
 
 
+_draft_pages: dict[str, str] = {}
+
+
+def register_draft_page(purpose: str, view: str) -> None:
+    """Register the page of drafts for objects of another application, by the name of its view.
+
+    The address takes the key of the object and the key of the draft.
+    """
+    _draft_pages[purpose] = view
+
+
 class Draft(OrganisationOwned):
     """An upload that is being checked, and is not a cohort until it is imported.
 
     A draft with a ``cohort`` holds its past pairs or, with a ``purpose``, another file about its
-    students (:mod:`webapp.cohorts.student_files`); a draft without one holds a new cohort.
-    ``choices`` is the JSON of :class:`engine.tabular.choices.Choices`, or of
+    students (:mod:`webapp.cohorts.student_files`). A draft with the key of an object of another
+    application in ``about`` is a file for that object; the application registers the page of its
+    ``purpose``. A draft with neither holds a new cohort. ``choices`` is the JSON of
+    :class:`engine.tabular.choices.Choices`, or of
     :class:`engine.tabular.pair_choices.PairChoices` for pairs; the rows are in a private file. Both
     are deleted when the draft is imported or discarded, or after ``KEPT_DAYS``. ``recipe`` is an
     earlier reading of this form, if there is one. ``undo`` holds the last changes of ``choices`` as
@@ -139,6 +152,7 @@ class Draft(OrganisationOwned):
     cohort = models.ForeignKey(
         "cohorts.Cohort", null=True, on_delete=models.CASCADE, related_name="drafts"
     )
+    about = models.UUIDField(null=True, db_index=True)
     purpose = models.CharField(max_length=20, blank=True, default="")
     filename = models.CharField(max_length=200)
     n_rows = models.PositiveIntegerField()
@@ -165,6 +179,8 @@ class Draft(OrganisationOwned):
 
     def get_absolute_url(self) -> str:
         """Return the page on which the upload is checked."""
+        if self.about is not None:
+            return reverse(_draft_pages[self.purpose], args=[self.about, self.pk])
         if self.cohort_id is None:
             return reverse("cohorts:draft", args=[self.pk])
         page = "cohorts:student-file" if self.purpose else "cohorts:pairs-draft"

@@ -528,7 +528,13 @@ class LanguageForm(VersionForm):
     )
 
 
-class LanguageFileForm(VersionForm):
+class TranslationsUseForm(VersionForm):
+    """The use of a checked file: the versions of the upload and of the questionnaire, as shown."""
+
+    shown = NumberField()
+
+
+class LanguageFileForm(TypedForm):
     """A file with one column for each language."""
 
     file = forms.FileField(

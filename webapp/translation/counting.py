@@ -38,6 +38,7 @@ NOUNS: dict[str, Any] = {
     "mask": ngettext_lazy("%(count)s mask", "%(count)s masks", "number"),
     "minute": ngettext_lazy("%(count)s minute", "%(count)s minutes", "number"),
     "model": ngettext_lazy("%(count)s model", "%(count)s models", "number"),
+    "more note": ngettext_lazy("%(count)s more note", "%(count)s more notes", "number"),
     "more problem": ngettext_lazy("%(count)s more problem", "%(count)s more problems", "number"),
     "mutual request": ngettext_lazy(
         "%(count)s mutual request", "%(count)s mutual requests", "number"

@@ -13,10 +13,12 @@ from django.utils import timezone
 
 from tests.webapp.reader import Reader
 from webapp.accounts.models import User
+from webapp.cohorts.models import Draft
 from webapp.surveys.links import token_of
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.questions import questions_of
 from webapp.surveys.services.questionnaires import questionnaire_create, questionnaire_open
+from webapp.surveys.services.translation_files import translation_file_create
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +39,13 @@ def opened(bob: User, draft: Questionnaire) -> Questionnaire:
     closes_at = timezone.now() + timedelta(days=9)
     questionnaire_open(user=bob, questionnaire=draft, closes_at=closes_at)
     return draft
+
+
+def a_translation_file(user: User, questionnaire: Questionnaire, data: bytes) -> Draft:
+    """Upload a file of translations that is not used yet."""
+    return translation_file_create(
+        user=user, questionnaire=questionnaire, filename="l.csv", size=len(data), read=lambda: data
+    )
 
 
 def weight_of(page: str) -> int:

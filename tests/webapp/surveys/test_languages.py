@@ -5,11 +5,10 @@ import io
 from collections.abc import Callable
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student, weight_of
+from tests.webapp.surveys.conftest import Student, a_translation_file, weight_of
 from webapp.accounts.models import User
 from webapp.common.errors import Refusal
 from webapp.surveys.content import QuestionnaireError
@@ -17,7 +16,8 @@ from webapp.surveys.models import Questionnaire
 from webapp.surveys.questions import languages_of, questions_of
 from webapp.surveys.services.cohorts import cohort_from_answers
 from webapp.surveys.services.questionnaires import change_undo, question_edit
-from webapp.surveys.services.translations import read_file, translations_set, write_file
+from webapp.surveys.services.translation_files import translation_file_read, translation_file_use
+from webapp.surveys.services.translations import translations_set, write_file
 from webapp.tabular.tables_out import as_xlsx
 
 WAKE = "What time do you get up on a weekday?"
@@ -35,6 +35,25 @@ def french(bob: User, opened: Questionnaire) -> Questionnaire:
         translations={"fr": FRENCH, "ar": arabic},
     )  # fmt: skip
     return opened
+
+
+def read_file(user: User, questionnaire: Questionnaire, data: bytes) -> dict[str, dict[str, str]]:
+    """Return the translations of a file of which every column is understood."""
+    draft = a_translation_file(user, questionnaire, data)
+    found = translation_file_read(draft=draft, questionnaire=questionnaire)
+    assert found.problems == ()
+    return found.translations
+
+
+def use_file(user: User, questionnaire: Questionnaire, data: bytes) -> str:
+    """Upload a file and use its texts."""
+    return translation_file_use(
+        user=user,
+        draft=a_translation_file(user, questionnaire, data),
+        questionnaire=questionnaire,
+        version=1,
+        shown=questionnaire.version,
+    )
 
 
 def page(student: Student, **query: str) -> Page:
@@ -108,22 +127,22 @@ def test_a_reworded_text_waits_for_its_translation(bob: User, french: Questionna
     ("delimiter", "encoding"), [(",", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-16")]
 )
 def test_a_file_goes_out_and_comes_back(
-    french: Questionnaire, delimiter: str, encoding: str
+    bob: User, french: Questionnaire, delimiter: str, encoding: str
 ) -> None:
     rows = list(csv.reader(io.StringIO(write_file(french).decode("utf-8-sig"))))
     assert rows[0] == ["text", "ar", "es", "fr"]
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows(rows)
-    found = read_file(out.getvalue().encode(encoding))
+    found = read_file(bob, french, out.getvalue().encode(encoding))
     assert found["fr"] == FRENCH
     assert found["ar"][WAKE] == "متى تستيقظ؟"
 
 
-def test_a_workbook_and_an_old_encoding_are_read(french: Questionnaire) -> None:
+def test_a_workbook_and_an_old_encoding_are_read(bob: User, french: Questionnaire) -> None:
     rows = list(csv.reader(io.StringIO(write_file(french).decode("utf-8-sig"))))
-    assert read_file(as_xlsx({"Texts": rows}))["fr"] == FRENCH
+    assert read_file(bob, french, as_xlsx({"Texts": rows}))["fr"] == FRENCH
     western = "\r\n".join(f"{text};{said}" for text, said in [("text", "fr"), *FRENCH.items()])
-    assert read_file(western.encode("cp1252"))["fr"] == FRENCH
+    assert read_file(bob, french, western.encode("cp1252"))["fr"] == FRENCH
 
 
 @pytest.mark.parametrize(
@@ -132,9 +151,7 @@ def test_a_workbook_and_an_old_encoding_are_read(french: Questionnaire) -> None:
 )
 def test_a_file_that_is_none_is_refused(bob: User, opened: Questionnaire, data: bytes) -> None:
     with pytest.raises(Refusal):
-        translations_set(
-            user=bob, questionnaire=opened, version=opened.version, translations=read_file(data)
-        )
+        use_file(bob, opened, data)
     opened.refresh_from_db()
     assert languages_of(opened.content) == ["en", "es"]
 
@@ -142,23 +159,27 @@ def test_a_file_that_is_none_is_refused(bob: User, opened: Questionnaire, data: 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ("text,fr\n", "holds no translation"),
+        ("text,fr\n", "has a header but no rows below it"),
         (f"text,fr\n{WAKE},\n", "holds no translation"),
         ("text,fr\nAnother question?,Une autre question ?\n", "No text of the file is in this"),
-        (f"text,fr,FR\n{WAKE},A,B\n", "Two columns are called “fr”"),
-        (f"text,fr\n{WAKE},A\n{WAKE},B\n", "has two different translations in the column fr"),
-        (f"fr,text\nA,{WAKE}\n", "The first line reads"),
+        (f"text,fr,FR\n{WAKE},A,B\n", "Columns 2 and 3 are both called “FR”"),
+        (f"text,fr,French\n{WAKE},A,B\n", "“fr” and “French” have the same use"),
+        (f"text,fr\n{WAKE},A\n{WAKE},B\n", "Row 3, column “fr”: .* another translation in row 2"),
+        (f"fr,words\nA,{WAKE}\n", "Column “words” is in no language"),
+        (f"fr,de\nA,{WAKE}\n", "No column holds the texts as they are written"),
+        (f"text,xx\n{WAKE},A\n", "Column “xx” is in no language"),
+        (f"text,en\n{WAKE},A\n", "Column “en” is in no language"),
+        (f"text,fr\n{WAKE},{'A' * 2_001}\n", "Row 2, column “fr”: a text has at most 2,000"),
+        (f"text,fr\n{WAKE},=1+1\n", "Row 2, fr: the cell holds a formula"),
+        (f"text:fr\n{WAKE}:A\n", "has only one column"),
     ],
 )
 def test_a_file_that_would_empty_a_language_is_refused(
     bob: User, french: Questionnaire, data: str, reason: str
 ) -> None:
     """A header alone, and the file of another questionnaire, removed the French silently."""
-    with pytest.raises(QuestionnaireError, match=reason):
-        translations_set(
-            user=bob, questionnaire=french, version=french.version,
-            translations=read_file(data.encode()),
-        )  # fmt: skip
+    with pytest.raises(Refusal, match=reason):
+        use_file(bob, french, data.encode())
     french.refresh_from_db()
     assert french.content.translations["fr"] == FRENCH
 
@@ -170,10 +191,7 @@ def test_a_column_without_translations_changes_no_language(
     said = {**FRENCH, "Your days": "Vos journées"}
     rows = [f'"{text.replace(" ", chr(10), 1)}";;{other}' for text, other in said.items()]
     data = "\r\n".join(["sep=;", "text;ar;fr", *rows])
-    translations_set(
-        user=bob, questionnaire=french, version=french.version,
-        translations=read_file(data.encode()),
-    )  # fmt: skip
+    use_file(bob, french, data.encode())
     french.refresh_from_db()
     assert french.content.translations["ar"] == {WAKE: "متى تستيقظ؟"}
     assert french.content.translations["fr"] == said
@@ -190,9 +208,7 @@ def test_staff_translate_by_the_page(
     client.post(url, {"version": opened.version, "fr-0": "Logement 2027"})
     opened.refresh_from_db()
     assert opened.content.translations["fr"] == {"Housing 2027": "Logement 2027"}
-    file = SimpleUploadedFile("l.csv", f"text,pt\n{WAKE},A que horas?\n".encode())
-    read = reverse("surveys:languages-read", args=[opened.pk])
-    client.post(read, {"version": opened.version, "file": file})
+    use_file(bob, opened, f"text,pt\n{WAKE},A que horas?\n".encode())
     opened.refresh_from_db()
     assert languages_of(opened.content) == ["en", "es", "fr", "pt"]
     remove = reverse("surveys:languages-remove", args=[opened.pk, "fr"])

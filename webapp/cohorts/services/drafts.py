@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from cryptography.fernet import Fernet
 from django.db import transaction
@@ -122,8 +122,12 @@ def draft_keep(
     cohort: Cohort | None = None,
     recipe: Recipe | None = None,
     purpose: str = "",
+    about: UUID | None = None,
 ) -> Draft:
-    """Store a file and the way it is read as a private draft; its rows are encrypted."""
+    """Store a file and the way it is read as a private draft; its rows are encrypted.
+
+    ``about`` is the key of an object of another application that the file is for.
+    """
     uuid = uuid4()
     path = draft_path(user.own_organisation.pk, uuid)
     key = Fernet.generate_key().decode("ascii")
@@ -143,6 +147,7 @@ def draft_keep(
                 cohort=cohort,
                 recipe=recipe,
                 purpose=purpose,
+                about=about,
             )
             audit(user, "uploaded", draft, rows=table.n_rows, columns=table.n_columns)
             check_quota(user.organisation_id, written=path.stat().st_size)

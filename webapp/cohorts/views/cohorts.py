@@ -52,9 +52,10 @@ TABS = ("questions", "students", "pairs")
 @viewer_required
 def cohort_list(request: SignedInRequest) -> HttpResponse:
     """Show all cohorts and unfinished imports."""
+    drafts = open_drafts(request.user).filter(about=None)[:DRAFTS]
     context = {
         "listing": cohort_listing(request.user, request.GET),
-        "drafts": open_drafts(request.user)[:DRAFTS] if request.user.is_staff_member else [],
+        "drafts": drafts if request.user.is_staff_member else [],
     }
     return render(request, "cohorts/cohort_list.html", context)
 

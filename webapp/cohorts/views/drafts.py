@@ -93,14 +93,14 @@ def upload(request: SignedInRequest) -> HttpResponse:
                 return redirect("cohorts:draft", draft.pk)
             except Refusal as problem:
                 error = str(problem)
-    drafts = open_drafts(request.user).filter(cohort=None)
+    drafts = open_drafts(request.user).filter(cohort=None, about=None)
     imported = cohort_listing(request.user, {}, size=SHOWN_COHORTS)
     context = {"error": error, "limits": LIMITS, "drafts": drafts, "imported": imported.rows}
     return render(request, "cohorts/upload.html", context, status=422 if error else 200)
 
 
 def _owned_draft(request: SignedInRequest, uuid: str) -> Draft:
-    return get_owned_or_404(Draft.objects.filter(cohort=None), request.user, uuid)
+    return get_owned_or_404(Draft.objects.filter(cohort=None, about=None), request.user, uuid)
 
 
 @require_safe

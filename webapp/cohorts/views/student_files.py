@@ -100,7 +100,7 @@ def student_file(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpRe
         "file": found,
         "uses": list(kind.uses(draft.own_cohort).items()),
         "columns": [
-            (k, name, use, _examples(table, k) if sees else [])
+            (k, name, use, column_examples(table, k) if sees else [])
             for k, (name, use) in enumerate(zip(table.header, choices.uses, strict=True))
         ],
         "problems": problems if sees else list(map(without_people, problems)),
@@ -116,7 +116,8 @@ def _ids(table: Table, choices: FileChoices) -> list[str]:
     return [cell.strip() for cell in table.column(columns[0])] if columns else []
 
 
-def _examples(table: Table, column: int) -> list[str]:
+def column_examples(table: Table, column: int) -> list[str]:
+    """Return a few different answers of a column, cut short."""
     return [cell[:EXAMPLE_LETTERS] for cell in list(table.answers(column))[:EXAMPLES]]
 
 

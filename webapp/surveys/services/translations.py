@@ -1,4 +1,4 @@
-"""Translations of a questionnaire: one column for each language, typed on a page or in a file."""
+"""Translations of a questionnaire: one column for each language, typed or read from a file."""
 
 from collections.abc import Mapping
 
@@ -12,13 +12,11 @@ from webapp.audit.services import audit
 from webapp.surveys.content import Kind, QuestionnaireError
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.questions import languages_of, questions_of, texts_of
-from webapp.tabular.reading import read_source
-from webapp.tabular.tables_out import as_csv, without_mark
+from webapp.tabular.tables_out import as_csv
 
 MAX_LANGUAGES = 12
-MAX_FILE = 1_000_000  # bytes
 MAX_TEXT = 2_000
-_TEXT = "text"  # name of the first column of a file
+TEXT = "text"  # name of the column of a file that holds the texts as they are written
 
 # Languages that Django knows by two or three letters, each by its native name.
 LANGUAGES = {
@@ -49,14 +47,14 @@ def translations_set(
     """
     own = languages_of(questionnaire.content)[0]
     kept = dict(questionnaire.content.translations)
-    known = {_spaced(text): text for text in all_texts(questionnaire)}
+    known = {spaced(text): text for text in all_texts(questionnaire)}
     for language, texts in translations.items():
         if language not in LANGUAGES or language == own:
             raise QuestionnaireError(
                 gettext("“%(language)s” is no language that can be added.")
                 % {"language": language[:20]}
             )
-        given = {_spaced(t): v.strip() for t, v in texts.items() if v.strip()}
+        given = {spaced(t): v.strip() for t, v in texts.items() if v.strip()}
         said = {known[t]: value for t, value in given.items() if t in known}
         if given and not said:
             raise QuestionnaireError(
@@ -69,8 +67,9 @@ def translations_set(
         kept[language] = said
         if not texts:
             del kept[language]
-    if questionnaire.was_opened:
-        _check_same_answers(questionnaire, kept)
+    changed = fixed_and_changed(questionnaire, kept)
+    if changed:
+        raise QuestionnaireError(fixed_words(*changed[0]))
     if len(kept) > MAX_LANGUAGES:
         raise QuestionnaireError(
             gettext("A questionnaire has at most %(most)s languages.") % {"most": MAX_LANGUAGES}
@@ -85,28 +84,39 @@ def translations_set(
     questionnaire.refresh_from_db()
 
 
-def _spaced(text: str) -> str:
+def spaced(text: str) -> str:
     """Return a text with single spaces: spreadsheets change the line ends within a cell."""
     return " ".join(text.split())
 
 
-def _check_same_answers(
+def fixed_and_changed(
     questionnaire: Questionnaire, translations: Mapping[str, Mapping[str, str]]
-) -> None:
-    """Refuse changed translations of answers or consents that people have given in a language."""
-    fixed = {
+) -> list[tuple[str, str]]:
+    """Return [(language, text)] of answers and consents whose translation must not change, but did.
+
+    People have answered in these words; nothing is fixed before the first opening.
+    """
+    if not questionnaire.was_opened:
+        return []
+    fixed = dict.fromkeys(
         text
         for q in questions_of(questionnaire.content)
         for text in (*q.answers, *([q.text] if q.kind is Kind.CONSENT else []))
+    )
+    return [
+        (language, text)
+        for language, said in questionnaire.content.translations.items()
+        for text in fixed
+        if said.get(text) and translations.get(language, {}).get(text) != said[text]
+    ]
+
+
+def fixed_words(language: str, text: str) -> str:
+    """Return why the translation of an answer cannot change."""
+    return gettext("“%(text)s” is fixed in %(language)s: it was open in these words.") % {
+        "text": text[:40],
+        "language": LANGUAGES.get(language, language),
     }
-    for language, said in questionnaire.content.translations.items():
-        now = translations.get(language, {})
-        changed = [text for text in fixed if said.get(text) and now.get(text) != said[text]]
-        if changed:
-            raise QuestionnaireError(
-                gettext("“%(text)s” is fixed in %(language)s: it was open in these words.")
-                % {"text": changed[0][:40], "language": LANGUAGES.get(language, language)}
-            )
 
 
 def language_set(*, user: User, questionnaire: Questionnaire, version: int, language: str) -> None:
@@ -126,40 +136,7 @@ def write_file(questionnaire: Questionnaire) -> bytes:
     """Return the texts as CSV: one line for each text, one column for each language."""
     # In alphabetical order: PostgreSQL does not keep the order in which they were added.
     translations = dict(sorted(questionnaire.content.translations.items()))
-    rows = [[_TEXT, *translations]]
+    rows = [[TEXT, *translations]]
     for text in all_texts(questionnaire):
         rows.append([text, *(said.get(text, "") for said in translations.values())])
     return as_csv(rows)
-
-
-def read_file(data: bytes) -> dict[str, dict[str, str]]:
-    """Return {language: {text: translation}} of a table as :func:`write_file` writes it.
-
-    The first sheet of a workbook counts. Raises Refusal in one sentence.
-    """
-    if len(data) > MAX_FILE:
-        raise QuestionnaireError(gettext("The file is larger than 1 MB."))
-    rows = [line.cells for line in read_source(len(data), lambda: data).sheets[0].lines]
-    header = [cell.strip().lower() for cell in rows[0]]
-    if header[0] != _TEXT or len(header) < 2:
-        raise QuestionnaireError(gettext("The first line reads: text, then one language a column."))
-    twice = next((name for name in header if name and header.count(name) > 1), "")
-    if twice:
-        raise QuestionnaireError(
-            gettext("Two columns are called “%(name)s”: leave one of them.") % {"name": twice[:20]}
-        )
-    found: dict[str, dict[str, str]] = {language: {} for language in header[1:] if language}
-    for row in rows[1:]:
-        for language, cell in zip(header[1:], row[1:], strict=False):
-            if not language or not cell.strip():
-                continue
-            original, translation = without_mark(row[0]), without_mark(cell)
-            if found[language].setdefault(original, translation) != translation:
-                raise QuestionnaireError(
-                    gettext("“%(text)s” has two different translations in the column %(language)s.")
-                    % {"text": original[:40], "language": language}
-                )
-    filled = {language: texts for language, texts in found.items() if texts}
-    if not filled:
-        raise QuestionnaireError(gettext("The file holds no translation. Nothing was changed."))
-    return filled

@@ -1,27 +1,49 @@
-"""Staff acts on languages: one column of texts for each language, typed or in a file."""
+"""Staff acts on languages: one column of texts for each language, typed, or checked in a file."""
 
 from collections.abc import Callable
 
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.requests import SignedInRequest
+from webapp.cohorts.forms import FileAct, FileChangeForm
+from webapp.cohorts.models import Draft
+from webapp.cohorts.services.drafts import draft_table, draft_undo
+from webapp.cohorts.student_files import MAX_LISTED, FileChoices
+from webapp.cohorts.views.student_files import column_examples
+from webapp.cohorts.wrong_slots import wrong_slot
 from webapp.common.decorators import staff_required
+from webapp.common.errors import Refusal
+from webapp.common.forms import NO_ACTION
 from webapp.common.kept_forms import keeps_typed
-from webapp.common.selectors import get_owned_or_404
+from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.files.file_headers import as_attachment
-from webapp.surveys.forms import LanguageFileForm, LanguageForm, TextsForm, VersionForm
+from webapp.surveys.forms import (
+    LanguageFileForm,
+    LanguageForm,
+    TextsForm,
+    TranslationsUseForm,
+    VersionForm,
+)
 from webapp.surveys.models import Questionnaire
+from webapp.surveys.services.translation_files import (
+    PURPOSE,
+    translation_file_assign,
+    translation_file_create,
+    translation_file_read,
+    translation_file_use,
+)
 from webapp.surveys.services.translations import (
     LANGUAGES,
-    MAX_FILE,
     language_set,
-    read_file,
     translations_set,
     write_file,
 )
+from webapp.surveys.translation_files import uses_of_columns
 from webapp.tabular.tables_out import CSV
 from webapp.translation.lazy import gettext_lazy
 
@@ -38,6 +60,7 @@ def _show(request: SignedInRequest, found: Questionnaire, form: TextsForm) -> Ht
         "own_words": LANGUAGES.get(own, own),
         "columns": [(code, LANGUAGES.get(code, code)) for code in form.languages],
         "known": free,
+        "drafts": owned_by(Draft, request.user).filter(about=found.pk, purpose=PURPOSE),
     }
     return render(request, "surveys/languages.html", context, status=form.status)
 
@@ -129,16 +152,97 @@ def own(request: SignedInRequest, uuid: str) -> HttpResponse:
 @require_POST
 @staff_required
 def read(request: SignedInRequest, uuid: str) -> HttpResponse:
-    """Import the texts of a file."""
-    form = LanguageFileForm.typed(request)
+    """Store a file of translations as a draft, which its page shows; nothing is changed yet."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    made: list[Draft] = []
 
-    def act(found: Questionnaire, version: int) -> None:
-        translations = read_file(form.cleaned_data["file"].read(MAX_FILE + 1))
-        translations_set(
-            user=request.user, questionnaire=found, version=version, translations=translations
+    def act(file: UploadedFile) -> None:
+        made.append(
+            translation_file_create(
+                user=request.user,
+                questionnaire=found,
+                filename=file.name or "",
+                size=file.size or 0,
+                read=file.read,
+            )
         )
 
-    return _press(request, uuid, form, act)
+    if LanguageFileForm.typed(request).press(request, act):
+        return redirect(made[0].get_absolute_url())
+    return redirect("surveys:languages", found.pk)
+
+
+def _draft(found: Questionnaire, request: SignedInRequest, draft_uuid: str) -> Draft:
+    drafts = Draft.objects.filter(about=found.pk, purpose=PURPOSE)
+    return get_owned_or_404(drafts, request.user, draft_uuid)
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def draft(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpResponse:
+    """Show the effect of a file of translations; a POST changes how its columns are read."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    own = _draft(found, request, draft_uuid)
+    if request.method == "POST":
+        attempt(request, lambda: _change(request, own, found))
+        return redirect(own.get_absolute_url())
+    table = draft_table(own)
+    read_as = translation_file_read(draft=own, questionnaire=found)
+    uses = FileChoices.from_json(own.choices).uses
+    context = {
+        "questionnaire": found,
+        "draft": own,
+        "file": read_as,
+        "problems": read_as.problems[:MAX_LISTED],
+        "n_more_problems": max(0, len(read_as.problems) - MAX_LISTED),
+        "slot": wrong_slot(request.user, table) if read_as.problems else None,
+        "move_url": reverse("cohorts:draft-move", args=[own.pk]),
+        "notes": read_as.notes[:MAX_LISTED],
+        "n_more_notes": max(0, len(read_as.notes) - MAX_LISTED),
+        "uses": list(uses_of_columns(found).items()),
+        "columns": [
+            (k, name, use, column_examples(table, k))
+            for k, (name, use) in enumerate(zip(table.header, uses, strict=True))
+        ],
+    }
+    return render(request, "surveys/languages_draft.html", context)
+
+
+def _change(request: SignedInRequest, own: Draft, found: Questionnaire) -> None:
+    form = FileChangeForm.typed(request)
+    form.check()
+    sent, action = form.cleaned_data, form.cleaned_data["action"] or FileAct.USE
+    if action is FileAct.UNDO:
+        draft_undo(draft=own, version=form.seen)
+    elif action is FileAct.USE:
+        column, use = sent["column"], sent["use"]
+        translation_file_assign(
+            draft=own, questionnaire=found, column=column, use=use, version=form.seen
+        )
+    else:
+        raise Refusal(NO_ACTION)
+
+
+@require_POST
+@staff_required
+def draft_use(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpResponse:
+    """Use the texts of a checked file, or nothing and show one sentence."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    own = _draft(found, request, draft_uuid)
+    done: list[str] = []
+
+    def act(version: int, shown: int) -> None:
+        done.append(
+            translation_file_use(
+                user=request.user, draft=own, questionnaire=found, version=version, shown=shown
+            )
+        )
+
+    if not TranslationsUseForm.typed(request).press(request, act):
+        return redirect(own.get_absolute_url())
+    undo = reverse("surveys:undo", args=[found.pk]) + f"?version={found.version}"
+    toast(request, done[0], undo_url=undo)
+    return redirect("surveys:languages", found.pk)
 
 
 @require_safe
