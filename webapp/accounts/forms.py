@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import NamesFor, Role, Theme, User
 from webapp.accounts.names import check_alphabet
-from webapp.common.forms import TypedForm
+from webapp.common.forms import TypedForm, TypedModelForm
 
 
 class SignInForm(AuthenticationForm):
@@ -22,7 +22,7 @@ class SignInForm(AuthenticationForm):
     }
 
 
-class SettingsForm(forms.ModelForm):
+class SettingsForm(TypedModelForm):
     """Form of a user's settings for the look and behaviour of pages."""
 
     theme = forms.ChoiceField(

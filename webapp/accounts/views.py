@@ -164,19 +164,19 @@ def locked_out(
     return render(request, "accounts/locked_out.html", status=429)
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 def settings(request: SignedInRequest) -> HttpResponse:
     """Show and store the user's own settings."""
-    form = SettingsForm(request.POST or None, instance=request.user)
+    form = SettingsForm.typed(request, instance=request.user)
     own = {
         "has_password": request.user.has_usable_password(),
         "has_second_factor": has_second_factor(request.user),
     }
-    if request.method == "POST" and form.is_valid():
-        form.save()
+    if form.submit(request, lambda **_: form.save()):
         toast(request, _("Settings saved."), icon="check")
         return redirect("accounts:settings")
-    return render(request, "accounts/settings.html", {"form": form, **own})
+    return render(request, "accounts/settings.html", {"form": form, **own}, status=form.status)
 
 
 @keeps_typed

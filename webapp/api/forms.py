@@ -3,6 +3,8 @@
 from django import forms
 from django.utils.translation import gettext_lazy
 
+from webapp.common.forms import TypedForm
+
 LIVES = [
     ("30", gettext_lazy("30 days")),
     ("90", gettext_lazy("90 days")),
@@ -11,7 +13,7 @@ LIVES = [
 ]
 
 
-class TokenForm(forms.Form):
+class TokenForm(TypedForm):
     """Form for a new token: its purpose, lifetime and rights."""
 
     name = forms.CharField(

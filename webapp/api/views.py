@@ -14,6 +14,7 @@ from webapp.api.models import ApiToken
 from webapp.api.openapi import PREFIX, WHAT_IT_DOES, openapi_document
 from webapp.api.services import token_create, token_revoke
 from webapp.common.decorators import viewer_required
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
 
@@ -82,28 +83,27 @@ def openapi(request: SignedInRequest) -> HttpResponse:
     return JsonResponse(openapi_document(), json_dumps_params={"ensure_ascii": False})
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @viewer_required
 def tokens(request: SignedInRequest) -> HttpResponse:
     """List the tokens and create one, whose secret is shown once."""
-    form = TokenForm(request.POST or None)
-    secret = ""
-    if request.method == "POST" and form.is_valid():
-        days = form.cleaned_data["days"]
-        _, secret = token_create(
-            user=request.user,
-            name=form.cleaned_data["name"],
-            may_change=form.cleaned_data["may_change"],
-            days=int(days) if days else None,
-        )
+    form = TokenForm.typed(request)
+    secrets: list[str] = []
+
+    def act(*, days: str, **fields: Any) -> None:
+        lifetime = int(days) if days else None
+        secrets.append(token_create(user=request.user, days=lifetime, **fields)[1])
+
+    if form.submit(request, act):
         form = TokenForm()
     context = {
         "form": form,
-        "secret": secret,
+        "secret": "".join(secrets),
         "tokens": _visible_tokens(request),
         "base": request.build_absolute_uri(PREFIX),
     }
-    response = render(request, "api/tokens.html", context, status=422 if form.errors else 200)
+    response = render(request, "api/tokens.html", context, status=form.status)
     response["Cache-Control"] = "no-store"
     return response
 

@@ -37,8 +37,8 @@ class InterfaceFormRenderer(TemplatesSetting):
     field_template_name = "common/_field.html"
 
 
-class TypedForm(forms.Form):
-    """A form filled from a POST, or from the values typed before a session ended.
+class Typed(BaseForm):
+    """The part of forms that fills them from a POST, or from what was typed before a session ended.
 
     ``refused_field`` is the field beside which a refusal that names no field is shown.
     """
@@ -113,6 +113,14 @@ class TypedForm(forms.Form):
     def status(self) -> int:
         """The status of the page that shows the form."""
         return 422 if self.is_bound and self.errors else 200
+
+
+class TypedForm(Typed, forms.Form):
+    """A form filled from a POST, or from the values typed before a session ended."""
+
+
+class TypedModelForm(Typed, forms.ModelForm):
+    """The same for the fields of a model; give the ``instance`` to ``typed``."""
 
 
 class BackForm(TypedForm):

@@ -25,7 +25,7 @@ EXPIRED = _(
 )
 _KEY = "kept_form"
 _MARK = "keeps_typed"
-_NEVER = {"csrfmiddlewaretoken", "password"}
+_NEVER = {"csrfmiddlewaretoken", "password", "secret"}
 V = TypeVar("V", bound=Callable[..., Any])
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from onelogin.saml2.idp_metadata_parser import OneLogin_Saml2_IdPMetadataParser
 
 from webapp.accounts.models import Role
-from webapp.common.forms import ActField, SwitchField, TypedForm
+from webapp.common.forms import ActField, SwitchField, TypedForm, TypedModelForm
 from webapp.identity.models import IdentityProvider, Protocol
 from webapp.identity.outbound import OutboundError, check_address
 
@@ -51,7 +51,7 @@ class DutyForm(TypedForm):
     duty = SwitchField()
 
 
-class _ProviderForm(forms.ModelForm):
+class ProviderForm(TypedModelForm):
     """Form fields that both protocols share."""
 
     others_role = forms.ChoiceField(
@@ -124,7 +124,7 @@ class _ProviderForm(forms.ModelForm):
         return data
 
 
-class OpenIDConnectForm(_ProviderForm):
+class OpenIDConnectForm(ProviderForm):
     """Form of a provider that uses OpenID Connect."""
 
     secret = forms.CharField(
@@ -135,13 +135,13 @@ class OpenIDConnectForm(_ProviderForm):
         help_text=gettext_lazy("Empty: the one that is kept."),
     )
 
-    class Meta(_ProviderForm.Meta):
+    class Meta(ProviderForm.Meta):
         fields = ("name", "server_url", "client_id", "secret", *_COMMON[1:])
-        labels = _ProviderForm.Meta.labels | {
+        labels = ProviderForm.Meta.labels | {
             "server_url": gettext_lazy("Issuer"),
             "client_id": gettext_lazy("Client id"),
         }
-        help_texts = _ProviderForm.Meta.help_texts | {
+        help_texts = ProviderForm.Meta.help_texts | {
             "server_url": gettext_lazy("The address before /.well-known/openid-configuration."),
         }
 
@@ -166,7 +166,7 @@ class OpenIDConnectForm(_ProviderForm):
         return self.cleaned_data["secret"] or self.instance.secret
 
 
-class SamlForm(_ProviderForm):
+class SamlForm(ProviderForm):
     """Form of a provider that uses SAML 2.0, given by its metadata."""
 
     metadata = forms.CharField(
@@ -177,7 +177,7 @@ class SamlForm(_ProviderForm):
         help_text=gettext_lazy("The whole XML. Empty: the one that is kept."),
     )
 
-    class Meta(_ProviderForm.Meta):
+    class Meta(ProviderForm.Meta):
         fields = ("name", "metadata", *_COMMON[1:])
 
     def clean_metadata(self) -> str:
@@ -227,6 +227,6 @@ def _is_private(url: str) -> bool:
     return True
 
 
-def form_of(protocol: str) -> type[_ProviderForm]:
+def form_of(protocol: str) -> type[ProviderForm]:
     """Return the form class of a protocol."""
     return SamlForm if protocol == Protocol.SAML else OpenIDConnectForm

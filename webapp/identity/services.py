@@ -47,7 +47,8 @@ def provider_keep(*, by: User, provider: IdentityProvider) -> None:
             audit(by, "added a provider" if is_new else "changed a provider", provider)
     except IntegrityError as error:
         raise IdentityError(
-            _("There is already a provider called “%(provider)s”.") % {"provider": provider.name}
+            _("There is already a provider called “%(provider)s”.") % {"provider": provider.name},
+            "name",
         ) from error
     if not provider.is_on:
         sessions_end(provider=provider)

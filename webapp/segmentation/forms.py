@@ -82,7 +82,7 @@ class UploadForm(TypedForm):
     bytes = forms.CharField(required=False, max_length=40)
 
 
-class ImageSetForm(forms.Form):
+class ImageSetForm(TypedForm):
     """Form of the name of a set and of the object that its masks mark."""
 
     name = forms.CharField(
@@ -102,7 +102,7 @@ class ImageSetForm(forms.Form):
     )
 
 
-class ViewForm(forms.Form):
+class ViewForm(TypedForm):
     """Form of a set's view; its channels are those of the current view."""
 
     low = forms.FloatField(
@@ -180,9 +180,10 @@ class ViewForm(forms.Form):
         }
 
 
-class LearnForm(forms.Form):
+class LearnForm(TypedForm):
     """Form of a new model: the image sets and settings; every default suits a first try."""
 
+    refused_field = "image_sets"
     name = forms.CharField(max_length=120, label=gettext_lazy("Name"))
     image_sets = forms.ModelMultipleChoiceField(
         ImageSet.objects.none(),
@@ -320,7 +321,7 @@ def maps_in_words(image_set: ImageSet) -> str:
     ) % {"count": maps.n_with, "images": images}
 
 
-class PaintedForm(forms.Form):
+class PaintedForm(TypedForm):
     """Form on the painting page for learning a model from strokes."""
 
     max_seconds = forms.ChoiceField(
@@ -349,10 +350,15 @@ class PaintedForm(forms.Form):
         if network_available() is not None:
             del self.fields["network"]
 
+    def clean_max_seconds(self) -> int:
+        """Return the seconds; if they are missing, those that the page chooses first."""
+        return int(self.cleaned_data["max_seconds"] or self.fields["max_seconds"].initial)
 
-class ImportForm(forms.Form):
+
+class ImportForm(TypedForm):
     """Form of a model file with the digest that its sender stated."""
 
+    refused_field = "file"
     file = forms.FileField(
         label=gettext_lazy("Model file (NPZ)"),
         help_text=gettext_lazy(
@@ -379,7 +385,7 @@ class ImportForm(forms.Form):
     )
 
 
-class ObjectsForm(forms.Form):
+class ObjectsForm(TypedForm):
     """Form of what counts as an object of a prediction."""
 
     splits = forms.FloatField(min_value=-1.0, max_value=1.0)
@@ -411,7 +417,7 @@ class ObjectsForm(forms.Form):
         )
 
 
-class PredictForm(forms.Form):
+class PredictForm(TypedForm):
     """Form of a new prediction: the model and the image set."""
 
     image_set = forms.ModelChoiceField(

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
 from tests.webapp.roles import Page
+from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.api.models import ApiToken
 from webapp.api.services import secret_digest, token_create, token_find, token_revoke
 from webapp.audit.models import AuditLine
@@ -35,6 +36,17 @@ def test_the_page_shows_the_secret_once(client_of, bob) -> None:
 def test_a_token_needs_a_name(client_of, bob) -> None:
     assert client_of(bob).post("/api/tokens/", {"name": "", "days": "30"}).status_code == 422
     assert not ApiToken.objects.exists()
+
+
+def test_a_refused_token_keeps_what_was_typed(client_of, bob) -> None:
+    typed = {"name": "", "days": "365", "may_change": "on"}
+    page = client_of(bob).post("/api/tokens/", typed)
+    check_refused(page, typed, field="name", error="This field is required.")
+    typed["name"] = "nightly sync"
+    client = check_outlives_a_session(client_of, bob, "/api/tokens/", typed)
+    assert not ApiToken.objects.exists()
+    client.post("/api/tokens/", typed)
+    assert ApiToken.objects.get().may_change
 
 
 def test_people_see_their_own_and_administrators_all(client_of, alice, bob, carol) -> None:

@@ -1,5 +1,6 @@
 """Signing in by OpenID Connect at a server that runs beside the tests."""
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +19,12 @@ from django.utils import timezone
 from tests.webapp.conftest import PASSWORD
 from tests.webapp.identity.conftest import OpenIDServer
 from tests.webapp.roles import Page
+from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import Organisation, Role, User
 from webapp.accounts.services import AccountError, user_reset_password, user_set_active
 from webapp.api.services import token_create, token_find
 from webapp.audit.models import AuditLine
+from webapp.encryption.fields import unseal
 from webapp.identity.back_channel import EVENT
 from webapp.identity.models import IdentityProvider, ProviderAccount
 from webapp.identity.outbound import OutboundError, check_address
@@ -360,6 +363,35 @@ def test_a_provider_does_not_lead_into_the_network(url: str, words: str) -> None
     with pytest.raises(OutboundError, match=words):
         check_address(url)
     assert check_address("https://8.8.8.8/") is None
+
+
+def test_a_refused_provider_keeps_what_was_typed_but_not_its_secret(
+    carol: User, client_of: Callable, openid_server: OpenIDServer
+) -> None:
+    client, url = client_of(carol), reverse("identity:provider-new")
+    typed = {
+        "name": "Campus", "server_url": openid_server.url, "client_id": "hall",
+        "role_claim": "groups", "is_on": "on", "trust_days": "30",
+    }  # fmt: skip
+    page = client.post(url, typed | {"secret": "hush"})
+    check_refused(page, typed, field="staff", error="Say which values give a role.")
+    assert b"hush" not in page.content
+    typed["staff"] = "hall-staff"
+    client = check_outlives_a_session(client_of, carol, url, typed | {"secret": ""})
+    lost = Client()
+    lost.post(url, typed | {"secret": "hush"})
+    kept = json.loads(unseal(lost.session["kept_form"]["fields"]))
+    assert ["client_id", "hall"] in kept
+    assert "secret" not in dict(kept)
+    client.post(url, typed | {"secret": "hush"})
+    made = IdentityProvider.objects.get()
+    assert (made.name, made.secret) == ("Campus", "hush")
+    page = client.post(url, typed | {"secret": "hush"})
+    check_refused(page, typed, field="name", error="There is already a provider called “Campus”.")
+    own = reverse("identity:provider", args=[made.pk])
+    check_outlives_a_session(client_of, carol, own, typed | {"name": "Campus login"})
+    made.refresh_from_db()
+    assert made.name == "Campus"
 
 
 def test_administrators_add_change_and_remove_one_by_its_pages(

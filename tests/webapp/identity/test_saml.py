@@ -11,6 +11,7 @@ from django.urls import reverse
 from lxml import etree
 
 from tests.webapp.identity.saml_provider import SLO, SamlProvider, knowing, start
+from tests.webapp.typed_forms import check_outlives_a_session, check_refused, field_values
 from webapp.accounts.models import Role, User
 from webapp.identity.models import IdentityProvider
 from webapp.identity.selectors import login_address
@@ -160,4 +161,19 @@ def test_what_is_no_metadata_is_refused_in_a_sentence(
         reverse("identity:provider-new") + "?protocol=saml", fields | {"role_claim": "g"}
     )
     assert answer.status_code == 422
+    assert not IdentityProvider.objects.exists()
+
+
+def test_a_provider_by_saml_outlives_a_session(carol: User, client_of: Callable) -> None:
+    """The address to come back to has no query: the form itself names its protocol."""
+    url = reverse("identity:provider-new")
+    page = client_of(carol).get(url + "?protocol=saml")
+    assert field_values(page, "protocol") == ["saml"]
+    typed = {
+        "protocol": "saml", "name": "Northfield", "metadata": "<a/>", "others_role": "viewer",
+        "trust_days": "1",
+    }  # fmt: skip
+    page = client_of(carol).post(url, typed)
+    check_refused(page, typed, field="metadata", error="This is no metadata")
+    check_outlives_a_session(client_of, carol, url, typed)
     assert not IdentityProvider.objects.exists()

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import administrator_required
 from webapp.common.form_pages import if_named, remove_page
+from webapp.common.kept_forms import keeps_typed, sent_fields
 from webapp.common.limits import count_up
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
@@ -37,15 +38,18 @@ def provider_list(request: SignedInRequest) -> HttpResponse:
     return render(request, "identity/providers.html", context)
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @administrator_required
 def new(request: SignedInRequest) -> HttpResponse:
     """Add a provider; its page then shows the URLs to enter at the provider."""
-    is_saml = request.GET.get("protocol") == Protocol.SAML
+    sent = sent_fields(request) or request.GET  # a kept form comes back without the query
+    is_saml = sent.get("protocol", request.GET.get("protocol")) == Protocol.SAML
     protocol = Protocol.SAML if is_saml else Protocol.OPENID_CONNECT
     return _edit(request, IdentityProvider(protocol=protocol))
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @administrator_required
 def provider(request: SignedInRequest, pk: int) -> HttpResponse:
@@ -54,19 +58,15 @@ def provider(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _edit(request: SignedInRequest, found: IdentityProvider) -> HttpResponse:
-    form = form_of(found.protocol)(request.POST or None, instance=found)
-    if request.method == "POST" and form.is_valid():
-        try:
-            services.provider_keep(by=request.user, provider=form.instance)
-        except services.IdentityError as problem:
-            form.add_error(None, str(problem))
-        else:
-            toast(
-                request,
-                _("%(instance)s was kept.") % {"instance": form.instance.name},
-                icon="check",
-            )
-            return redirect("identity:provider", form.instance.pk)
+    form = form_of(found.protocol).typed(request, instance=found)
+
+    def keep(**fields: object) -> None:
+        services.provider_keep(by=request.user, provider=form.instance)
+
+    if form.submit(request, keep):
+        sentence = _("%(instance)s was kept.") % {"instance": form.instance.name}
+        toast(request, sentence, icon="check")
+        return redirect("identity:provider", form.instance.pk)
     context = {
         "form": form,
         "provider": found,
@@ -74,7 +74,7 @@ def _edit(request: SignedInRequest, found: IdentityProvider) -> HttpResponse:
         "addresses": provider_addresses(request, found) if found.pk else [],
         "n_people": found.people.count() if found.pk else 0,
     }
-    return render(request, "identity/provider.html", context, status=422 if form.errors else 200)
+    return render(request, "identity/provider.html", context, status=form.status)
 
 
 @require_POST

@@ -15,6 +15,7 @@ from webapp.common.acts import filters_of
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.form_pages import if_named, remove_page
 from webapp.common.forms import BackForm
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import page_at
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
@@ -48,16 +49,20 @@ def image_set_list(request: SignedInRequest) -> HttpResponse:
     return render(request, "segmentation/image_set_list.html", {"listing": listing})
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def image_set_new(request: SignedInRequest) -> HttpResponse:
     """Create an empty image set and redirect to its page for uploading."""
-    form = ImageSetForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        image_set = image_set_create(user=request.user, **form.cleaned_data)
-        return redirect(image_set)
-    status = 422 if form.errors else 200
-    return render(request, "segmentation/image_set_new.html", {"form": form}, status=status)
+    form = ImageSetForm.typed(request)
+    made: list[ImageSet] = []
+
+    def act(**fields: str) -> None:
+        made.append(image_set_create(user=request.user, **fields))
+
+    if form.submit(request, act):
+        return redirect(made[0])
+    return render(request, "segmentation/image_set_new.html", {"form": form}, status=form.status)
 
 
 @require_safe

@@ -21,6 +21,7 @@ from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.files import store
+from webapp.jobs.models import Job
 from webapp.segmentation.exports import require_done
 from webapp.segmentation.forms import ObjectsForm
 from webapp.segmentation.measuring import (
@@ -255,22 +256,19 @@ def objects_measure_view(request: SignedInRequest, pk: str) -> HttpResponse:
     """Store what counts as an object and measure all images of the prediction again."""
     batch = get_owned_or_404(PredictionBatch, request.user, pk)
     classes = batch.model.classes
-    form = ObjectsForm(request.POST, classes=classes)
-    if not form.is_valid():
-        toast(
-            request,
-            _(
-                "Choose splits from -1 to 1 and a smallest object of at least 1 pixel. "
-                "Nothing was changed."
-            ),
-            error=True,
-        )
-        return redirect("segmentation:prediction-objects", batch.pk)
-    typical = usual_area(batch, options_of(batch.object_options, classes).typical_area)
-    try:
-        job = objects_measure(user=request.user, batch=batch, options=form.options(typical))
-    except Refusal as error:
-        toast(request, _("%(error)s Nothing was changed.") % {"error": error}, error=True)
-        return redirect("segmentation:prediction-objects", batch.pk)
-    toast(request, _("The objects of all images are being measured."))
-    return redirect("jobs:job", job.pk)
+    form = ObjectsForm.typed(request, classes=classes)
+    jobs: list[Job] = []
+
+    def act(**fields: object) -> None:
+        typical = usual_area(batch, options_of(batch.object_options, classes).typical_area)
+        jobs.append(objects_measure(user=request.user, batch=batch, options=form.options(typical)))
+
+    if form.submit(request, act):
+        toast(request, _("The objects of all images are being measured."))
+        return redirect("jobs:job", jobs[0].pk)
+    why = next(
+        iter(form.non_field_errors()),
+        _("Choose splits from -1 to 1 and a smallest object of at least 1 pixel."),
+    )
+    toast(request, _("%(error)s Nothing was changed.") % {"error": why}, error=True)
+    return redirect("segmentation:prediction-objects", batch.pk)

@@ -23,7 +23,7 @@ from webapp.files.file_responses import file_response
 from webapp.segmentation.errors import PaintingBusyError, SegmentationError, StrokesLeftError
 from webapp.segmentation.forms import PaintedForm
 from webapp.segmentation.measuring import MICROMETRES, PIXELS, sides_of
-from webapp.segmentation.models import ImageFile, ImageSet, Stroke
+from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
 from webapp.segmentation.object_options import background_of
 from webapp.segmentation.object_tables import objects_csv
 from webapp.segmentation.painting.raster import live_factor
@@ -316,14 +316,22 @@ def paint_classes(request: SignedInRequest, pk: str) -> JsonResponse:
 def paint_learn(request: SignedInRequest, pk: str) -> HttpResponse:
     """Learn a model from all strokes of the set, and predict the whole set if requested."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
-    form = PaintedForm(request.POST)
-    try:
-        if not form.is_valid():
-            raise SegmentationError(_("Choose how long it may learn."))
-        chosen = {name: form.cleaned_data.get(name, False) for name in ("predict", "network")}
-        if form.cleaned_data["max_seconds"]:
-            chosen["max_seconds"] = int(form.cleaned_data["max_seconds"])
-        return redirect(painting_learn(user=request.user, image_set=image_set, **chosen))
-    except Refusal as error:
-        toast(request, _("%(error)s Nothing was started.") % {"error": error}, error=True)
-        return redirect("segmentation:paint-set", image_set.pk)
+    form = PaintedForm.typed(request)
+    made: list[Segmenter] = []
+
+    def act(*, max_seconds: int, predict: bool, network: bool = False) -> None:
+        made.append(
+            painting_learn(
+                user=request.user,
+                image_set=image_set,
+                predict=predict,
+                max_seconds=max_seconds,
+                network=network,
+            )
+        )
+
+    if form.submit(request, act):
+        return redirect(made[0])
+    why = next(iter(form.non_field_errors()), _("Choose how long it may learn."))
+    toast(request, _("%(error)s Nothing was started.") % {"error": why}, error=True)
+    return redirect("segmentation:paint-set", image_set.pk)

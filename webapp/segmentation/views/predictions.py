@@ -12,8 +12,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.requests import SignedInRequest
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
-from webapp.common.errors import Refusal
 from webapp.common.form_pages import if_named, remove_page
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.listing import page_at
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt
@@ -58,23 +58,25 @@ def prediction_list(request: SignedInRequest) -> HttpResponse:
     return render(request, "segmentation/prediction_list.html", {"listing": listing})
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def prediction_new(request: SignedInRequest) -> HttpResponse:
     """Choose an image set and a model, and start predicting."""
-    form = PredictForm(request.POST or None, user=request.user, initial=_initial(request))
-    if request.method == "POST" and form.is_valid():
-        try:
-            return redirect(prediction_start(user=request.user, **form.cleaned_data))
-        except Refusal as error:
-            form.add_error(None, str(error))
+    form = PredictForm.typed(request, user=request.user, initial=_initial(request))
+    made: list[PredictionBatch] = []
+
+    def act(**fields: Any) -> None:
+        made.append(prediction_start(user=request.user, **fields))
+
+    if form.submit(request, act):
+        return redirect(made[0])
     context = {
         "form": form,
         "has_models": ready_segmenters(request.user).exists(),
         "has_images": sets_with_images(request.user).exists(),
     }
-    status = 422 if form.errors else 200
-    return render(request, "segmentation/prediction_new.html", context, status=status)
+    return render(request, "segmentation/prediction_new.html", context, status=form.status)
 
 
 def _initial(request: SignedInRequest) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Views of segmentation models: list, learn, progress, result."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -14,6 +16,7 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.form_pages import if_named, remove_page
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.files import store
@@ -48,52 +51,59 @@ def segmenter_list(request: SignedInRequest) -> HttpResponse:
     return render(request, "segmentation/segmenter_list.html", context)
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def segmenter_new(request: SignedInRequest) -> HttpResponse:
     """Choose image sets and settings, and start learning."""
-    form = LearnForm(request.POST or None, user=request.user, initial=_initial(request))
-    if request.method == "POST" and form.is_valid():
-        try:
-            segmenter = segmenter_learn(
+    form = LearnForm.typed(request, user=request.user, initial=_initial(request))
+    made: list[Segmenter] = []
+
+    def act(*, name: str, image_sets: Iterable[ImageSet], **settings: Any) -> None:
+        made.append(
+            segmenter_learn(
                 user=request.user,
-                name=form.cleaned_data["name"],
-                image_sets=list(form.cleaned_data["image_sets"]),
+                name=name,
+                image_sets=list(image_sets),
                 choices=form.choices(),
                 edges=form.wants_edges,
             )
-        except Refusal as error:
-            form.add_error("image_sets", str(error))
-        else:
-            return redirect(segmenter)
+        )
+
+    if form.submit(request, act):
+        return redirect(made[0])
     context = {"form": form, "has_masks": sets_with_masks(request.user).exists()}
-    status = 422 if form.errors else 200
-    return render(request, "segmentation/segmenter_new.html", context, status=status)
+    return render(request, "segmentation/segmenter_new.html", context, status=form.status)
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def segmenter_import_view(request: SignedInRequest) -> HttpResponse:
     """Import a model file from another installation."""
-    form = ImportForm(request.POST or None, request.FILES or None)
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
+    form = ImportForm.typed(request)
+    made: list[Segmenter] = []
+
+    def act(*, name: str, foreground: str, file: UploadedFile, digest: str) -> None:
         try:
-            segmenter = segmenter_import(
-                user=request.user,
-                name=data["name"],
-                foreground=data["foreground"],
-                file_name=data["file"].name,
-                chunks=data["file"].chunks(),
-                digest=data["digest"].strip(),
+            made.append(
+                segmenter_import(
+                    user=request.user,
+                    name=name,
+                    foreground=foreground,
+                    file_name=file.name or "",
+                    chunks=file.chunks(),
+                    digest=digest.strip(),
+                )
             )
-        except (Refusal, StorageFullError) as error:
-            form.add_error("file", str(error))
-        else:
-            toast(request, _("%(segmenter)s was imported.") % {"segmenter": segmenter.name})
-            return redirect(segmenter)
-    status = 422 if form.errors else 200
-    return render(request, "segmentation/segmenter_import.html", {"form": form}, status=status)
+        except StorageFullError as error:
+            raise Refusal(str(error)) from error
+
+    if form.submit(request, act):
+        toast(request, _("%(segmenter)s was imported.") % {"segmenter": made[0].name})
+        return redirect(made[0])
+    context = {"form": form}
+    return render(request, "segmentation/segmenter_import.html", context, status=form.status)
 
 
 def _initial(request: SignedInRequest) -> dict[str, Any]:

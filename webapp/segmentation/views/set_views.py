@@ -10,6 +10,7 @@ from webapp.accounts.requests import SignedInRequest
 from webapp.common import formats
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
+from webapp.common.kept_forms import keeps_typed
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.segmentation.forms import ViewForm
@@ -52,6 +53,7 @@ def scale_words(image_set: ImageSet) -> str:
     return _("A pixel is %(size)s where a file states no size.") % {"size": size}
 
 
+@keeps_typed
 @require_http_methods(["GET", "POST"])
 @staff_required
 def image_set_view(request: SignedInRequest, pk: str) -> HttpResponse:
@@ -65,18 +67,17 @@ def image_set_view(request: SignedInRequest, pk: str) -> HttpResponse:
         "pixel_size": image_set.pixel_size,
         "pixel_size_for_all": image_set.pixel_size_for_all,
     }
-    form = ViewForm(request.POST or None, image_set=image_set, initial=initial)
-    if request.method == "POST" and form.is_valid():
+    form = ViewForm.typed(request, image_set=image_set, initial=initial)
+
+    def act(**fields: object) -> None:
         try:
             view_change(user=request.user, image_set=image_set, **form.chosen())
         except Refusal as error:
-            form.add_error(None, _("%(error)s Nothing was changed.") % {"error": error})
-        else:
-            toast(
-                request,
-                _("The display of %(image_set)s was changed.") % {"image_set": image_set.name},
-            )
-            return redirect(image_set)
+            raise Refusal(_("%(error)s Nothing was changed.") % {"error": error}) from error
+
+    if form.submit(request, act):
+        sentence = _("The display of %(image_set)s was changed.")
+        toast(request, sentence % {"image_set": image_set.name})
+        return redirect(image_set)
     context = {"form": form, "image_set": image_set}
-    status = 422 if form.errors else 200
-    return render(request, "segmentation/image_set_view.html", context, status=status)
+    return render(request, "segmentation/image_set_view.html", context, status=form.status)
