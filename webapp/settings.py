@@ -34,7 +34,7 @@ INSTANCE_DIR = instance_path()
 DEBUG = flag("DEBUG")
 # The installation's own key is made at its first use, not when this file is imported.
 SECRET_KEY: Any = text("SECRET_KEY") or SimpleLazyObject(read_or_create_secret)
-# Comma-separated host names of the server; the supervisor adds those that it listens on.
+# Comma-separated host names of the server; the supervisor asks for them where others reach it.
 ALLOWED_HOSTS = listed("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 # Comma-separated origins, besides the own host, that may send forms, such as https://hall.example:
 # needed behind an untrusted proxy that ends TLS (TRUST_PROXY), since requests then look like http.

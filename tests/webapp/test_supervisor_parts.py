@@ -1,8 +1,7 @@
 """Parts of the supervisor that need no running product."""
 
-import errno
+import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,40 +12,56 @@ import pytest
 
 from tests.patience import wait_for
 from webapp.instance import BASE_DIR
+from webapp.monitoring.log_settings import LinesFile
 from webapp.supervisor import broker, child, leftovers
 from webapp.supervisor.supervisor import Supervisor
 
 
-def test_the_log_of_a_child_that_never_restarts_is_rotated(
+def test_a_large_log_is_kept_as_the_earlier_one_when_its_program_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child, "LARGEST_LOG_BYTES", 100)
     path = tmp_path / "web.log"
-    with path.open("ab", buffering=0) as log:
-        log.write(b"a" * 90)
-        assert not child.rotate(path)
-        log.write(b"b" * 90)
-        assert child.rotate(path)
-        assert path.read_bytes() == b""
-        log.write(b"after")  # the child appends as before
-    assert path.read_bytes() == b"after"
-    assert (tmp_path / "web.log.1").read_bytes() == b"a" * 90 + b"b" * 90
+    for text, earlier in ((b"a" * 90, None), (b"b" * 200, None), (b"c" * 200, b"b" * 200)):
+        path.write_bytes(text)
+        program = child.Child(
+            "teller",
+            [sys.executable, "-c", "print('started')"],
+            environment=dict(os.environ),
+            log_path=path,
+        )
+        program.start()
+        program.stop(time.monotonic() + 60)
+        is_large = len(text) > 100
+        assert path.read_bytes() == (b"" if is_large else text) + b"started\n"
+        kept = tmp_path / "web.log.1"
+        assert (kept.read_bytes() if kept.exists() else None) == (text if is_large else earlier)
 
 
-def test_a_log_is_emptied_where_there_is_no_room_to_keep_it(
+def test_lines_of_several_programs_follow_a_log_that_is_moved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fill(_: Path, target: Path) -> None:
-        target.write_bytes(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+    """The log of requests grows while programs never start again, and no line is lost."""
     monkeypatch.setattr(child, "LARGEST_LOG_BYTES", 100)
-    monkeypatch.setattr(shutil, "copyfile", fill)
-    path = tmp_path / "web.log"
-    path.write_bytes(b"a" * 200)
-    assert child.rotate(path)
-    assert path.read_bytes() == b""
-    assert not (tmp_path / "web.log.1").exists()
+    path, earlier = tmp_path / "access.log", tmp_path / "access.log.1"
+    writers = [LinesFile(path, delay=True) for _ in range(3)]
+
+    def write(text: str) -> None:
+        for number, writer in enumerate(writers):
+            line = f"{number} {text}"
+            writer.emit(logging.LogRecord("x", logging.INFO, "", 0, line, None, None))
+
+    write("before" * 3)
+    child.rotate(path)
+    assert not earlier.exists(), "it is small"
+    write("before" * 3)
+    child.rotate(path)
+    assert not path.exists()
+    write("after")
+    assert path.read_text() == "0 after\n1 after\n2 after\n"
+    assert earlier.read_text().count("\n") == 6
+    for writer in writers:
+        writer.close()
 
 
 def test_a_program_starts_although_its_log_cannot_be_written(tmp_path: Path) -> None:
@@ -126,6 +141,43 @@ def test_stopping_takes_ten_seconds_at_most_whatever_the_programs_do(
     server._stop()
     assert time.monotonic() - started < 10
     assert not any(program.is_running for program in server.children)
+
+
+def supervisor_at(host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Supervisor:
+    monkeypatch.setenv("BETHE_HALL_INSTANCE", str(tmp_path))
+    return Supervisor(host=host, port=0)
+
+
+def test_names_are_asked_for_where_other_machines_can_reach_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = supervisor_at("0.0.0.0", tmp_path, monkeypatch)
+    for nothing in ("", " , "):
+        monkeypatch.setenv("ALLOWED_HOSTS", nothing)
+        words = "ALLOWED_HOSTS: other machines can reach 0.0.0.0, so set the names"
+        assert server.problem().startswith(words)
+        assert "ALLOWED_HOSTS=hall.example,10.1.2.3" in server.problem()
+    assert not (tmp_path / "supervisor.lock").exists()
+    monkeypatch.setenv("ALLOWED_HOSTS", "hall.example, 10.1.2.3")
+    assert server.problem() == ""
+    assert server._environment()["ALLOWED_HOSTS"] == "hall.example,10.1.2.3"
+
+
+@pytest.mark.parametrize(
+    ("host", "names"),
+    [
+        ("127.0.0.1", "127.0.0.1,[::1],localhost"),
+        ("127.0.0.2", "127.0.0.1,127.0.0.2,[::1],localhost"),
+        ("localhost", "127.0.0.1,[::1],localhost"),
+    ],
+)
+def test_loopback_needs_no_names(
+    host: str, names: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ALLOWED_HOSTS", raising=False)
+    server = supervisor_at(host, tmp_path, monkeypatch)
+    assert server.problem() == ""
+    assert server._environment()["ALLOWED_HOSTS"] == names
 
 
 _PROBE = """

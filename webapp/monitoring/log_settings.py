@@ -1,6 +1,7 @@
 """Logging: lines for people on stderr, and one line of JSON per request and per job."""
 
 import logging
+from logging.handlers import WatchedFileHandler
 from typing import Any
 
 import structlog
@@ -14,10 +15,11 @@ _SHARED_PROCESSORS: list[structlog.typing.Processor] = [
 ]
 
 
-class LinesFile(logging.FileHandler):
+class LinesFile(WatchedFileHandler):
     """Log file that skips lines if the disk is full or the folder is not writable.
 
-    Otherwise a request would fail because its line cannot be written.
+    Otherwise a request would fail because its line cannot be written. Each program opens the file
+    again once another program moved it, so that no line is lost.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -3,8 +3,7 @@
 import errno
 import ipaddress
 import socket
-
-import psutil
+from collections.abc import Iterable
 
 # Addresses that mean "every one of this machine", and the loopback address of each.
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
@@ -52,9 +51,8 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRNOTAVAIL:
-            known = ", ".join(own_addresses())
             raise AddressError(
-                f"HOST: {host} is no address of this machine. It has {known}."
+                f"HOST: {host} is no address of this machine. Use 0.0.0.0 for all of its addresses."
             ) from error
         if error.errno in (errno.EACCES, errno.EPERM):
             raise AddressError(
@@ -64,35 +62,12 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def own_addresses() -> list[str]:
-    """Return the addresses of all network interfaces of this machine, loopback last."""
-    found = {
-        address.address.partition("%")[0]  # a link-local address names its interface
-        for addresses in psutil.net_if_addrs().values()
-        for address in addresses
-        if address.family in (socket.AF_INET, socket.AF_INET6)
-    }
-    return sorted(found, key=lambda text: (is_loopback(text), ":" in text, text))
-
-
-def own_names(host: str) -> list[str]:
-    """Return the names by which the server may be reached, as ``ALLOWED_HOSTS`` spells them."""
-    names = {"localhost", "127.0.0.1", "::1"}
+def urls(host: str, port: int, names: Iterable[str]) -> list[str]:
+    """Return the URLs of the pages: of the host, or of ``names`` if it means all addresses."""
     if host in EVERYWHERE:
-        name = socket.gethostname()
-        names |= {name, socket.getfqdn(), *own_addresses()}
-    else:
-        names.add(host)
-    return sorted(in_brackets(name) for name in names if name)
-
-
-def urls(host: str, port: int) -> list[str]:
-    """Return the URLs of the pages, first the one that other machines can use."""
-    if host not in EVERYWHERE:
-        return [f"http://{in_brackets(host)}:{port}/"]
-    is_both = ":" in host
-    found = [text for text in own_addresses() if is_both or ":" not in text]
-    return [f"http://{in_brackets(text)}:{port}/" for text in found if not _is_of_a_link(text)]
+        known = [name for name in names if name and not name.startswith((".", "*"))]
+        return [f"http://{name}:{port}/" for name in known or [EVERYWHERE[host]]]
+    return [f"http://{in_brackets(host)}:{port}/"]
 
 
 def in_brackets(host: str) -> str:
@@ -106,8 +81,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _is_of_a_link(text: str) -> bool:
-    """Return True if an address means nothing without an interface (link-local)."""
-    return ipaddress.ip_address(text).is_link_local

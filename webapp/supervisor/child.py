@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -135,20 +134,10 @@ class Child:
             return open(os.devnull, "ab")
 
 
-def rotate(path: Path) -> bool:
-    """Move the content of a log that has grown large to ``.log.1``; return True if it had.
+def rotate(path: Path) -> None:
+    """Move a log that has grown large to ``.log.1``, in place of the one before.
 
-    The file stays and is emptied, so programs that append to it need no restart. Lines written
-    between the copy and the cut are lost, a line or two in ten million bytes. On a disk without
-    room for the copy, the log is emptied all the same: that makes room.
+    Whoever has the file open writes on to the moved one, and should open the log again.
     """
-    if not path.exists() or path.stat().st_size <= LARGEST_LOG_BYTES:
-        return False
-    earlier = path.with_suffix(".log.1")
-    try:
-        shutil.copyfile(path, earlier)
-    except OSError as error:
-        earlier.unlink(missing_ok=True)
-        log.warning("an earlier log is not kept", log=path.name, error=str(error))
-    os.truncate(path, 0)
-    return True
+    if path.exists() and path.stat().st_size > LARGEST_LOG_BYTES:
+        path.replace(path.with_suffix(".log.1"))

@@ -17,7 +17,7 @@ from typing import IO
 import structlog
 from django.core.exceptions import ImproperlyConfigured
 
-from webapp.environment import flag
+from webapp.environment import flag, listed
 from webapp.instance import BASE_DIR, instance_folder
 from webapp.private_files import close_to_others
 from webapp.sizing import Sizes, sizes
@@ -39,6 +39,11 @@ NOT_WRITABLE = (
     "{folder} cannot be written by this user. Choose a folder that can: "
     "BETHE_HALL_INSTANCE=/a/folder bin/start"
 )
+# Nobody knows from within a machine what others call it: behind a proxy, in several networks.
+NAMES_WANTED = (
+    "ALLOWED_HOSTS: other machines can reach {host}, so set the names by which they call this "
+    "server, separated by commas: ALLOWED_HOSTS=hall.example,10.1.2.3 bin/start"
+)
 PLAIN_HTTP = (
     "Others can reach this address over plain http, where sessions can be read on the way. Put a "
     "proxy with TLS before it and set SECURE_COOKIES=1."
@@ -55,6 +60,7 @@ class Supervisor:
         self._host = host
         self._port = port
         self._instance = instance_folder()
+        self._access_log = self._instance / "log" / "access.log"
         self._sizes: Sizes = sizes()
         self._stopping = False
         self._is_cold = is_cold  # nothing is compiled yet
@@ -81,10 +87,16 @@ class Supervisor:
         except address.AddressError as error:
             return str(error)
         except OSError:
-            pass  # a killed server may still be ending: `run` looks again
+            pass  # a killed server may still be ending: `run` waits for it
+        return self._obstacle() or (OTHER_SERVER if self._is_served() else "")
+
+    def _obstacle(self) -> str:
+        """Return a problem of names or of the folder in one sentence; '' if there is none."""
+        if not listed("ALLOWED_HOSTS") and not address.is_loopback(self._host):
+            return NAMES_WANTED.format(host=self._host)
         if not os.access(self._instance, os.W_OK | os.X_OK):
             return NOT_WRITABLE.format(folder=self._instance)
-        return OTHER_SERVER if self._is_served() else ""
+        return ""
 
     def _is_served(self) -> bool:
         """Return True if another server runs on this folder and is not stopping."""
@@ -106,7 +118,7 @@ class Supervisor:
         if problem:
             say(problem)
             return 1
-        if (problem := self.problem()) or not self._take_lock():
+        if (problem := self._obstacle()) or not self._take_lock():
             say(problem or OTHER_SERVER)
             return 1
         n_left = leftovers.end_leftovers(self._instance)
@@ -114,6 +126,9 @@ class Supervisor:
             log.warning("ended what a killed server left behind", processes=n_left)
         try:
             self._listener = self._listen()
+        except address.AddressError as error:
+            say(str(error))
+            return 1
         except OSError:
             say(f"{self._host}:{self._port} is in use. Choose another port: PORT=8001 bin/start")
             return 1
@@ -133,15 +148,14 @@ class Supervisor:
             self._stop()
 
     def _look_after(self) -> None:
-        """Restart ended programs and keep the logs small; continue if one of these steps fails."""
+        """Restart ended programs, keep the access log small; go on if one of these steps fails."""
         try:
             for child in self.children:
                 self._end_if_stuck(child)
                 child.restart_if_ended()
             if self._warming is not None:
                 self._warming.poll()  # an ended child that is not polled stays as a zombie
-            for path in (self._instance / "log").glob("*.log"):
-                rotate(path)
+            rotate(self._access_log)
         except OSError as error:  # for example no room for a process: it is tried again
             log.warning("the supervisor could not look after everything", error=str(error))
 
@@ -196,10 +210,8 @@ class Supervisor:
 
     def _greet(self) -> None:
         """Print the addresses of the pages, now that they are served."""
-        for url in address.urls(self._host, self._port):
+        for url in address.urls(self._host, self._port, self._allowed_hosts()):
             say(f"Bethe Hall is at {url}")
-        if self._host in address.EVERYWHERE:
-            say(f"Pages answer by these names: {self._allowed_hosts()}. ALLOWED_HOSTS sets others.")
         password = self._instance / "demonstration_password"
         if password.exists():
             say(
@@ -228,17 +240,18 @@ class Supervisor:
             **os.environ,
             "BETHE_HALL_INSTANCE": str(self._instance),
             leftovers.MARK: str(os.getpid()),
-            "LINES_LOG": str(self._instance / "log" / "access.log"),
+            "LINES_LOG": str(self._access_log),
             "PYTHONPATH": os.pathsep.join(
                 filter(None, [str(BASE_DIR), os.environ.get("PYTHONPATH")])
             ),
         }
-        environment["ALLOWED_HOSTS"] = self._allowed_hosts()
+        environment["ALLOWED_HOSTS"] = ",".join(self._allowed_hosts())
         return environment
 
-    def _allowed_hosts(self) -> str:
-        """Return the names by which pages answer: the configured ones, else all of this machine."""
-        return os.environ.get("ALLOWED_HOSTS") or ",".join(address.own_names(self._host))
+    def _allowed_hosts(self) -> list[str]:
+        """Return the names by which pages answer: those that are set, else those of loopback."""
+        own = {"localhost", "127.0.0.1", "[::1]", address.in_brackets(self._host)}
+        return listed("ALLOWED_HOSTS") or sorted(own)
 
     def _listen(self) -> socket.socket:
         """Take the port; wait briefly for the children of a killed server to end."""
