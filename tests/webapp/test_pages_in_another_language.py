@@ -43,7 +43,10 @@ ALLOWED = {
     "housing:building-draft": re.compile(r"Hall|Room|Beds|open"),
     # labels of the fields for a text in another language: the text itself, cut short
     "surveys:languages": re.compile(r".* \(es\)"),
-    "surveys:languages-draft": re.compile(r"text|fr|Asked|Nothing of it"),
+    # names and content of the columns of a file; a language in the list of their uses
+    "surveys:languages-draft": re.compile(
+        r"text|fr|Asked, Nothing of it|Enquête(?:, Rien)?|Afrikaans"
+    ),
     # names of queues and of a machine
     "operations:page": re.compile(r"\b(?:short|long|hall)\b"),
     # Django's own form, in its own languages

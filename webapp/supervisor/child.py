@@ -137,7 +137,7 @@ class Child:
 def rotate(path: Path) -> None:
     """Move a log that has grown large to ``.log.1``, in place of the one before.
 
-    Whoever has the file open writes on to the moved one, and should open the log again.
+    Programs that have the file open write on to the moved one until they open the log again.
     """
     if path.exists() and path.stat().st_size > LARGEST_LOG_BYTES:
         path.replace(path.with_suffix(".log.1"))
