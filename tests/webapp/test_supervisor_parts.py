@@ -180,6 +180,16 @@ def test_loopback_needs_no_names(
     assert server._environment()["ALLOWED_HOSTS"] == names
 
 
+def test_a_host_that_is_named_needs_no_other_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ALLOWED_HOSTS", raising=False)
+    server = supervisor_at("10.1.2.3", tmp_path, monkeypatch)
+    assert "ALLOWED_HOSTS" not in server.problem()
+    names = server._environment()["ALLOWED_HOSTS"]
+    assert names == "10.1.2.3,127.0.0.1,[::1],localhost"
+
+
 _PROBE = """
 import atexit, os, sys
 atexit.register(lambda: os.write(1, b"own end\\n"))

@@ -92,7 +92,7 @@ class Supervisor:
 
     def _obstacle(self) -> str:
         """Return a problem of names or of the folder in one sentence; '' if there is none."""
-        if not listed("ALLOWED_HOSTS") and not address.is_loopback(self._host):
+        if self._host in address.EVERYWHERE and not listed("ALLOWED_HOSTS"):
             return NAMES_WANTED.format(host=self._host)
         if not os.access(self._instance, os.W_OK | os.X_OK):
             return NOT_WRITABLE.format(folder=self._instance)
@@ -249,7 +249,7 @@ class Supervisor:
         return environment
 
     def _allowed_hosts(self) -> list[str]:
-        """Return the names by which pages answer: those that are set, else those of loopback."""
+        """Return the names by which pages answer: those that are set, else the host and loopback."""
         own = {"localhost", "127.0.0.1", "[::1]", address.in_brackets(self._host)}
         return listed("ALLOWED_HOSTS") or sorted(own)
 
