@@ -17,9 +17,14 @@ from engine.kernels.blossom_forest import (
     outermost,
     rotate_matching,
 )
-from engine.kernels.blossom_fractional import ON_HALF_CYCLE, match_fractionally
+from engine.kernels.blossom_fractional import (
+    ON_HALF_CYCLE,
+    FractionalGraph,
+    match_fractionally,
+    new_tree,
+)
 from engine.kernels.blossom_search import grow_tree
-from engine.kernels.compiling import inner, variable
+from engine.kernels.compiling import inner
 
 FIRST_LIMIT_BITS = 10
 """First limit of tree growth, 2^-10 of the largest cost; it doubles after each round of all trees.
@@ -53,11 +58,14 @@ def solve_perfect_matching(
     """
     n = len(dual)
     cycle_next = np.full(n, NONE, dtype=np.int64)
-    label = np.zeros(n, dtype=np.int64)
     heap = np.empty((2 * (len(neighbour) + 2 * n + 1), 2), dtype=np.int64)
-    stuck = match_fractionally(start, neighbour, cost, dual, mate, cycle_next, label, heap)
+    graph, tree = FractionalGraph(start, neighbour, cost), new_tree(n)
+    stuck, label = match_fractionally(graph, tree, dual, mate, cycle_next, heap), tree.label
     f = new_forest(start, neighbour, cost, dual, mate)
-    found = stuck < 0 and _match_half_cycles(f, mate, cycle_next, heap)
+    free, limit = np.empty(n // 3 + 1, dtype=np.int64), int(np.abs(cost).max(initial=0))
+    found = stuck < 0 and _match_half_cycles(
+        f, mate, cycle_next, heap, free, limit >> FIRST_LIMIT_BITS
+    )
     groups = f.vertices["group"]
     outermost = f.vertices["top"][groups]
     dual[:] = f.vertices["dual"] + f.vertices["shift"][groups]
@@ -68,20 +76,22 @@ def solve_perfect_matching(
 
 @njit(cache=True, nogil=True)
 def _match_half_cycles(
-    f: BlossomForest, mate: IntArray, cycle_next: IntArray, heap: IntArray
+    f: BlossomForest,
+    mate: IntArray,
+    cycle_next: IntArray,
+    heap: IntArray,
+    free: IntArray,
+    limit: int,
 ) -> bool:
     """Shrink the odd half cycles and match them to each other; return True on success.
 
-    ``mate`` is completed in place; otherwise the labels show the tree that could not grow.
+    ``mate`` is completed in place; otherwise the labels show the tree that could not grow. ``free``
+    (n / 3 + 1) is work space for a vertex of each free node, ``limit`` the first one of growth.
     """
-    free = _adopt_half_cycles(f, mate, cycle_next)
-    limit = variable(0)
-    for k in range(len(f.edges)):
-        limit = max(limit, abs(f.edges[k].cost))
-    limit = limit >> FIRST_LIMIT_BITS
-    while len(free) > 0:
+    n_free = _adopt_half_cycles(f, mate, cycle_next, free)
+    while n_free > 0:
         left = 0
-        for k in range(len(free)):
+        for k in range(n_free):
             root = outermost(f, free[k])
             if f.nodes[root].match_here != NONE:
                 continue
@@ -90,19 +100,22 @@ def _match_half_cycles(
             if f.nodes[outermost(f, free[k])].match_here == NONE:
                 free[left] = free[k]
                 left += 1
-        free = free[:left]
+        n_free = left
         limit = 2 * limit + 1
     _unfold(f, mate)
     return True
 
 
 @inner
-def _adopt_half_cycles(f: BlossomForest, mate: IntArray, cycle_next: IntArray) -> IntArray:
-    """Shrink every odd half cycle to a free blossom with dual zero; return a vertex of each."""
-    n = len(mate)
-    roots = np.empty(n // 3 + 1, dtype=np.int64)
+def _adopt_half_cycles(
+    f: BlossomForest, mate: IntArray, cycle_next: IntArray, roots: IntArray
+) -> int:
+    """Shrink every odd half cycle to a free blossom with dual zero; return their number.
+
+    A vertex of each is written to ``roots``.
+    """
     n_roots = 0
-    for i in range(n):
+    for i in range(len(mate)):
         if mate[i] != ON_HALF_CYCLE or f.nodes[i].parent != NONE:
             continue
         k = i
@@ -116,7 +129,7 @@ def _adopt_half_cycles(f: BlossomForest, mate: IntArray, cycle_next: IntArray) -
         adopt_ring(f, i)
         roots[n_roots] = i
         n_roots += 1
-    return roots[:n_roots]
+    return n_roots
 
 
 @inner

@@ -37,7 +37,7 @@ _End = tuple[int, int, int]
 """Earliest end time of a search, and the edge that ends it, outer node first."""
 
 
-class _Graph(NamedTuple):
+class FractionalGraph(NamedTuple):
     """Graph in compressed rows: the edges of node i are ``start[i]`` to ``start[i + 1]``."""
 
     start: IntArray
@@ -45,7 +45,7 @@ class _Graph(NamedTuple):
     cost: IntArray
 
 
-class _Tree(NamedTuple):
+class SearchTree(NamedTuple):
     """State of the nodes in one search, each array (n,).
 
     ``label``: UNLABELLED, OUTER or INNER. ``distance``: when a matched node can become inner, NEVER
@@ -60,16 +60,24 @@ class _Tree(NamedTuple):
     reached: IntArray
 
 
+def new_tree(n: int) -> SearchTree:
+    """Return a state without labels."""
+    before, labelled, reached = np.empty((3, n), dtype=np.int64)
+    distance = np.full(n, NEVER, dtype=np.int64)
+    return SearchTree(np.zeros(n, dtype=np.int64), distance, before, labelled, reached)
+
+
 @inner
-def _repair_duals(start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray) -> None:
+def _repair_duals(graph: FractionalGraph, dual: IntArray, lowered: IntArray) -> None:
     """Lower ``dual`` where an edge is violated, each end by at least half, in place.
 
     An edge is violated at both of its ends, so halves suffice; other nodes keep their duals and
-    their tight edges.
+    their tight edges. ``lowered`` (n,) is work space.
     """
+    start, neighbour, cost = graph
     n = len(dual)
-    lowered = dual.copy()
     for i in range(n):
+        lowered[i] = dual[i]
         least = NEVER
         for e in range(start[i], start[i + 1]):
             least = min(least, cost[e] - dual[neighbour[e]])
@@ -80,12 +88,13 @@ def _repair_duals(start: IntArray, neighbour: IntArray, cost: IntArray, dual: In
 
 
 @inner
-def _match_greedily(
-    start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray, mate: IntArray
-) -> None:
-    """Keep the pairs of ``mate`` that are tight, then raise free duals and match tight pairs."""
+def _match_greedily(graph: FractionalGraph, dual: IntArray, mate: IntArray, kept: IntArray) -> None:
+    """Keep the pairs of ``mate`` that are tight, then raise free duals and match tight pairs.
+
+    ``kept`` (n,) is work space.
+    """
+    start, neighbour, cost = graph
     n = len(dual)
-    kept = np.empty(n, dtype=np.int64)
     for i in range(n):
         kept[i] = FREE
         for e in range(start[i], start[i + 1]):
@@ -114,31 +123,23 @@ def _match_greedily(
 
 @njit(cache=True, nogil=True)
 def match_fractionally(
-    start: IntArray,
-    neighbour: IntArray,
-    cost: IntArray,
+    graph: FractionalGraph,
+    tree: SearchTree,
     dual: IntArray,
     mate: IntArray,
     cycle_next: IntArray,
-    label: IntArray,
     heap: IntArray,
 ) -> int:
     """Turn ``mate`` into an optimal half-integral perfect matching; all arrays in place.
 
     Any ``dual`` is allowed: violated edges are repaired, and tight pairs of ``mate`` are kept.
     ``mate[v]`` ends as a partner or ON_HALF_CYCLE, with the odd cycle in ``cycle_next``. Returns
-    -1, or the node whose search failed: then ``label`` (otherwise all zero) shows its tree, whose
-    INNER nodes are a deficient set. ``heap`` needs 2m + n + 1 rows.
+    -1, or the node whose search failed: then ``tree.label`` (otherwise all zero) shows its tree,
+    whose INNER nodes are a deficient set. ``heap`` needs 2m + n + 1 rows.
     """
     n = len(dual)
-    _repair_duals(start, neighbour, cost, dual)
-    _match_greedily(start, neighbour, cost, dual, mate)
-    distance = np.full(n, NEVER, dtype=np.int64)
-    before = np.empty(n, dtype=np.int64)
-    labelled = np.empty(n, dtype=np.int64)
-    reached = np.empty(n, dtype=np.int64)
-    graph = _Graph(start, neighbour, cost)
-    tree = _Tree(label, distance, before, labelled, reached)
+    _repair_duals(graph, dual, tree.labelled)
+    _match_greedily(graph, dual, mate, tree.labelled)
     for root in range(n):
         if mate[root] != FREE:
             continue
@@ -146,14 +147,19 @@ def match_fractionally(
         time, i, j = end
         if time == NEVER:
             return root
-        _augment(mate, cycle_next, label, before, i, j)
+        _augment(mate, cycle_next, tree.label, tree.before, i, j)
         _settle(dual, tree, n_labelled, n_reached, time)
     return -1
 
 
 @inner
 def _grow_tree(
-    root: int, graph: _Graph, dual: IntArray, mate: IntArray, tree: _Tree, heap: IntArray
+    root: int,
+    graph: FractionalGraph,
+    dual: IntArray,
+    mate: IntArray,
+    tree: SearchTree,
+    heap: IntArray,
 ) -> tuple[_End, int, int]:
     """Search from a free node until an edge ends it, or none is left and the end is at NEVER.
 
@@ -185,10 +191,10 @@ def _grow_tree(
 @inner
 def _scan(
     i: int,
-    graph: _Graph,
+    graph: FractionalGraph,
     dual: IntArray,
     mate: IntArray,
-    tree: _Tree,
+    tree: SearchTree,
     heap: IntArray,
     end: _End,
     n_reached: int,
@@ -239,7 +245,7 @@ def _pop_reached(
 
 
 @inner
-def _settle(dual: IntArray, tree: _Tree, n_labelled: int, n_reached: int, time: int) -> None:
+def _settle(dual: IntArray, tree: SearchTree, n_labelled: int, n_reached: int, time: int) -> None:
     """End a search: store true duals, reset labels and distances."""
     label, distance, _, labelled, reached = tree
     for k in range(n_labelled):

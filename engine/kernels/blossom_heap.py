@@ -1,12 +1,12 @@
 """Binary heap of (key, payload) pairs in one integer array, for event queues of searches."""
 
 import numpy as np
-from numba import njit
 
 from engine.core.arguments import IntArray
+from engine.kernels.compiling import inner
 
 
-@njit(cache=True, nogil=True)
+@inner
 def heap_push(heap: IntArray, size: int, key: int, payload: int) -> int:
     """Insert into ``heap``, shape (capacity, 2), with ``size`` rows in use; return the new size.
 
@@ -25,7 +25,7 @@ def heap_push(heap: IntArray, size: int, key: int, payload: int) -> int:
     return size + 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def heap_pop(heap: IntArray, size: int) -> int:
     """Remove row 0 with the smallest key, read before by the caller; return the new size."""
     size -= 1
@@ -48,7 +48,7 @@ def heap_pop(heap: IntArray, size: int) -> int:
     return size
 
 
-@njit(cache=True, nogil=True)
+@inner
 def heap_reserve(heap: IntArray, size: int, room: int) -> IntArray:
     """Return a heap with the same rows and space for ``room`` more."""
     if size + room <= heap.shape[0]:

@@ -1,6 +1,7 @@
 """Markov chain on perfect matchings: two pairs at a time are re-paired by heat bath."""
 
-import numpy as np
+import math
+
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
@@ -27,7 +28,7 @@ def sweep_pairs(
         first = scores[a, c] + scores[b, d]
         second = scores[a, d] + scores[b, c]
         top = max(stay, max(first, second))
-        e0, e1, e2 = np.exp(stay - top), np.exp(first - top), np.exp(second - top)
+        e0, e1, e2 = math.exp(stay - top), math.exp(first - top), math.exp(second - top)
         u = uniforms[t] * (e0 + e1 + e2)
         if u < e0:
             continue

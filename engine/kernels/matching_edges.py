@@ -7,51 +7,74 @@ from engine.core.arguments import IntArray
 from engine.kernels.laminar import LaminarFamily, shared_blossom_dual
 
 
-@njit(cache=True, nogil=True)
 def symmetric_rows(n: int, heads: IntArray, tails: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return compressed rows of the simple graph of these edges, both directions, without repeats.
 
     Entries with a negative tail are skipped. Returns ``start`` (n + 1), ``owner`` and
     ``neighbour`` (2m).
     """
-    degree = np.zeros(n + 1, dtype=np.int64)
+    start = np.zeros(n + 1, dtype=np.int64)
+    loose, owner, neighbour = np.empty((3, 2 * len(heads)), dtype=np.int64)
+    fill, seen = np.zeros(n + 1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    size = _write_rows(heads, tails, loose, fill, seen, start, owner, neighbour)
+    return start, owner[:size].copy(), neighbour[:size].copy()
+
+
+@njit(cache=True, nogil=True)
+def _write_rows(
+    heads: IntArray,
+    tails: IntArray,
+    loose: IntArray,
+    fill: IntArray,
+    seen: IntArray,
+    start: IntArray,
+    owner: IntArray,
+    neighbour: IntArray,
+) -> int:
+    """Write ``start`` to ``neighbour``; return the number of entries.
+
+    ``loose`` (2m), ``fill`` (n + 1 zeros) and ``seen`` (n times -1) are work space.
+    """
+    n = len(seen)
     for k in range(len(heads)):
         if tails[k] >= 0:
-            degree[heads[k] + 1] += 1
-            degree[tails[k] + 1] += 1
-    fill = degree
+            fill[heads[k] + 1] += 1
+            fill[tails[k] + 1] += 1
     for i in range(n):
         fill[i + 1] += fill[i]
-    loose = np.empty(fill[n], dtype=np.int64)
-    begin = fill.copy()
     for k in range(len(heads)):
         if tails[k] >= 0:
             loose[fill[heads[k]]] = tails[k]
             fill[heads[k]] += 1
             loose[fill[tails[k]]] = heads[k]
             fill[tails[k]] += 1
-    start = np.zeros(n + 1, dtype=np.int64)
-    owner = np.empty(len(loose), dtype=np.int64)
-    neighbour = np.empty(len(loose), dtype=np.int64)
-    seen = np.full(n, -1, dtype=np.int64)
     size = 0
+    first = 0
     for i in range(n):
-        for k in range(begin[i], begin[i + 1]):
+        for k in range(first, fill[i]):
             j = loose[k]
             if seen[j] != i:
                 seen[j] = i
                 owner[size] = i
                 neighbour[size] = j
                 size += 1
+        first = fill[i]  # the row was filled up to the beginning of the next
         start[i + 1] = size
-    return start, owner[:size].copy(), neighbour[:size].copy()
+    return size
+
+
+def cap_additions(n: int, order: IntArray, heads: IntArray, tails: IntArray, cap: int) -> IntArray:
+    """Take edges in ``order`` while one of their ends has received fewer than ``cap``."""
+    given, taken = np.zeros(n, dtype=np.int64), np.empty(len(order), dtype=np.int64)
+    size = _take_additions(order, heads, tails, cap, given, taken)
+    return taken[:size].copy()
 
 
 @njit(cache=True, nogil=True)
-def cap_additions(n: int, order: IntArray, heads: IntArray, tails: IntArray, cap: int) -> IntArray:
-    """Take edges in ``order`` while one of their ends has received fewer than ``cap``."""
-    given = np.zeros(n, dtype=np.int64)
-    taken = np.empty(len(order), dtype=np.int64)
+def _take_additions(
+    order: IntArray, heads: IntArray, tails: IntArray, cap: int, given: IntArray, taken: IntArray
+) -> int:
+    """Write the edges to ``taken``; return their number. ``given`` (n zeros) is work space."""
     size = 0
     for position in range(len(order)):
         k = order[position]
@@ -62,7 +85,7 @@ def cap_additions(n: int, order: IntArray, heads: IntArray, tails: IntArray, cap
             given[j] += 1
             taken[size] = k
             size += 1
-    return taken[:size].copy()
+    return size
 
 
 @njit(cache=True, nogil=True)

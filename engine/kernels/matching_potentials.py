@@ -155,12 +155,12 @@ def write_marginals(
             for j in range(n):
                 product *= 1.0 - row[j]
                 if product < 1e-9 or j % 32 == 31:
-                    total += np.log(product)
+                    total += math.log(product)
                     product = 1.0
-            total = (rho[i] + rho[0] - 1.0) * (total + np.log(product))
+            total = (rho[i] + rho[0] - 1.0) * (total + math.log(product))
         else:
             for j in range(n):
-                total += (rho[i] + rho[j] - 1.0) * np.log1p(-row[j])
+                total += (rho[i] + rho[j] - 1.0) * math.log1p(-row[j])
         logs[i] = total
         squares[i] = square
         tops[i] = top

@@ -164,7 +164,6 @@ def reach_rows(
                     worst = q if gains[i, q] < gains[i, worst] else worst
 
 
-@njit(cache=True, nogil=True)
 def price_rows(
     block: FloatArray,
     first: int,
@@ -183,10 +182,26 @@ def price_rows(
     violated pairs of each row are written to ``chosen`` and ``slacks``, shape (n, k); -1 if there
     are fewer.
     """
+    half, shared = dual / 2.0, np.empty(len(dual), dtype=np.int64)
+    arrays = dual, half, family, chosen, slacks, shared
+    return int(_price_rows(block, first, 0.5 * scale, tolerance, *arrays))
+
+
+@njit(cache=True, nogil=True)
+def _price_rows(
+    block: FloatArray,
+    first: int,
+    scale: float,
+    tolerance: float,
+    dual: IntArray,
+    half: FloatArray,
+    family: LaminarFamily,
+    chosen: IntArray,
+    slacks: IntArray,
+    shared: IntArray,
+) -> int:
+    """Check the pairs of a block; ``half`` (n,) are the duals / 2, ``shared`` (n,) work space."""
     n = block.shape[1]
-    half = dual / 2.0
-    scale *= 0.5
-    shared = np.empty(n, dtype=np.int64)
     violated = 0
     for r in range(block.shape[0]):
         i = first + r

@@ -4,6 +4,8 @@ A worm opens a pair. Its head then takes one partner after another, each from a 
 the head, until it takes the worm's tail. No step is rejected.
 """
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -16,7 +18,6 @@ _LOW = np.uint64(0xFFFFFFFF)
 _FULL = 4294967295.0  # the low half of a cell when its own student gets all of it
 
 
-@njit(cache=True, nogil=True)
 def fill_cells(
     scores: FloatArray, potentials: FloatArray, first: int, last: int, cells: CellArray
 ) -> None:
@@ -27,9 +28,24 @@ def fill_cells(
 
     ``scores`` (n, n), -inf for pairs that are never drawn; ``potentials`` l (n,); ``cells`` (n, n).
     """
+    share = np.empty(len(potentials))
+    poor, rich = np.empty((2, len(potentials)), dtype=np.int64)
+    _fill_cells(scores, potentials, first, last, cells, share, poor, rich)
+
+
+@njit(cache=True, nogil=True)
+def _fill_cells(
+    scores: FloatArray,
+    potentials: FloatArray,
+    first: int,
+    last: int,
+    cells: CellArray,
+    share: FloatArray,
+    poor: IntArray,
+    rich: IntArray,
+) -> None:
+    """Write the tables of some rows; ``share``, ``poor`` and ``rich`` (n,) are work space."""
     n = len(potentials)
-    share = np.empty(n)
-    poor, rich = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for i in range(first, last):
         likeliest = -1
         for j in range(n):
@@ -38,7 +54,7 @@ def fill_cells(
                 likeliest = j
         top, total = share[likeliest], 0.0
         for j in range(n):
-            share[j] = np.exp(share[j] - top) if j != i else 0.0
+            share[j] = math.exp(share[j] - top) if j != i else 0.0
             total += share[j]
         n_poor, n_rich = 0, 0
         for j in range(n):

@@ -212,9 +212,8 @@ def _violated_edges(
     for_all_rows(rows, price)
     if not any(violated):
         return None
-    heads, slots = np.nonzero(chosen >= 0)
-    tails = chosen[heads, slots]
-    order = np.argsort(slacks[heads, slots], kind="stable")
+    heads, tails = _edges_of(chosen)
+    order = np.argsort(slacks[chosen >= 0], kind="stable")
     taken = cap_additions(n, order, heads, tails, ADDED_PER_NODE)
     return heads[taken], tails[taken]
 
