@@ -1,4 +1,21 @@
-"""Primal-dual interior-point solver for linear programmes with relative entropies."""
+"""Primal-dual interior-point solver for linear programmes with relative entropies.
+
+    min costs x + sum_t weight_t x_a log(x_a / x_b)     rows x = right,  x > 0
+
+Tree-reweighted problems of pairwise models are of this kind (`engine.inference.pairwise`). This is
+not the barrier loop of matchings and assignments (`engine.solvers.barrier`), nor a polytope of it:
+
+- curvature: a term couples x_a and x_b, so that the Hessian is no diagonal. The barrier loop takes
+  one rate an entry, and what is left to solve are sums at nodes and in sets. Here the inner
+  variables stay in a sparse saddle-point matrix beside the multipliers.
+- constraints: any sparse equations, dependent ones too, from a start that violates them. The
+  barrier loop starts inside a polytope of degrees, adds odd sets during the search, and may learn
+  the weights at the same time; none of this occurs here.
+- barrier: a second solve with the same factors predicts how far it may fall (Mehrotra); in the
+  barrier loop it falls by one factor after each nearly full step.
+- bound: the caller turns the multipliers into messages, whose bound needs no point. There the
+  polytope bounds its own optimum.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +93,7 @@ class EntropyTerms:
         return np.asarray(total[:-1], dtype=np.float64)
 
 
-class InteriorPoint:
+class EntropyProgrammeSolver:
     """Minimiser of `EntropyTerms` over x > 0 with rows x = right, one Newton step a call.
 
     Mehrotra's predictor chooses the barrier. The start need not satisfy the equations.
@@ -197,7 +214,7 @@ class InteriorPoint:
 class _NewtonSystem:
     """Factorised Newton equations at the present point of a run."""
 
-    def __init__(self, run: InteriorPoint) -> None:
+    def __init__(self, run: EntropyProgrammeSolver) -> None:
         x, inner, outer = run.point, run._inner, run._outer
         self._inner, self._outer, self._n, self._rows = inner, outer, len(x), run._rows
         diagonal, mixed = run.terms.curvature(x)

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import scipy
 
-from engine.solvers.interior_point import EntropyTerms, InteriorPoint
+from engine.solvers.entropy_programme import EntropyProgrammeSolver, EntropyTerms
 
 
-def softmax_problem(costs: np.ndarray, copies: int = 1) -> InteriorPoint:
+def softmax_problem(costs: np.ndarray, copies: int = 1) -> EntropyProgrammeSolver:
     """Minimise costs x + sum x log x over the simplex, the one equation written several times."""
     n = len(costs)
     terms = EntropyTerms(costs, np.ones(n), np.arange(n), np.full(n, n))
     rows = scipy.sparse.csr_array(np.ones((copies, n)))
-    return InteriorPoint(terms, rows, np.ones(copies), np.full(n, 0.3))
+    return EntropyProgrammeSolver(terms, rows, np.ones(copies), np.full(n, 0.3))
 
 
 @pytest.mark.parametrize("strength", [0.1, 1.0, 100.0, 1e4])

@@ -12,7 +12,7 @@ from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.marginals import CONSISTENT
 from engine.kernels.messages_pairwise import FARTHEST
 from engine.solvers.core_factors import factorise
-from engine.solvers.interior_point import REGULARISED, EntropyTerms, InteriorPoint
+from engine.solvers.entropy_programme import REGULARISED, EntropyProgrammeSolver, EntropyTerms
 
 LARGEST_TABLES = 2_000_000  # maximum number of possible entries
 MOST_WORK = 1e11  # predicted multiplications of a step; 5 to 10 s of two cores
@@ -71,7 +71,7 @@ class ReweightedProgramme:
         start = np.ones(count)
         np.minimum.at(start, self._variable, _level(graph, is_possible)[self._possible])
         right = (self._used < graph.n_nodes).astype(np.float64)
-        self.solver = InteriorPoint(
+        self.solver = EntropyProgrammeSolver(
             _joined(self._terms, self._variable, count), rows[self._used], right, start, MOST_WORK
         )
 

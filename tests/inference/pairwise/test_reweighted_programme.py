@@ -64,7 +64,7 @@ def test_every_way_to_factorise_ends_at_one_gap(graph, kind, monkeypatch):
         monkeypatch.setattr("engine.solvers.core_factors.LISTS_ALONE", 0.0)
         monkeypatch.setattr("engine.solvers.core_factors.BESIDE", 0.0)
     else:
-        monkeypatch.setattr("engine.solvers.interior_point.plan_saddle", lambda *_: None)
+        monkeypatch.setattr("engine.solvers.entropy_programme.plan_saddle", lambda *_: None)
     form = to_pairwise(graph)
     found = solver_of(form.model).solve(form.model, max_iterations=300)
     assert found.is_converged
