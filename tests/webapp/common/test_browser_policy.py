@@ -6,10 +6,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from django.core.checks import run_checks
 from django.test import Client, override_settings
+from django.urls import reverse
 
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
@@ -73,7 +75,7 @@ def test_errors_show_nothing_of_the_inside(
 def test_a_form_without_token_is_refused_in_words(bob: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
-    response = client.post("/accounts/settings/", {"theme": "dark"})
+    response = client.post(reverse("jobs:cancel", args=[uuid4()]))  # a button, nothing typed
     assert response.status_code == 403
     assert Page(response, status=403).section("This is not open to you").says("open for too long")
 
