@@ -249,7 +249,7 @@ class Supervisor:
         return environment
 
     def _allowed_hosts(self) -> list[str]:
-        """Return the names by which pages answer: those that are set, else the host and loopback."""
+        """Return the names by which pages answer: those set, else the host and loopback."""
         own = {"localhost", "127.0.0.1", "[::1]", address.in_brackets(self._host)}
         return listed("ALLOWED_HOSTS") or sorted(own)
 
