@@ -1,5 +1,8 @@
 """The reader of pages by role and name."""
 
+import re
+from pathlib import Path
+
 import pytest
 from django.http import HttpResponse
 from django.test import Client
@@ -111,3 +114,14 @@ def test_it_keeps_the_spaces_that_the_client_of_tests_drops(
     page = Page(Reader().get("/"))
     assert page.has("link", "Decide about Anna", exactly=True)
     assert "about Anna</span>" in page.source
+
+
+def test_no_test_looks_for_words_anywhere_in_the_html_of_a_page() -> None:
+    """Such a test passes for words in an attribute, a hidden part or a script."""
+    found = [
+        f"{path.name}:{number}"
+        for path in Path(__file__).parent.rglob("test_*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(r"""assert [fb]?["'].*["'] in page(?:\.content\.decode\(\))?(?:,|$)""", line)
+    ]
+    assert not found

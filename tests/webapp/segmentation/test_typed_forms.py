@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import User
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
@@ -106,8 +107,8 @@ def test_refused_acts_of_objects_and_strokes_are_one_sentence(
     url = reverse("segmentation:prediction-objects-measure", args=[discs.pk])
     splits = "Choose splits from -1 to 1 and a smallest object of at least 1 pixel."
     for sent in ({}, {"splits": "2", "min_pixels": "5"}, {"splits": "0", "min_pixels": "0"}):
-        page = client.post(url, sent, follow=True).content.decode()
-        assert f"{splits} Nothing was changed." in page
+        page = Page(client.post(url, sent, follow=True))
+        assert page.says(f"{splits} Nothing was changed.")
     discs.refresh_from_db()
     assert discs.object_options == before
     paint = reverse("segmentation:paint-learn", args=[discs.image_set_id])
@@ -115,7 +116,7 @@ def test_refused_acts_of_objects_and_strokes_are_one_sentence(
         ({"max_seconds": "61"}, "Choose how long it may learn."),
         ({}, "two classes"),
     ):
-        page = client.post(paint, sent, follow=True).content.decode()
-        assert why in page
-        assert "Nothing was started." in page
+        page = Page(client.post(paint, sent, follow=True))
+        assert page.says(why)
+        assert page.says("Nothing was started.")
     assert Segmenter.objects.count() == 1

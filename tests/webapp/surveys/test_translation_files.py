@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from tests.webapp.roles import Page
 from tests.webapp.surveys.conftest import a_translation_file
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -55,10 +56,9 @@ def test_the_page_shows_new_changed_and_missing_texts_and_changes_nothing(
     bob: User, client_of: ClientOf, french: Questionnaire
 ) -> None:
     before = texts_of(french)
-    page = upload(client_of(bob), french, FILE)
-    text = " ".join(page.content.decode().split())
+    answer = upload(client_of(bob), french, FILE)
     own = Draft.objects.get(about=french.pk)
-    assert page.redirect_chain[-1][0] == own.get_absolute_url()
+    assert answer.redirect_chain[-1][0] == own.get_absolute_url()
     found = translation_file_read(draft=own, questionnaire=french)
     fr, pt = found.languages
     assert [(one.text, one.old, one.new) for one in fr.changed] == [
@@ -67,11 +67,14 @@ def test_the_page_shows_new_changed_and_missing_texts_and_changes_nothing(
     assert (fr.added, fr.n_same) == ((), 1)
     assert ("Your days", "Tes journées", "") in [(m.text, m.old, m.new) for m in fr.missing]
     assert [one.new for one in pt.added] == ["Habitação"]
-    for said in (FRENCH[WAKE], "À quelle heure ?", "Habitação", "Français", "Português"):
-        assert said in text
-    assert f"0 new, 1 changed, {len(fr.missing)} missing, 1 unchanged" in text
-    assert "Row 4, column “text”: this questionnaire has no text “Not here”." in text
-    assert "Use these texts" in text
+    page = Page(answer)
+    french_texts = page.section("Français")
+    assert french_texts.says(f"0 new, 1 changed, {len(fr.missing)} missing, 1 unchanged")
+    assert french_texts.one("row", f"{WAKE} {FRENCH[WAKE]} À quelle heure ?")
+    assert page.section("Português").one("row", f"{TITLE} Habitação")
+    problem = "Row 4, column “text”: this questionnaire has no text “Not here”."
+    assert page.section("Problems").says(problem)
+    assert not page.one("button", "Use these texts").is_disabled
     assert texts_of(french) == before
 
 
@@ -80,16 +83,15 @@ def test_the_texts_are_used_and_the_texts_before_put_back(
 ) -> None:
     before, client = texts_of(french), client_of(bob)
     upload(client, french, FILE)
-    page = use(client, Draft.objects.get())
+    page = Page(use(client, Draft.objects.get()))
     assert texts_of(french)["fr"] == {TITLE: "Logement", WAKE: "À quelle heure ?"}
     assert texts_of(french)["pt"] == {TITLE: "Habitação"}
     assert texts_of(french)["es"] == before["es"]
     assert not Draft.objects.exists()
     assert AuditLine.objects.filter(verb="translated").count() == 2
-    text = page.content.decode()
-    assert "The texts of the file are used: Français and Português." in text
+    assert page.says("The texts of the file are used: Français and Português.")
     undo = f"{reverse('surveys:undo', args=[french.pk])}?version={french.version}"
-    assert undo in text
+    assert undo in page.source
     client.post(undo)
     assert texts_of(french) == before
 
@@ -100,9 +102,9 @@ def test_a_discarded_file_changes_nothing(
     before, client = texts_of(french), client_of(bob)
     upload(client, french, FILE)
     own = Draft.objects.get()
-    page = client.post(reverse("cohorts:draft-discard", args=[own.pk]), follow=True)
-    assert page.redirect_chain[-1][0] == reverse("surveys:languages", args=[french.pk])
-    assert "l.csv was discarded. Nothing was imported." in page.content.decode()
+    answer = client.post(reverse("cohorts:draft-discard", args=[own.pk]), follow=True)
+    assert answer.redirect_chain[-1][0] == reverse("surveys:languages", args=[french.pk])
+    assert Page(answer).says("l.csv was discarded. Nothing was imported.")
     assert texts_of(french) == before
     assert not Draft.objects.exists()
     assert use(client, own).status_code == 404
@@ -116,10 +118,10 @@ def test_a_questionnaire_that_changed_meanwhile_refuses_an_old_page(
     own, shown = Draft.objects.get(), french.version
     more = {"fr": FRENCH | {"Before 6 am": "Avant 6 h"}}
     translations_set(user=bob, questionnaire=french, version=shown, translations=more)
-    page = use(client, own, shown=shown).content.decode()
-    assert "Somebody else changed this questionnaire meanwhile." in page
+    page = Page(use(client, own, shown=shown))
+    assert page.says("Somebody else changed this questionnaire meanwhile.")
     assert texts_of(french)["fr"] == more["fr"]
-    assert "Avant 6 h" in page, "the page compares the file with the present texts"
+    assert page.section("Français").says("Avant 6 h"), "compared with the present texts"
     use(client, own)
     assert texts_of(french)["fr"] == {TITLE: "Logement", WAKE: "À quelle heure ?"}
 
@@ -132,8 +134,8 @@ def test_a_file_that_changed_meanwhile_refuses_an_old_page(
     own = Draft.objects.get()
     address = own.get_absolute_url()
     client.post(address, {"column": 2, "use": "it", "version": own.version})
-    page = use(client, own).content.decode()
-    assert "This upload was changed or finished by somebody else." in page
+    page = Page(use(client, own))
+    assert page.says("This upload was changed or finished by somebody else.")
     assert texts_of(french) == before
 
 
@@ -141,24 +143,24 @@ def test_a_column_is_given_its_language_and_the_choice_undone(
     bob: User, client_of: ClientOf, french: Questionnaire
 ) -> None:
     client = client_of(bob)
-    page = upload(client, french, f"text,Brazil\n{TITLE},Habitação\n").content.decode()
-    assert "Column “Brazil” is in no language that can be added" in page
+    page = Page(upload(client, french, f"text,Brazil\n{TITLE},Habitação\n"))
+    no_language = "Column “Brazil” is in no language that can be added"
+    assert page.section("Problems").says(no_language)
     own = Draft.objects.get()
-    page = use(client, own).content.decode()
-    assert "leave it out. Nothing was changed." in page
+    page = Page(use(client, own))
+    assert page.says("leave it out. Nothing was changed.")
     address = own.get_absolute_url()
     client.post(address, {"column": 1, "use": "pt", "version": 1})
-    assert "Habitação" in client.get(address).content.decode()
+    assert Page(client.get(address)).section("Português").says("Habitação")
     own.refresh_from_db()
     assert translation_file_read(draft=own, questionnaire=french).can_use
     client.post(address, {"action": "undo", "version": own.version})
     own.refresh_from_db()
     assert translation_file_read(draft=own, questionnaire=french).problems
     for column, chosen in ((9, "pt"), (1, "en"), (1, "nonsense")):
-        page = client.post(
-            address, {"column": column, "use": chosen, "version": own.version}, follow=True
-        )
-        assert "There is no such column or use of a column." in page.content.decode()
+        sent = {"column": column, "use": chosen, "version": own.version}
+        page = Page(client.post(address, sent, follow=True))
+        assert page.says("There is no such column or use of a column.")
 
 
 @pytest.mark.parametrize(
@@ -174,9 +176,9 @@ def test_a_column_is_given_its_language_and_the_choice_undone(
 def test_a_file_that_is_no_table_of_texts_is_refused_in_one_sentence(
     bob: User, client_of: ClientOf, french: Questionnaire, data: str, sentence: str
 ) -> None:
-    page = upload(client_of(bob), french, data)
-    assert page.redirect_chain[-1][0] == reverse("surveys:languages", args=[french.pk])
-    assert sentence in page.content.decode()
+    answer = upload(client_of(bob), french, data)
+    assert answer.redirect_chain[-1][0] == reverse("surveys:languages", args=[french.pk])
+    assert Page(answer).says(sentence)
     assert not Draft.objects.exists()
     assert texts_of(french)["fr"] == FRENCH
 
@@ -205,8 +207,7 @@ def test_what_is_not_understood_is_shown_in_a_sentence(
     can_use: bool,
 ) -> None:
     client = client_of(bob)
-    page = upload(client, french, data)
-    assert sentence in " ".join(page.content.decode().split())
+    assert Page(upload(client, french, data)).says(sentence)
     assert texts_of(french)["fr"] == FRENCH
     own = Draft.objects.get()
     use(client, own)
@@ -218,9 +219,9 @@ def test_the_same_texts_again_change_nothing(
 ) -> None:
     rows = "".join(f"{text},{said}\n" for text, said in FRENCH.items())
     client, version = client_of(bob), french.version
-    page = upload(client, french, f"text,fr\n{rows}").content.decode()
-    assert "The questionnaire has exactly these texts already." in page
-    assert "The file changes no text." in use(client, Draft.objects.get()).content.decode()
+    page = Page(upload(client, french, f"text,fr\n{rows}"))
+    assert page.says("The questionnaire has exactly these texts already.")
+    assert Page(use(client, Draft.objects.get())).says("The file changes no text.")
     french.refresh_from_db()
     assert french.version == version
 
@@ -232,10 +233,11 @@ def test_answers_that_were_open_are_shown_as_fixed(
     translations_set(user=bob, questionnaire=opened, version=opened.version, translations=said)
     client = client_of(bob)
     for data in ("Before 6 am,Après 9 h", f"{WAKE},Quand ?"):
-        page = upload(client, opened, f"text,fr\n{data}\n").content.decode()
-        assert "“Before 6 am” is fixed in Français: it was open in these words." in page
+        page = Page(upload(client, opened, f"text,fr\n{data}\n"))
+        fixed = "“Before 6 am” is fixed in Français: it was open in these words."
+        assert page.section("Problems").says(fixed)
         own = Draft.objects.latest("created_at")
-        assert "Nothing was changed." in use(client, own).content.decode()
+        assert Page(use(client, own)).says("Nothing was changed.")
         assert texts_of(opened)["fr"] == said["fr"]
 
 
