@@ -49,8 +49,8 @@ class _PausedCollector(event.Listener):
 
 
 def pause_collector_while_compiling() -> None:
-    """Let no cyclic garbage be collected while kernels compile; reading the cache is no part of it.
+    """Collect no cyclic garbage while kernels compile; reading the cache is no part of it.
 
-    The compiler makes so many objects that live on that searching them took a tenth of its time.
+    Most objects of the compiler live on, and searching them took a tenth of its time.
     """
     event.register("numba:compile", _PausedCollector())  # type: ignore[no-untyped-call]  # no stubs
