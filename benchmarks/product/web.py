@@ -1,4 +1,4 @@
-"""50 people at the pages of a large university, while a job learns.
+"""50 people at the pages of a large university, while one job learns and another pairs students.
 
     python -m benchmarks product web [--seconds N] [--people N] [--decisions N] [--instance DIR]
     python -m benchmarks product web --alone [--instance DIR]
@@ -43,14 +43,22 @@ from benchmarks.product.web_load import fill
 from webapp.accounts.models import User
 fill(User.objects.get(username="bob"))
 """
-_LEARN = """
+_MEANWHILE = """
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
+from webapp.housing.pairs.placing import pairs_create
+from webapp.matching.models import LearnedModel
 from webapp.matching.services.learning import model_learn
+bob = User.objects.get(username="bob")
 past = list(Cohort.objects.filter(n_pairs__gt=0)[:60])
 for k in range({count}):
-    model_learn(user=User.objects.get(username="bob"), name=f"Meanwhile {{k}}", cohorts=past,
-                relative_gap=1e-6)
+    model_learn(user=bob, name=f"Meanwhile {{k}}", cohorts=past, relative_gap=1e-6)
+pairs_create(user=bob, name="Meanwhile", cohort=Cohort.objects.get(name__startswith="First-years"),
+             model=LearnedModel.objects.exclude(findings={{}}).first(), same=("Gender",))
+"""
+_RUNNING = """
+from webapp.jobs.models import Job
+print(Job.objects.filter(state="running").count())
 """
 LEARNING_SECONDS = 10.0  # of one job with its intervals, at least: so many lie in the queue
 _ADDRESSES = """
@@ -367,9 +375,10 @@ def main() -> None:
             ask_alone(product, keys)
             return
         people = signed_in(product, options.people)
-        product.run(_LEARN.format(count=1 + int(options.seconds / LEARNING_SECONDS)))
+        product.run(_MEANWHILE.format(count=1 + int(options.seconds / LEARNING_SECONDS)))
         begun = web_seconds(product)
         crowd(people, keys, options.seconds)
+        print(f"{product.run(_RUNNING).strip()} jobs run")
         report(people, options.seconds, web_seconds(product) - begun)
         if options.decisions:
             lost, each = decide_in_a_row(product, keys, options.decisions)
