@@ -1,6 +1,7 @@
 """Signing in and out; locking after failures."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from axes.models import AccessAttempt
@@ -126,20 +127,24 @@ def test_weak_passwords_are_refused(client: Client, bob: User, password: str) ->
     assert bob.check_password(PASSWORD)
 
 
-def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(
+def a_button() -> str:
+    """Address of a form in which nobody types."""
+    return reverse("jobs:cancel", args=[uuid4()])
+
+
+def test_a_button_pressed_after_the_session_ended_leads_back_to_its_page(
     client: Client, bob: User
 ) -> None:
-    headers = {"referer": "http://testserver/image-models/new/?set=1"}
-    sent = client.post("/image-models/new/", {"name": "Lost"}, headers=headers)
-    assert sent.url == f"{SIGN_IN}?next=%2Fimage-models%2Fnew%2F%3Fset%3D1&lost=1"
+    sent = client.post(a_button(), headers={"referer": "http://testserver/jobs/?state=running"})
+    assert sent.url == f"{SIGN_IN}?next=%2Fjobs%2F%3Fstate%3Drunning&lost=1"
     page = client.get(sent.url)
     assert Page(page).one("status").says("Your last form was not saved")
     back = client.post(sent.url, {"username": "bob", "password": PASSWORD})
-    assert back.url == "/image-models/new/?set=1"
+    assert back.url == "/jobs/?state=running"
 
 
 @pytest.mark.parametrize("page", ["https://evil.example//evil.example/", "http://[no address"])
 def test_a_forged_page_to_come_back_to_stays_inside(client: Client, bob: User, page: str) -> None:
-    sent = client.post("/image-models/new/", headers={"referer": page})
+    sent = client.post(a_button(), headers={"referer": page})
     back = client.post(sent.url, {"username": "bob", "password": PASSWORD})
     assert back.url == "/"
