@@ -17,6 +17,7 @@ from django.utils import translation
 from tests.webapp.earlier_versions import MigrateTo, empty_database, migrate_default_to
 from tests.webapp.pseudo_language import CODE, bracketed, write_catalogue
 from tests.webapp.reader import Reader
+from tests.webapp.solved import place_once
 from tests.webapp.statements import Sent, covering, noted, read_notes
 from webapp.accounts.models import Organisation, Role, User
 
@@ -100,6 +101,13 @@ def sent_job_ids(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr("webapp.jobs.dispatch.send", record)
     return sent
+
+
+@pytest.fixture(autouse=True)
+def solved_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solve each problem of rooms once in a process, unless the test is about solving."""
+    if request.node.get_closest_marker("solves") is None:
+        monkeypatch.setattr("webapp.housing.jobs.place_in_rooms", place_once)
 
 
 @pytest.fixture

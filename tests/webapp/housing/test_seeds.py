@@ -19,6 +19,7 @@ from webapp.jobs import services
 from webapp.jobs.models import Job
 from webapp.matching.models import LearnedModel
 
+pytestmark = pytest.mark.solves
 ClientOf = Callable[[User], Client]
 Make = Callable[[int | None], Placement]
 
