@@ -38,7 +38,7 @@ def make_keys(user: Any) -> dict[str, str]:
     """
     from django.utils import timezone
 
-    from tests.webapp.letters.conftest import placed_cohort, publish
+    from tests.webapp.factories.placed import placed_cohort, publish
     from webapp.housing.models import (
         BuildingList,
         NeedMeaning,

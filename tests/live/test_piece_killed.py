@@ -12,7 +12,7 @@ from tests.live.product import new_product
 from tests.patience import wait_for
 
 _PREDICT = """
-from tests.webapp.segmentation.conftest import encoded, make_segmenter, picture
+from tests.webapp.factories.images import encoded, make_segmenter, picture
 from webapp.accounts.models import User
 from webapp.segmentation.services.image_sets import image_set_create
 from webapp.segmentation.services.predictions import prediction_start

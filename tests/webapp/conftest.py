@@ -1,10 +1,11 @@
-"""People of two organisations, and clients that are signed in as them.
+"""People of two organisations, clients that are signed in as them, and objects that they made.
 
 alice looks, bob works, carol administers, otto is staff and an operator of the installation, all at
 Northfield University; mallory works elsewhere.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,33 @@ from django.test import Client
 from django.utils import translation
 
 from tests.webapp.earlier_versions import MigrateTo, empty_database, migrate_default_to
+from tests.webapp.factories.campus import make_campus
+from tests.webapp.factories.cohorts import import_cohort
+from tests.webapp.factories.images import (
+    MakeSet,
+    make_batch,
+    make_discs,
+    make_image_set,
+    make_segmenter,
+)
+from tests.webapp.factories.page_addresses import addresses_of_pages
+from tests.webapp.factories.programs import Program, make_program
+from tests.webapp.factories.university import (
+    Past,
+    cohort_of,
+    learned_from,
+    place_pairs,
+    simulate_past,
+)
 from tests.webapp.pseudo_language import CODE, bracketed, write_catalogue
 from tests.webapp.reader import Reader
 from tests.webapp.solved import place_once
 from tests.webapp.statements import Sent, covering, noted, read_notes
 from webapp.accounts.models import Organisation, Role, User
+from webapp.cohorts.models import Cohort
+from webapp.housing.models import BuildingList, Placement
+from webapp.matching.models import LearnedModel
+from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
 
 PASSWORD = "quiet-lamp-orbit-42"
 _WITH_TRANSACTIONS = {"transactional_db", "live_server"}
@@ -188,3 +211,97 @@ def client_of() -> Callable[[User], Client]:
         return client
 
     return sign_in
+
+
+@pytest.fixture
+def program_of() -> Callable[..., Program]:
+    """A function from a person to a program that acts for that person."""
+    return make_program
+
+
+@pytest.fixture
+def make_cohort() -> Callable[..., Cohort]:
+    """A function that imports a survey as a person."""
+    return import_cohort
+
+
+@pytest.fixture(scope="session")
+def past() -> Past:
+    """A small university that was simulated and learned from once."""
+    return simulate_past()
+
+
+@pytest.fixture
+def returning(bob: User, past: Past) -> Cohort:
+    return cohort_of(bob, past, 0, "Returning 2024", with_pairs=True)
+
+
+@pytest.fixture
+def later_year(bob: User, past: Past) -> Cohort:
+    return cohort_of(bob, past, 1, "Returning 2025", with_pairs=True)
+
+
+@pytest.fixture
+def first_years(bob: User, past: Past) -> Cohort:
+    return cohort_of(bob, past, 2, "First-years", with_pairs=False)
+
+
+@pytest.fixture
+def learned(bob: User, past: Past, returning: Cohort) -> LearnedModel:
+    """A learned model, from the weights of the session."""
+    return learned_from(bob, past, returning)
+
+
+@pytest.fixture
+def make_pairs(bob: User, first_years: Cohort, learned: LearnedModel) -> Callable[..., Placement]:
+    """A function that proposes pairs for the first-years and computes them."""
+    return partial(place_pairs, bob, first_years, learned)
+
+
+@pytest.fixture
+def campus(bob: User) -> BuildingList:
+    """Two halls: doubles for women and men, triples and singles for anybody; one closed room."""
+    return make_campus(bob)
+
+
+@pytest.fixture
+def urls(
+    bob: User, carol: User, make_pairs: Callable[..., Placement], campus: BuildingList
+) -> dict[str, str]:
+    """Every address of the pages, with objects of Northfield that exist."""
+    return addresses_of_pages(bob, make_pairs(), campus)
+
+
+@pytest.fixture
+def make_set() -> MakeSet:
+    """A function that makes a set of some images, the first few of them with masks."""
+    return make_image_set
+
+
+@pytest.fixture
+def image_set(bob: User) -> ImageSet:
+    """Three images of Northfield, two of them with masks."""
+    return make_image_set(bob)
+
+
+@pytest.fixture
+def image(image_set: ImageSet) -> ImageFile:
+    return image_set.files.get(name="leaf_0.jpg")
+
+
+@pytest.fixture
+def segmenter(bob: User) -> Segmenter:
+    """A model whose weights are noise, with a real file."""
+    return make_segmenter(bob)
+
+
+@pytest.fixture
+def batch(bob: User, segmenter: Segmenter, image_set: ImageSet) -> PredictionBatch:
+    """All three images predicted."""
+    return make_batch(bob, segmenter, image_set)
+
+
+@pytest.fixture
+def discs(bob: User) -> PredictionBatch:
+    """Two images, each of two touching discs, one at the border, one alone."""
+    return make_discs(bob)

@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.letters.conftest import placed_cohort
+from tests.webapp.factories.placed import placed_cohort
 from webapp.accounts.models import User
 from webapp.api.services import token_create
 from webapp.audit.services import audit

@@ -7,16 +7,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
-from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
-    first_years,
-    learned,
-    make_pairs,
-    past,
-    returning,
-)
 from tests.webapp.pseudo_language import bare_texts, untranslated
-from tests.webapp.test_addresses import LINKED, urls  # noqa: F401 - a fixture
+from tests.webapp.test_addresses import LINKED
 from webapp.accounts.models import User
 from webapp.housing.models import BuildingList
 from webapp.jobs.models import Job, JobState
@@ -91,8 +83,8 @@ def test_every_text_is_translated_or_data(
     client_of: Callable[[User], Client],
     carol: User,
     bob: User,
-    urls: dict[str, str],  # noqa: F811
-    campus: BuildingList,  # noqa: F811
+    urls: dict[str, str],
+    campus: BuildingList,
 ) -> None:
     User.objects.filter(pk=carol.pk).update(is_operator=True)
     campus.rooms.update(suite="201", extra_beds=1)

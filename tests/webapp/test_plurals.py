@@ -13,15 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.conftest import make_user
-from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
-from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
-    first_years,
-    learned,
-    make_pairs,
-    past,
-    returning,
-)
-from tests.webapp.test_addresses import ADDRESSES, urls  # noqa: F401 - a fixture
+from tests.webapp.factories.page_addresses import ADDRESSES
 from webapp.accounts.models import Organisation, Role, User
 from webapp.common.formats import counted
 from webapp.translation.counting import NOUNS
@@ -123,7 +115,7 @@ def test_counts_agree_with_no_thing(client_of: Callable[[User], Client]) -> None
 def test_counts_agree_with_one_thing_and_with_two(
     client_of: Callable[[User], Client],
     carol: User,
-    urls: dict[str, str],  # noqa: F811
+    urls: dict[str, str],
 ) -> None:
     client = client_of(carol)
     assert check(client, urls) > 60

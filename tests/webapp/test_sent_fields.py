@@ -6,21 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.contrib.messages import ERROR, get_messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from lxml import html
 
-from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture of urls
-from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures of urls
-    first_years,
-    learned,
-    make_pairs,
-    past,
-    returning,
-)
-from tests.webapp.test_addresses import ready, urls, written_tables  # noqa: F401 - two fixtures
+from tests.webapp.factories.page_addresses import expect_no_broker
+from tests.webapp.test_addresses import written_tables
 from webapp.accounts.models import Organisation, User
 from webapp.cohorts.models import Cohort
 from webapp.common.forms import NO_ACTION, OLD_PAGE
@@ -127,6 +121,12 @@ NEEDED = [
 ]  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests have neither broker nor worker, for which /readyz would wait."""
+    expect_no_broker(monkeypatch)
+
+
 def raw_reads() -> Iterator[str]:
     """Yield the file and the function of every read of `request.POST` outside a form."""
     for path in WEBAPP.rglob("*.py"):
@@ -175,7 +175,7 @@ def refusals_of(answer: HttpResponse) -> list[str]:
 
 def test_a_hostile_field_is_refused_in_one_sentence(
     carol: User,
-    urls: dict[str, str],  # noqa: F811
+    urls: dict[str, str],
     client_of: Callable[[User], Client],
 ) -> None:
     client = client_of(carol)
@@ -198,9 +198,9 @@ def test_keys_of_another_organisation_change_nothing(
     carol: User,
     mallory: User,
     southgate: Organisation,
-    urls: dict[str, str],  # noqa: F811
+    urls: dict[str, str],
     client_of: Callable[[User], Client],
-    make_pairs: Callable[..., Placement],  # noqa: F811
+    make_pairs: Callable[..., Placement],
 ) -> None:
     theirs = {"organisation": southgate, "created_by": mallory}
     buildings = BuildingList.objects.create(**theirs, name="Theirs")

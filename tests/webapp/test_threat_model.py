@@ -24,10 +24,9 @@ from kombu.serialization import loads
 
 import webapp.settings
 from tasks.celery import app as worker_app
-from tests.webapp.api.conftest import program_of  # noqa: F401 - a fixture
 from tests.webapp.conftest import PASSWORD
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.identity import outbound
@@ -297,7 +296,7 @@ def test_reading_answers_leaves_a_line_and_no_line_holds_an_answer(
 
 
 def test_the_api_takes_no_long_body_and_gives_no_endless_page(
-    program_of: Callable,  # noqa: F811
+    program_of: Callable,
     bob: User,
 ) -> None:
     program = program_of(bob)

@@ -14,7 +14,7 @@ from engine.datasets.annotations.archive import (
     entry_chunks,
     open_archive,
 )
-from tests.webapp.segmentation.conftest import zipped
+from tests.webapp.factories.images import zipped
 
 
 def entries_of(content: bytes):

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.password_validation import validate_password
-from django.core.cache import caches
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.conftest import PASSWORD
+from tests.webapp.factories.tries import forget_tries
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.accounts.services import temporary_password
@@ -20,8 +20,7 @@ SIGN_IN = "/accounts/sign-in/"
 
 @pytest.fixture(autouse=True)
 def no_tries_before() -> None:
-    for cache in caches.all():
-        cache.clear()
+    forget_tries()
 
 
 def attempt(name: str, password: str, *, address: str = "192.0.2.1", client: Client | None = None):

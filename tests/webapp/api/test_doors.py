@@ -25,7 +25,7 @@ from engine.datasets.annotations.outlines import read_outlines
 from engine.datasets.room_files import read_requests_csv, read_roommates_csv, read_rooms_csv
 from engine.datasets.room_rule_files import read_room_rules_csv
 from engine.datasets.survey_csv import infer_questionnaire, read_survey_csv
-from tests.webapp.segmentation.conftest import upload
+from tests.webapp.factories.images import upload
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.housing.models import BuildingList

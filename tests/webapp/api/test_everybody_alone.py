@@ -8,7 +8,7 @@ import pytest
 
 from engine.cli.main import main
 from tests.webapp.api.test_roommates import pairs_csv, survey_csv
-from tests.webapp.segmentation.conftest import upload
+from tests.webapp.factories.images import upload
 from webapp.jobs.models import Job
 
 ROSTER = ("Student ID,Room\n" + "".join(f"u{k},R{k}\n" for k in range(1, 41))).encode()

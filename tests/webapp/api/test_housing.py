@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from django.core import mail
 
-from tests.webapp.letters.conftest import placed_cohort, publish
-from tests.webapp.segmentation.conftest import upload
+from tests.webapp.factories.images import upload
+from tests.webapp.factories.placed import placed_cohort, publish
 from webapp.audit.models import AuditLine
 from webapp.housing.models import BuildingList, Place, Placement, ProposedChange, Room
 from webapp.housing.services.versions import version_store

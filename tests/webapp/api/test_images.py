@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
+from tests.webapp.factories.images import block_mask, encoded, picture, upload, zipped
 from webapp.api.openapi import PREFIX
 from webapp.api.services import token_create
 from webapp.audit.models import AuditLine

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.webapp.api.test_roommates import survey_csv
-from tests.webapp.segmentation.conftest import upload
+from tests.webapp.factories.images import upload
 from webapp.cohorts.models import Cohort
 
 HEAD = "id,Bedtime,Smoking,Guests\n"

@@ -7,8 +7,7 @@ from django.conf import LazySettings
 from django.core.cache import caches
 from django.test import Client
 
-from tests.webapp.api.conftest import DOCUMENT, Program
-from tests.webapp.cohorts.conftest import make_cohort  # noqa: F401 - a fixture
+from tests.webapp.factories.programs import DOCUMENT, Program
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.api.dispatch import _as_problem
@@ -105,7 +104,7 @@ def test_so_many_jobs_of_an_organisation_may_wait(
 def test_a_refused_job_is_a_sentence_on_the_page_and_429_for_programs(
     bob: User,
     settings: LazySettings,
-    make_cohort: Callable,  # noqa: F811
+    make_cohort: Callable,
     client_of: Callable[[User], Client],
 ) -> None:
     settings.ORGANISATION_MAX_WAITING_JOBS = 0

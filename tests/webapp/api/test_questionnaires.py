@@ -6,8 +6,8 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from tests.webapp.segmentation.conftest import upload
-from tests.webapp.surveys.conftest import Student
+from tests.webapp.factories.images import upload
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.surveys.test_builder import RETURNED
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from tests.webapp.segmentation.conftest import upload
+from tests.webapp.factories.images import upload
 from webapp.cohorts.models import Cohort, Draft
 from webapp.housing.models import BuildingList, Placement
 from webapp.jobs.models import Job

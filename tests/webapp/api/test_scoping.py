@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from tests.webapp.letters.conftest import placed_cohort
+from tests.webapp.factories.placed import placed_cohort
 from webapp.accounts.models import Role
 from webapp.api.openapi import PREFIX
 from webapp.api.registry import endpoints

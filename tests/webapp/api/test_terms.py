@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tests.webapp.letters.conftest import placed_cohort, publish
+from tests.webapp.factories.placed import placed_cohort, publish
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Student
 from webapp.housing.models import NeedMeaning, Placement, Term

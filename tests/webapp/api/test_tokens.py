@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from tests.webapp.api.conftest import Program
+from tests.webapp.factories.programs import Program
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.api.models import ApiToken

@@ -5,40 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from webapp.accounts.models import User
-from webapp.cohorts.models import Cohort
-from webapp.cohorts.services.cohorts import draft_import
-from webapp.cohorts.services.drafts import draft_create
-
-
-def survey_csv(students: int = 24, **cells: dict[int, str]) -> bytes:
-    """Return a survey with ids, three questions and a constraint; ``cells`` overrides by row."""
-    lines = ["student_id,Bedtime,Smokes,Tidiness,Gender"]
-    for k in range(students):
-        row = {
-            "student_id": f"N{k:03d}",
-            "Bedtime": ("Early", "Middle", "Late")[k % 3],
-            "Smokes": "Yes" if k % 4 == 0 else "No",
-            "Tidiness": str(1 + (k * 7) % 5),
-            "Gender": "F" if k % 2 else "M",
-        }
-        lines.append(",".join(cells.get(name, {}).get(k, cell) for name, cell in row.items()))
-    return ("\n".join(lines) + "\n").encode()
-
 
 @pytest.fixture
 def as_upload() -> Callable[..., SimpleUploadedFile]:
     """A function from bytes to an uploaded file."""
     return lambda data, name="survey.csv": SimpleUploadedFile(name, data)
-
-
-@pytest.fixture
-def make_cohort() -> Callable[..., Cohort]:
-    """A function that imports a survey as a person."""
-
-    def make(user: User, name: str = "First-years", data: bytes | None = None) -> Cohort:
-        data = survey_csv() if data is None else data
-        draft = draft_create(user=user, filename="s.csv", size=len(data), read=lambda: data)
-        return draft_import(user=user, draft=draft, name=name, version=draft.version)
-
-    return make

@@ -25,7 +25,7 @@ from tests.tabular.file_writers import (
     plain_rows,
     qualtrics_rows,
 )
-from tests.webapp.cohorts.conftest import survey_csv
+from tests.webapp.factories.cohorts import survey_csv
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, Recipe

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from django.urls import reverse
 
-from tests.webapp.cohorts.conftest import survey_csv
+from tests.webapp.factories.cohorts import survey_csv
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

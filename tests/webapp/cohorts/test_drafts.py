@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engine.tabular.undo import MAX_STEPS, taken_back, undo_step, with_step
-from tests.webapp.cohorts.conftest import survey_csv
+from tests.webapp.factories.cohorts import survey_csv
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

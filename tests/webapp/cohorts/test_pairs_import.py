@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from tests.tabular.test_reading import xlsx_of
-from tests.webapp.cohorts.conftest import survey_csv
+from tests.webapp.factories.cohorts import survey_csv
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PairsOrigin

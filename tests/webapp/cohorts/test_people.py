@@ -10,7 +10,7 @@ from django.urls import reverse
 from engine.tabular.choices import Choices, Role
 from engine.tabular.person_search import People
 from tests.tabular.file_writers import as_csv
-from tests.webapp.cohorts.conftest import survey_csv
+from tests.webapp.factories.cohorts import survey_csv
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+import pytest
 from django.test import Client
 
-from tests.webapp.housing.conftest import campus, first_years  # noqa: F401 - fixtures
-from tests.webapp.matching.conftest import learned, past, returning  # noqa: F401 - fixtures
+from tests.webapp.factories.university import Past, cohort_to_house
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -15,6 +15,12 @@ from webapp.housing.pairs.placing import pairs_create
 from webapp.housing.rules import PlacementRules
 from webapp.housing.services.placements import placement_copy, placement_create
 from webapp.matching.models import LearnedModel
+
+
+@pytest.fixture
+def first_years(bob: User, past: Past) -> Cohort:
+    """The cohort to be housed, with ids as a housing system writes them."""
+    return cohort_to_house(bob, past)
 
 
 def test_names_go_on_counting_and_fit_their_column(bob: User) -> None:
@@ -35,9 +41,9 @@ def test_names_go_on_counting_and_fit_their_column(bob: User) -> None:
 def test_pages_offer_what_is_free(
     client_of: Callable[[User], Client],
     bob: User,
-    first_years: Cohort,  # noqa: F811
-    campus: BuildingList,  # noqa: F811
-    learned: LearnedModel,  # noqa: F811
+    first_years: Cohort,
+    campus: BuildingList,
+    learned: LearnedModel,
 ) -> None:
     client, cohort = client_of(bob), first_years
     rules = PlacementRules(designation="Gender", same=("Gender",))

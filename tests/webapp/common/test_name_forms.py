@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.letters.conftest import placed_cohort
+from tests.webapp.factories.placed import placed_cohort
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort

@@ -9,7 +9,7 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.core.management import call_command
 from django.db import connection
 
-from tests.webapp.surveys.conftest import Student, draft, opened, student  # noqa: F401
+from tests.webapp.factories.questionnaires import Student
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student as CohortStudent
 from webapp.identity.models import IdentityProvider
@@ -35,20 +35,20 @@ def database() -> bytes:
     return "\n".join(rows).encode()
 
 
-def answered(opened: Questionnaire) -> Participant:  # noqa: F811
+def answered(opened: Questionnaire) -> Participant:
     return Participant.objects.create(
         questionnaire=opened, identifier="N1", answers={"a1": SECRET, "b2": [0, 2], "c3": None}
     )
 
 
-def test_without_a_key_the_database_holds_what_was_said(opened: Questionnaire) -> None:  # noqa: F811
+def test_without_a_key_the_database_holds_what_was_said(opened: Questionnaire) -> None:
     answered(opened)
     assert SECRET.encode() in database()
 
 
 def test_with_a_key_it_does_not_and_people_read_it_all_the_same(
     settings: LazySettings,
-    opened: Questionnaire,  # noqa: F811
+    opened: Questionnaire,
 ) -> None:
     settings.ENCRYPTION_KEYS = [ONE]
     row = answered(opened)
@@ -60,7 +60,7 @@ def test_with_a_key_it_does_not_and_people_read_it_all_the_same(
 
 def test_what_was_there_before_is_read_and_encrypted_by_the_command(
     settings: LazySettings,
-    opened: Questionnaire,  # noqa: F811
+    opened: Questionnaire,
 ) -> None:
     row = answered(opened)
     settings.ENCRYPTION_KEYS = [ONE]
@@ -74,7 +74,7 @@ def test_what_was_there_before_is_read_and_encrypted_by_the_command(
 
 def test_a_key_is_changed_without_losing_anything(
     settings: LazySettings,
-    opened: Questionnaire,  # noqa: F811
+    opened: Questionnaire,
 ) -> None:
     settings.ENCRYPTION_KEYS = [ONE]
     row = answered(opened)
@@ -94,8 +94,8 @@ def test_a_key_is_changed_without_losing_anything(
 def test_cohorts_providers_and_second_factors_are_encrypted_too(
     settings: LazySettings,
     bob: User,
-    student: Callable[..., Student],  # noqa: F811
-    opened: Questionnaire,  # noqa: F811
+    student: Callable[..., Student],
+    opened: Questionnaire,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings.ENCRYPTION_KEYS = [ONE]

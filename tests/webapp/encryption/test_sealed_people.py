@@ -15,8 +15,6 @@ from django.urls import reverse
 
 from tests.webapp.earlier_versions import MigrateTo
 from tests.webapp.encryption.test_encryption import database
-from tests.webapp.students.conftest import cohort, placement  # noqa: F401
-from tests.webapp.surveys.conftest import draft, opened  # noqa: F401
 from webapp.accounts.models import User
 from webapp.housing.models import Placement, RoommateRequest
 from webapp.identity.students import SignedInStudent
@@ -32,7 +30,7 @@ TEXTS = ("walrus@sea.example", "Wally Walrus", "NUM-77", "sub-4711", "tusk@sea.e
          "550 walrus")  # fmt: skip
 
 
-def filled(opened: Questionnaire, placement: Placement) -> None:  # noqa: F811
+def filled(opened: Questionnaire, placement: Placement) -> None:
     """Store one row of everything that names a person."""
     person = Participant.objects.create(
         questionnaire=opened, email=TEXTS[0], name=TEXTS[1], identifier=TEXTS[2],
@@ -77,8 +75,8 @@ def read(of: Apps = apps) -> set[str]:
 
 def test_nothing_about_a_person_lies_open_where_a_key_is_set(
     settings: LazySettings,
-    opened: Questionnaire,  # noqa: F811
-    placement: Placement,  # noqa: F811
+    opened: Questionnaire,
+    placement: Placement,
 ) -> None:
     settings.ENCRYPTION_KEYS = [ONE]
     filled(opened, placement)
@@ -88,8 +86,8 @@ def test_nothing_about_a_person_lies_open_where_a_key_is_set(
 
 def test_a_key_is_set_changed_and_removed(
     settings: LazySettings,
-    opened: Questionnaire,  # noqa: F811
-    placement: Placement,  # noqa: F811
+    opened: Questionnaire,
+    placement: Placement,
 ) -> None:
     filled(opened, placement)
     assert held() == set(TEXTS)
@@ -105,8 +103,8 @@ def test_a_key_is_set_changed_and_removed(
 def test_people_are_found_by_address_and_sign_in_under_old_and_new_keys(
     settings: LazySettings,
     bob: User,
-    opened: Questionnaire,  # noqa: F811
-    placement: Placement,  # noqa: F811
+    opened: Questionnaire,
+    placement: Placement,
 ) -> None:
     settings.ENCRYPTION_KEYS = [ONE]
     filled(opened, placement)
@@ -123,7 +121,7 @@ def test_people_are_found_by_address_and_sign_in_under_old_and_new_keys(
 
 def test_an_address_is_invited_once_and_no_address_many_times(
     settings: LazySettings,
-    opened: Questionnaire,  # noqa: F811
+    opened: Questionnaire,
 ) -> None:
     settings.ENCRYPTION_KEYS = [ONE]
     for _ in range(3):
@@ -139,8 +137,8 @@ def test_letters_are_found_by_name_number_and_part_of_an_address(
     alice: User,
     bob: User,
     client_of: Callable,
-    opened: Questionnaire,  # noqa: F811
-    placement: Placement,  # noqa: F811
+    opened: Questionnaire,
+    placement: Placement,
 ) -> None:
     settings.ENCRYPTION_KEYS = [ONE]
     filled(opened, placement)

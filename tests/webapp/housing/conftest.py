@@ -1,91 +1,25 @@
-"""A small campus, and the cohort of the matching tests to be housed in it."""
-
-import io
-from collections import Counter
+"""The cohort of the simulated university, housed on the small campus."""
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
-from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
-    Past,
-    cohort_of,
-    learned,
-    past,
-    returning,
-    run_waiting,
-)
+from tests.webapp.factories.campus import place_in_rooms, reader_of
+from tests.webapp.factories.university import Past, cohort_to_house
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.housing.models import BuildingList, Placement, Room
-from webapp.housing.rules import PlacementRules, broken_rule
-from webapp.housing.services.placements import placement_create
+from webapp.housing.models import BuildingList, Placement
 from webapp.housing.services.requests import requests_import
 from webapp.matching.models import LearnedModel
 
 
 @pytest.fixture
-def first_years(bob: User, past: Past) -> Cohort:  # noqa: F811
+def first_years(bob: User, past: Past) -> Cohort:
     """The cohort to be housed, with ids as a housing system writes them."""
-    cohort = cohort_of(bob, past, 2, "First-years", with_pairs=False)
-    for student in cohort.students.all():
-        student.original_id = student.original_id.removeprefix("=")
-        student.save(update_fields=["original_id"])
-    return cohort
-
-
-def csv_file(text: str, name: str = "rooms.csv") -> SimpleUploadedFile:
-    return SimpleUploadedFile(name, text.encode(), content_type="text/csv")
-
-
-def reader_of(text: str):
-    """Return filename, size and reader of a CSV, as services take them."""
-    data = text.encode()
-    return {"filename": "list.csv", "size": len(data), "read": io.BytesIO(data).read}
-
-
-@pytest.fixture
-def campus(bob: User) -> BuildingList:
-    """Two halls: doubles for women and men, triples and singles for anybody; one closed room."""
-    buildings = BuildingList.objects.create(
-        organisation=bob.organisation, created_by=bob, name="Main campus"
-    )
-    rooms = [("Alder", "1", f"1{k:02d}", 2, "F") for k in range(8)]
-    rooms += [("Alder", "2", f"2{k:02d}", 2, "M") for k in range(8)]
-    rooms += [("Elm", "", f"T{k}", 3, "") for k in range(2)]
-    rooms += [("Elm", "", f"S{k}", 1, "") for k in range(2)]
-    Room.objects.bulk_create(
-        Room(
-            buildings=buildings,
-            hall=hall,
-            floor=floor,
-            name=name,
-            capacity=capacity,
-            designation=designation,
-            position=position,
-        )
-        for position, (hall, floor, name, capacity, designation) in enumerate(rooms)
-    )
-    Room.objects.create(
-        buildings=buildings,
-        hall="Elm",
-        name="D9",
-        capacity=2,
-        state="offline",
-        note="Water damage",
-        position=99,
-    )
-    return buildings
-
-
-RULES = PlacementRules(designation="Gender", same=("Gender",))
+    return cohort_to_house(bob, past)
 
 
 @pytest.fixture
 def placement(
-    bob: User,
-    first_years: Cohort,
-    campus: BuildingList,
-    learned: LearnedModel,  # noqa: F811
+    bob: User, first_years: Cohort, campus: BuildingList, learned: LearnedModel
 ) -> Placement:
     """The first-years in rooms, with a must and a wish."""
     requests_import(
@@ -93,31 +27,4 @@ def placement(
         cohort=first_years,
         **reader_of("student,wants\nN000,N003\nN003,N000\nN001,N002\n"),
     )
-    made = placement_create(
-        user=bob, name="P", cohort=first_years, buildings=campus, model=learned, rules=RULES
-    )
-    (job,) = run_waiting()
-    assert job.state == "succeeded", job.error
-    made.refresh_from_db()
-    return made
-
-
-def check(placement: Placement) -> None:
-    """No bed holds two, nobody has two beds, and no rule is broken."""
-    beds = Counter(placement.places.filter(room__isnull=False).values_list("room", "bed"))
-    assert max(beds.values()) == 1
-    rules = PlacementRules.from_json(placement.rules)
-    for room in placement.buildings.rooms.all():
-        people = [p.student for p in room.places.filter(placement=placement)]
-        assert broken_rule(room, people, rules) == ""
-
-
-def two_rooms(placement: Placement, hall: str = "Alder") -> tuple[list[int], list[int]]:
-    """Return the people of two full rooms for the same gender."""
-    rooms: dict[int, list[int]] = {}
-    for number, room in placement.places.filter(
-        room__hall=hall, student__attributes__Gender="F"
-    ).values_list("number", "room"):
-        rooms.setdefault(room, []).append(number)
-    full = [people for people in rooms.values() if len(people) == 2]
-    return full[0], full[1]
+    return place_in_rooms(bob, first_years, campus, learned)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.webapp.housing.conftest import csv_file
+from tests.webapp.factories.campus import csv_file
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User

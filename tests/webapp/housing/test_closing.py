@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.webapp.housing.conftest import check, two_rooms
+from tests.webapp.factories.campus import check, two_rooms
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError

@@ -7,8 +7,9 @@ import pytest
 from django.urls import reverse
 
 from engine import Question, Questionnaire, Survey
-from tests.webapp.letters.conftest import placed_cohort, publish
-from tests.webapp.residents.conftest import Resident, no_tries_before  # noqa: F401 - a fixture
+from tests.webapp.factories.placed import placed_cohort, publish
+from tests.webapp.factories.residents import Resident
+from tests.webapp.factories.tries import forget_tries
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -33,6 +34,11 @@ from webapp.letters.services.templates import template_save
 
 AUTUMN = (date(2026, 8, 20), date(2026, 12, 18))
 SPRING = (date(2027, 1, 10), date(2027, 5, 20))
+
+
+@pytest.fixture(autouse=True)
+def no_tries_before() -> None:
+    forget_tries()
 
 
 @pytest.fixture

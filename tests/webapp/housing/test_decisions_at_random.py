@@ -32,8 +32,8 @@ from hypothesis.stateful import (
 )
 
 from tests.webapp.conftest import make_user
-from tests.webapp.housing.conftest import reader_of
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import reader_of
+from tests.webapp.factories.university import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.late_arrivals import undo_refusals
 from webapp.cohorts.models import Cohort, Student

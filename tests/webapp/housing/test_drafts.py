@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.conftest import make_user
-from tests.webapp.housing.conftest import check, two_rooms
+from tests.webapp.factories.campus import check, two_rooms
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.housing.conftest import RULES
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import RULES
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import NamesFor, User

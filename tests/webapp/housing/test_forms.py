@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.housing.conftest import reader_of
+from tests.webapp.factories.campus import reader_of
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import (
     check_kept,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.webapp.housing.conftest import two_rooms
+from tests.webapp.factories.campus import two_rooms
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.errors import HousingError

@@ -9,8 +9,8 @@ from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from tests.webapp.housing.conftest import RULES, csv_file, reader_of
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import RULES, csv_file, reader_of
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

@@ -6,9 +6,9 @@ import pytest
 from django.db.models import Count, F, Q
 from django.test import Client
 
-from tests.webapp.api.conftest import Program, program_of  # noqa: F401
-from tests.webapp.housing.conftest import RULES, check, reader_of
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import RULES, check, reader_of
+from tests.webapp.factories.programs import Program
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -70,7 +70,7 @@ def test_a_mutual_request_against_a_rule_leaves_the_rest_placed(
 def test_programs_are_told(
     bob: User,
     contradicted: Placement,
-    program_of: Callable[..., Program],  # noqa: F811
+    program_of: Callable[..., Program],
 ) -> None:
     said = program_of(bob).get(f"/placements/{contradicted.pk}").json()
     a, b = pair_of(contradicted)

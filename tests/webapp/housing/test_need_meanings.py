@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.letters.conftest import placed_cohort
+from tests.webapp.factories.placed import placed_cohort
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

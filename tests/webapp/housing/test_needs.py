@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from engine.tabular.choices import Choices, Role
-from tests.webapp.api.conftest import Program, program_of  # noqa: F401
-from tests.webapp.housing.conftest import RULES
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import RULES
+from tests.webapp.factories.programs import Program
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -104,7 +104,7 @@ def test_only_staff_of_the_organisation_count_them(
 def test_programs_are_told_and_count_them(
     bob: User,
     without_needs: Placement,
-    program_of: Callable[..., Program],  # noqa: F811
+    program_of: Callable[..., Program],
 ) -> None:
     program = program_of(bob)
     path = f"/placements/{without_needs.pk}"
@@ -124,7 +124,7 @@ def test_programs_that_send_rules_without_needs_count_them(
     needy: Cohort,
     campus: BuildingList,
     learned: LearnedModel,
-    program_of: Callable[..., Program],  # noqa: F811
+    program_of: Callable[..., Program],
 ) -> None:
     body = {"cohort": str(needy.pk), "buildings": str(campus.pk), "model": str(learned.pk)}
     sent = {"designation": "Gender", "same": ["Gender"]}

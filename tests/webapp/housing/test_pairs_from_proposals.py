@@ -20,13 +20,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.conftest import make_user
-from tests.webapp.matching.conftest import (
-    Past,
-    check_agrees,
-    cohort_of,
-    learned_from,
-    past,  # noqa: F401 - a fixture
-)
+from tests.webapp.factories.university import Past, check_agrees, cohort_of, learned_from
 from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, Role, User
 from webapp.cohorts.models import Cohort, LateArrivals
@@ -211,7 +205,7 @@ class Upgraded:
 def upgraded(
     django_db_setup: None,
     django_db_blocker: Any,
-    past: Past,  # noqa: F811
+    past: Past,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Upgraded]:
     """Go back to the last version with proposals, store some, and upgrade; the first try dies."""
@@ -223,7 +217,7 @@ def upgraded(
             call_command("flush", verbosity=0, interactive=False)
 
 
-def _upgraded(past: Past, media: Path) -> Iterator[Upgraded]:  # noqa: F811
+def _upgraded(past: Past, media: Path) -> Iterator[Upgraded]:
     with override_settings(MEDIA_ROOT=media):
         user = make_user("bob", Organisation.objects.create(name="Northfield"), Role.STAFF)
         returning = cohort_of(user, past, 0, "Returning 2024", with_pairs=True)

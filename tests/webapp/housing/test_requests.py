@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.housing.conftest import csv_file, reader_of
+from tests.webapp.factories.campus import csv_file, reader_of
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts import student_finder

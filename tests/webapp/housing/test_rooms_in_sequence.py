@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.models import Placement, Room, RoommateRequest

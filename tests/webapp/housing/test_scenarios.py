@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from engine import load_roommate_model
-from tests.webapp.api.conftest import Program
-from tests.webapp.housing.conftest import RULES
+from tests.webapp.factories.campus import RULES
+from tests.webapp.factories.programs import Program
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.api.services import token_create

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 import webapp.housing.jobs as placing
-from tests.webapp.api.conftest import Program, program_of  # noqa: F401
-from tests.webapp.housing.conftest import RULES
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import RULES
+from tests.webapp.factories.programs import Program
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -126,7 +126,7 @@ def test_programs_send_and_read_a_seed(
     first_years: Cohort,
     campus: BuildingList,
     learned: LearnedModel,
-    program_of: Callable[..., Program],  # noqa: F811
+    program_of: Callable[..., Program],
 ) -> None:
     program = program_of(bob)
     body = {"cohort": str(first_years.pk), "buildings": str(campus.pk), "model": str(learned.pk)}

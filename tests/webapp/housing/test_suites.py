@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.housing.conftest import RULES, reader_of
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import RULES, reader_of
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort

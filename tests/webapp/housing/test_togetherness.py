@@ -6,10 +6,10 @@ from itertools import combinations
 import pytest
 from django.test import Client
 
-from tests.webapp.housing.conftest import check, two_rooms
+from tests.webapp.factories.campus import check, two_rooms
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.housing.test_choices import bound, seen, total
 from tests.webapp.housing.test_requests import send
-from tests.webapp.matching.conftest import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.housing.models import Placement

@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.api.conftest import Program
+from tests.webapp.factories.placed import placed_cohort
+from tests.webapp.factories.programs import Program
+from tests.webapp.factories.residents import Resident
 from tests.webapp.housing.test_dates_of_beds import AUTUMN, SPRING, a_term
-from tests.webapp.letters.conftest import placed_cohort
-from tests.webapp.residents.conftest import Resident
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.api.services import token_create

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.housing.conftest import RULES, two_rooms
-from tests.webapp.letters.conftest import placed_cohort
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import RULES, two_rooms
+from tests.webapp.factories.placed import placed_cohort
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import field_values
 from webapp.accounts.models import User

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.webapp.housing.conftest import RULES, check, two_rooms
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import RULES, check, two_rooms
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import field_values
 from webapp.accounts.models import User

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.webapp.housing.conftest import RULES, check, csv_file, two_rooms
-from tests.webapp.matching.conftest import cohort_of, run_waiting
+from tests.webapp.factories.campus import RULES, check, csv_file, two_rooms
+from tests.webapp.factories.university import cohort_of, run_waiting
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_refused, field_values
 from webapp.accounts.models import User

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from django.test import Client
 
-from tests.webapp.housing.conftest import reader_of
+from tests.webapp.factories.campus import reader_of
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort

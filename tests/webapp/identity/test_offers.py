@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.conftest import PASSWORD, make_user
-from tests.webapp.identity.conftest import OpenIDServer
+from tests.webapp.factories.providers import OpenIDServer
 from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, Role, User
 from webapp.identity.models import IdentityProvider

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.conftest import PASSWORD
-from tests.webapp.identity.conftest import OpenIDServer
+from tests.webapp.factories.providers import OpenIDServer
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import Organisation, Role, User

@@ -11,7 +11,8 @@ from django.conf import LazySettings
 from django.core import mail
 from django.utils import timezone
 
-from tests.webapp.letters.conftest import Mailbox, move, placed_cohort, publish
+from tests.webapp.factories.placed import move, placed_cohort, publish
+from tests.webapp.letters.conftest import Mailbox
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.common.errors import Refusal

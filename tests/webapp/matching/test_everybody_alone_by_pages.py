@@ -11,7 +11,7 @@ from django.db.models.functions import Cast, Concat
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from openpyxl import load_workbook
 
-from tests.webapp.api.conftest import Program
+from tests.webapp.factories.programs import Program
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.api.openapi import PREFIX

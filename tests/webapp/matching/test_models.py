@@ -13,7 +13,7 @@ from engine import Progress
 from engine.learning.roommates.solvers import SOLVERS
 from engine.learning.roommates.training import TrainedRoommates
 from engine.solvers.theta_ascent import ThetaAscent
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.api.conftest import Program
+from tests.webapp.factories.programs import Program
 from tests.webapp.matching.conftest import acts_of, two_of
 from tests.webapp.roles import Page, Part
 from webapp.accounts.models import NamesFor, User

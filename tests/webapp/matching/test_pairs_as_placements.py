@@ -8,8 +8,9 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.matching.conftest import acts_of, check_agrees, run_waiting, two_of
-from tests.webapp.residents.conftest import Resident
+from tests.webapp.factories.residents import Resident
+from tests.webapp.factories.university import check_agrees, run_waiting
+from tests.webapp.matching.conftest import acts_of, two_of
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import LateArrivals, Student

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine import load_roommate_model, train_roommates
-from tests.webapp.matching.conftest import STUDENTS, Past, run_waiting
+from tests.webapp.factories.university import STUDENTS, Past, run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.services.cohorts import _set_rooms

@@ -6,7 +6,8 @@ import pytest
 from django.conf import LazySettings
 from django.urls import reverse
 
-from tests.webapp.matching.conftest import acts_of, run_waiting, two_of
+from tests.webapp.factories.university import run_waiting
+from tests.webapp.matching.conftest import acts_of, two_of
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused, field_values
 from webapp.accounts.models import User

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort

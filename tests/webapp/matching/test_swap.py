@@ -7,7 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from tests.webapp.matching.conftest import run_waiting, two_of
+from tests.webapp.factories.university import run_waiting
+from tests.webapp.matching.conftest import two_of
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.selectors.surveys import forget_surveys

@@ -14,8 +14,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.api.conftest import Program
 from tests.webapp.conftest import PASSWORD, make_user
+from tests.webapp.factories.programs import Program
 from tests.webapp.roles import Page
 from webapp.accounts.models import Organisation, Role, User
 from webapp.accounts.services import AccountError, user_reset_password

@@ -2,34 +2,22 @@
 
 import pytest
 
-from tests.webapp.housing.conftest import (  # noqa: F401 - fixtures used by the tests
-    campus,
-    first_years,
-    learned,
-    past,
-    returning,
-)
-from tests.webapp.matching.conftest import run_waiting
+from tests.webapp.factories.campus import place_in_rooms
+from tests.webapp.factories.university import Past, cohort_to_house
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.housing.models import BuildingList, Placement
-from webapp.housing.rules import PlacementRules
-from webapp.housing.services.placements import placement_create
 from webapp.matching.models import LearnedModel
 
 
 @pytest.fixture
+def first_years(bob: User, past: Past) -> Cohort:
+    """The cohort to be housed, with ids as a housing system writes them."""
+    return cohort_to_house(bob, past)
+
+
+@pytest.fixture
 def placement(
-    bob: User,
-    first_years: Cohort,  # noqa: F811
-    campus: BuildingList,  # noqa: F811
-    learned: LearnedModel,  # noqa: F811
+    bob: User, first_years: Cohort, campus: BuildingList, learned: LearnedModel
 ) -> Placement:
-    rules = PlacementRules(designation="Gender", same=("Gender",))
-    made = placement_create(
-        user=bob, name="P", cohort=first_years, buildings=campus, model=learned, rules=rules
-    )
-    (job,) = run_waiting()
-    assert job.state == "succeeded", job.error
-    made.refresh_from_db()
-    return made
+    return place_in_rooms(bob, first_years, campus, learned)

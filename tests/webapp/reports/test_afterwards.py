@@ -8,56 +8,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.letters.conftest import placed_cohort, publish
+from tests.webapp.factories.follow_ups import ROOMS, answer, opened, place_doubles
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
-from webapp.cohorts.models import Student
-from webapp.housing.models import Place, Placement, Room
+from webapp.housing.models import Placement
 from webapp.reports.outcomes import follow_up_of, follow_ups
-from webapp.surveys.housing_forms import GETTING_ALONG, ROOM_CHANGE, TOGETHER_AGAIN
-from webapp.surveys.models import Participant, Questionnaire
-from webapp.surveys.questions import questions_of
-from webapp.surveys.services.questionnaires import questionnaire_create, questionnaire_open
-
-ROOMS = 24  # doubles, six in each quarter of the scores
-
-
-def opened(user: User, title: str = "Follow-up", form: str = "follow-up") -> Questionnaire:
-    made = questionnaire_create(user=user, title=title, form=form)
-    questionnaire_open(user=user, questionnaire=made, closes_at=timezone.now() + timedelta(days=9))
-    made.refresh_from_db()
-    return made
 
 
 @pytest.fixture
 def placement(bob: User) -> Placement:
     """Doubles with rising scores, published."""
-    made = placed_cohort(bob)
-    made.places.all().delete()
-    for k in range(ROOMS):
-        room = Room.objects.create(
-            buildings=made.buildings, hall="Elm", name=f"E{k}", capacity=2, position=50 + k
-        )
-        for bed in (1, 2):
-            student = Student.objects.create(
-                cohort=made.cohort, number=2000 + 2 * k + bed, original_id=f"N{k}-{bed}",
-                email=f"n{k}-{bed}@uni.example", answers=[],
-            )  # fmt: skip
-            Place.objects.create(
-                placement=made, student=student, number=student.number, room=room, bed=bed,
-                score=float(k),
-            )  # fmt: skip
-    publish(made)
-    return made
-
-
-def answer(
-    asked: Questionnaire, number: str, along: int, again: int, change: int, **more: object
-) -> None:
-    keys = {one.name: one.key for one in questions_of(asked.content)}
-    values = {keys[GETTING_ALONG]: along, keys[TOGETHER_AGAIN]: again, keys[ROOM_CHANGE]: change}
-    fields = {"identifier": number, "finished_at": timezone.now(), "answers": values} | more
-    Participant.objects.create(questionnaire=asked, **fields)
+    return place_doubles(bob)
 
 
 def test_rooms_of_high_scores_are_compared_with_those_of_low_ones(

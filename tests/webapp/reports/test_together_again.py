@@ -7,12 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.reports.test_afterwards import (  # noqa: F401 - fixtures used by the tests
-    ROOMS,
-    answer,
-    opened,
-    placement,
-)
+from tests.webapp.factories.follow_ups import ROOMS, answer, opened, place_doubles
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -25,6 +20,12 @@ from webapp.surveys.models import Questionnaire
 YES, NO = 1, 0
 
 
+@pytest.fixture
+def placement(bob: User) -> Placement:
+    """Doubles with rising scores, published."""
+    return place_doubles(bob)
+
+
 def answered(user: User, first: int = 0) -> Questionnaire:
     """A follow-up in which all couples from ``first`` on said yes."""
     asked = opened(user)
@@ -34,7 +35,7 @@ def answered(user: User, first: int = 0) -> Questionnaire:
     return asked
 
 
-def test_only_couples_with_two_yes_are_pairs(bob: User, placement: Placement) -> None:  # noqa: F811
+def test_only_couples_with_two_yes_are_pairs(bob: User, placement: Placement) -> None:
     asked = answered(bob, first=3)
     answer(asked, "N0-1", 4, YES, 0)
     answer(asked, "N0-2", 0, NO, 0)  # one no
@@ -46,7 +47,7 @@ def test_only_couples_with_two_yes_are_pairs(bob: User, placement: Placement) ->
     assert found.pairs[0] == (2007, 2008)
 
 
-def test_a_no_with_a_missing_answer_is_a_no(bob: User, placement: Placement) -> None:  # noqa: F811
+def test_a_no_with_a_missing_answer_is_a_no(bob: User, placement: Placement) -> None:
     asked = opened(bob)
     answer(asked, "N0-1", 4, NO, 0)
     found = couples_of(placement, asked)
@@ -55,7 +56,7 @@ def test_a_no_with_a_missing_answer_is_a_no(bob: User, placement: Placement) -> 
 
 def test_people_who_follow_each_other_and_larger_rooms_are_no_couples(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
 ) -> None:
     asked = answered(bob)
     placement.places.filter(number=2001).update(leaves_on=date(2026, 10, 31))
@@ -68,7 +69,7 @@ def test_people_who_follow_each_other_and_larger_rooms_are_no_couples(
 
 def test_the_cohort_has_the_couples_and_their_answers_alone(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
 ) -> None:
     asked = answered(bob, first=2)
     made = couples_learn_from(user=bob, placement=placement, questionnaire=asked, pairs=ROOMS - 2)
@@ -88,7 +89,7 @@ def test_the_cohort_has_the_couples_and_their_answers_alone(
 @pytest.mark.parametrize("first", [ROOMS - FEWEST_PAIRS + 1, 0])
 def test_too_few_couples_or_other_numbers_make_nothing(
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
     first: int,
 ) -> None:
     asked = answered(bob, first=first)
@@ -102,7 +103,7 @@ def test_too_few_couples_or_other_numbers_make_nothing(
 def test_the_page_says_the_numbers_and_makes_the_pairs(
     client_of: Callable[[User], Client],
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
 ) -> None:
     client, asked = client_of(bob), answered(bob)
     address = reverse("reports:afterwards-learn", args=[placement.pk])
@@ -120,7 +121,7 @@ def test_the_page_says_the_numbers_and_makes_the_pairs(
 def test_few_couples_have_no_button(
     client_of: Callable[[User], Client],
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
 ) -> None:
     answered(bob, first=ROOMS - 1)
     page = Page(client_of(bob).get(reverse("reports:afterwards", args=[placement.pk])))
@@ -132,7 +133,7 @@ def test_few_couples_have_no_button(
 def test_others_make_no_pairs(
     client_of: Callable[[User], Client],
     bob: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
     request: pytest.FixtureRequest,
     who: str,
 ) -> None:
@@ -148,7 +149,7 @@ def test_a_questionnaire_of_others_is_unknown(
     client_of: Callable[[User], Client],
     bob: User,
     mallory: User,
-    placement: Placement,  # noqa: F811
+    placement: Placement,
 ) -> None:
     theirs = answered(mallory)
     address = reverse("reports:afterwards-learn", args=[placement.pk])

@@ -10,8 +10,8 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.letters.conftest import move, placed_cohort, publish
-from tests.webapp.residents.conftest import Resident
+from tests.webapp.factories.placed import move, placed_cohort, publish
+from tests.webapp.factories.residents import Resident
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

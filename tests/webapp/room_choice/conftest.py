@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from django.core.cache import caches
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.housing.conftest import RULES, campus  # noqa: F401 - a fixture
+from tests.webapp.factories.campus import RULES
+from tests.webapp.factories.tries import forget_tries
 from tests.webapp.reader import Reader
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
@@ -26,8 +26,7 @@ from webapp.room_choice.services.rounds import round_publish, round_save
 
 @pytest.fixture(autouse=True)
 def no_tries_before() -> None:
-    for cache in caches.all():
-        cache.clear()
+    forget_tries()
 
 
 STUDENTS = 16
@@ -81,7 +80,7 @@ def placed_in(user: User, buildings: BuildingList, name: str = "P") -> Placement
 
 
 @pytest.fixture
-def free(bob: User, campus: BuildingList) -> Placement:  # noqa: F811
+def free(bob: User, campus: BuildingList) -> Placement:
     """The first-years without rooms."""
     return placed_in(bob, campus)
 

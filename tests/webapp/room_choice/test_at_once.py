@@ -7,7 +7,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
 from tests.webapp.roles import Page
 from tests.webapp.room_choice.conftest import Chooser, choose, request_each_other
 from tests.webapp.room_choice.test_students import room, where

@@ -12,7 +12,6 @@ from collections import Counter
 import pytest
 from django.db import connection
 
-from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
 from tests.webapp.room_choice.conftest import request_each_other
 from webapp.accounts.models import User
 from webapp.common.errors import Refusal

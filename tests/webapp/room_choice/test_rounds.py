@@ -12,7 +12,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
 from tests.webapp.roles import Page
 from tests.webapp.room_choice.conftest import (
     Chooser,
@@ -176,7 +175,7 @@ def test_a_published_round_is_paused_resumed_extended_closed_and_opened_again(
 def test_students_choose_in_one_unpublished_placement_of_rooms(
     bob: User,
     free: Placement,
-    campus: BuildingList,  # noqa: F811
+    campus: BuildingList,
 ) -> None:
     published(bob, a_round(bob, free))
     other = Placement.objects.create(
@@ -315,7 +314,7 @@ def test_a_round_of_another_placement_is_not_found(
     bob: User,
     client_of: ClientOf,
     free: Placement,
-    campus: BuildingList,  # noqa: F811
+    campus: BuildingList,
 ) -> None:
     round = a_round(bob, free)
     other = placed_in(bob, campus, "Q")

@@ -7,7 +7,6 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.housing.conftest import campus  # noqa: F401 - a fixture
 from tests.webapp.roles import Page
 from tests.webapp.room_choice.conftest import Chooser, open_for_all, request_each_other
 from webapp.accounts.models import User

@@ -13,7 +13,7 @@ from engine.core.errors import InvalidProblemError
 from engine.datasets.annotations.coco import unpacked_runs
 from engine.datasets.annotations.raster import paint_strokes
 from engine.datasets.annotations.reading import read_annotations
-from tests.webapp.segmentation.conftest import encoded, picture, upload, zipped
+from tests.webapp.factories.images import encoded, picture, upload, zipped
 from webapp.segmentation.models import ImageSet, Stroke
 from webapp.segmentation.services.image_sets import image_set_create
 from webapp.segmentation.services.painting import _strokes

@@ -11,8 +11,8 @@ import tifffile
 from openpyxl import load_workbook
 from PIL import Image
 
+from tests.webapp.factories.painting import INSIDE, OUTSIDE
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.test_painting import INSIDE, OUTSIDE, file, plain_set  # noqa: F401 - fixtures
 from webapp.files import store
 from webapp.jobs.runner import run_job
 from webapp.segmentation.model_origin import origin_read
@@ -23,7 +23,7 @@ from webapp.segmentation.services.predictions import prediction_start
 
 
 @pytest.fixture
-def painted(bob, file) -> PredictionBatch:  # noqa: F811
+def painted(bob, file) -> PredictionBatch:
     """Two strokes learned from, and both images predicted; a pixel is half a micrometre."""
     for one in (INSIDE, OUTSIDE):
         painting.stroke_add(user=bob, file=file, stroke=one)

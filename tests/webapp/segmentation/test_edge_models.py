@@ -7,8 +7,8 @@ import pytest
 import tifffile
 
 from engine import load_segmentation_model
+from tests.webapp.factories.images import encoded
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import encoded
 from webapp.jobs.models import JobState
 from webapp.jobs.runner import run_job
 from webapp.segmentation.errors import SegmentationError

@@ -13,8 +13,8 @@ from PIL import Image
 
 from engine.datasets.annotations.raster import paint_strokes
 from engine.datasets.object_files import label_tiff
+from tests.webapp.factories.images import encoded, picture, upload, zipped
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import encoded, picture, upload, zipped
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.services import uploads
 from webapp.segmentation.services.image_sets import image_set_create

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.webapp.factories.images import block_mask, encoded, picture, upload, zipped
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
 from webapp.audit.models import AuditLine
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, PredictionBatch

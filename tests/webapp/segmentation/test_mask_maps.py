@@ -6,8 +6,8 @@ import pytest
 from engine import load_segmentation_model
 from engine.learning.segmentation import detail_choice, tree_learning
 from engine.learning.segmentation.tree_options import TreeOptions
+from tests.webapp.factories.images import encoded, upload
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import encoded, upload
 from tests.webapp.segmentation.test_probability_maps import npy, take, tiff
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from engine import NetworkOptions, load_segmentation_model
+from tests.webapp.factories.painting import INSIDE, OUTSIDE
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.test_painting import INSIDE, OUTSIDE, file, plain_set  # noqa: F401 - fixtures
 from webapp.jobs.models import JobState
 from webapp.jobs.runner import run_job
 from webapp.segmentation.errors import SegmentationError
@@ -63,7 +63,7 @@ def test_room_for_a_network_is_reserved(bob, image_set) -> None:
 
 
 @pytest.mark.any_database
-def test_strokes_learn_with_a_network_and_predict(client_of, bob, file, monkeypatch) -> None:  # noqa: F811
+def test_strokes_learn_with_a_network_and_predict(client_of, bob, file, monkeypatch) -> None:
     monkeypatch.setattr(
         "webapp.segmentation.services.painted_models.NetworkOptions",
         lambda: NetworkOptions(width=4, steps=4, batch=2),
@@ -88,7 +88,7 @@ def test_strokes_learn_with_a_network_and_predict(client_of, bob, file, monkeypa
 def test_without_jax_the_painting_page_offers_no_network(
     client_of,
     bob,
-    file,  # noqa: F811
+    file,
     monkeypatch,
 ) -> None:
     address = f"/image-sets/{file.image_set_id}/paint/"

@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 import tifffile
 
+from tests.webapp.factories.images import DISCS, make_batch, make_segmenter, put_discs
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import (
-    DISCS,
-    make_batch,
-    make_segmenter,
-    put_discs,
-)
 from webapp.audit.models import AuditLine
 from webapp.files import store
 from webapp.segmentation.errors import SegmentationError

@@ -11,8 +11,8 @@ import pytest
 import roifile
 import tifffile
 
+from tests.webapp.factories.images import make_batch, make_segmenter
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import make_batch, make_segmenter
 from webapp.audit.models import AuditLine
 from webapp.files import store
 from webapp.jobs.models import Job

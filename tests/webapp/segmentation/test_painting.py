@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 
 from engine.datasets.annotations.raster import paint_strokes
+from tests.webapp.factories.painting import INSIDE, OUTSIDE, stroke
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import encoded, picture
 from webapp.audit.models import AuditLine
 from webapp.segmentation.errors import PaintingBusyError
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
@@ -21,31 +21,6 @@ from webapp.segmentation.painting.process import NO_PLACE
 from webapp.segmentation.painting.raster import live_size
 from webapp.segmentation.painting.warm import Warm
 from webapp.segmentation.services import painting
-from webapp.segmentation.services.image_sets import image_set_create
-from webapp.segmentation.services.uploads import image_file_add
-
-
-@pytest.fixture
-def plain_set(bob) -> ImageSet:
-    """Two images without masks, dark with a bright block."""
-    image_set = image_set_create(user=bob, name="Plate", foreground="cell")
-    for k in range(2):
-        content = encoded(picture(k, (96, 64)), "PNG")
-        image_file_add(user=bob, image_set=image_set, name=f"well_{k}.png", chunks=[content])
-    return image_set
-
-
-@pytest.fixture
-def file(plain_set) -> ImageFile:
-    return plain_set.files.get(name="well_0.png")
-
-
-def stroke(value: int, *points: float, tool: str = "brush", radius: float = 3.0) -> dict:
-    return {"value": value, "tool": tool, "radius": radius, "points": list(points), "radii": []}
-
-
-INSIDE = stroke(1, 30, 20, 40, 26)
-OUTSIDE = stroke(2, 8, 55, 80, 55)
 
 
 def url(file: ImageFile, name: str) -> str:
@@ -386,8 +361,8 @@ def test_a_model_needs_two_painted_classes(client_of, bob, file) -> None:
 
 
 def test_a_model_of_strokes_learns_as_long_as_was_chosen(client_of, bob, file) -> None:
-    for stroke in (INSIDE, OUTSIDE):
-        painting.stroke_add(user=bob, file=file, stroke=stroke)
+    for drawn in (INSIDE, OUTSIDE):
+        painting.stroke_add(user=bob, file=file, stroke=drawn)
     client, address = client_of(bob), f"/image-sets/{file.image_set_id}/paint/learn/"
     assert client.post(address, {"max_seconds": "31"}).status_code == 302
     assert not Segmenter.objects.exists()

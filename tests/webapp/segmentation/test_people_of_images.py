@@ -1,7 +1,7 @@
 """Pages for people who use images: home, search, removal of a set that jobs need, words."""
 
+from tests.webapp.factories.images import make_batch, make_segmenter
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import make_batch, make_segmenter
 from webapp.audit.services import audit
 from webapp.jobs.models import Job, JobState
 from webapp.segmentation.models import Segmenter

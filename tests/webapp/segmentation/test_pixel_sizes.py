@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tifffile
 
+from tests.webapp.factories.images import make_batch, make_segmenter, upload
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import make_batch, make_segmenter, upload
 from webapp.segmentation.models import ImageSet, PredictedImage
 from webapp.segmentation.services.image_sets import image_set_create
 from webapp.segmentation.services.uploads import upload_take

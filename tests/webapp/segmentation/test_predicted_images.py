@@ -11,8 +11,8 @@ import pytest
 from django.utils import timezone
 from PIL import Image
 
+from tests.webapp.factories.images import encoded, upload
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import encoded, upload
 from tests.webapp.segmentation.test_uploads import files_in, release_after_inspection
 from webapp.accounts.models import Organisation
 from webapp.files.quota import stored_bytes

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.webapp.factories.images import make_batch, make_segmenter
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import make_batch, make_segmenter
 from webapp.audit.models import AuditLine
 from webapp.jobs.models import Job, JobState
 from webapp.segmentation.models import ImageFile, PredictedImage, PredictionBatch

@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from engine import load_segmentation_model
+from tests.webapp.factories.images import MakeSet, make_segmenter
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import MakeSet, make_segmenter
 from webapp.accounts.models import Organisation, User
 from webapp.audit.models import AuditLine
 from webapp.files.contents import StorageFullError

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from tests.webapp.factories.images import encoded, make_batch, picture
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import encoded, make_batch, picture
 from webapp.accounts.models import Organisation
 from webapp.audit.models import AuditLine
 from webapp.files import quota

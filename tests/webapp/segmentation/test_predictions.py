@@ -10,8 +10,8 @@ from django.db import connection
 from django.utils import timezone
 
 from engine import InvalidProblemError
+from tests.webapp.factories.images import make_batch
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import make_batch
 from webapp.files.contents import StorageFullError
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job

@@ -7,8 +7,8 @@ import pytest
 import tifffile
 
 from engine import InvalidProblemError
+from tests.webapp.factories.images import encoded, upload, zipped
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import encoded, upload, zipped
 from webapp.jobs.runner import run_job
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.services import painting

@@ -7,8 +7,8 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
+from tests.webapp.factories.images import MakeSet
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import MakeSet
 from webapp.accounts.models import Organisation, User
 from webapp.files import store
 from webapp.jobs.models import Job, JobState

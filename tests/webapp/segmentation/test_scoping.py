@@ -1,15 +1,13 @@
 """Nobody gets a byte of another organisation by any address, and nobody unsigned gets anything."""
 
 import pytest
-from django.urls import NoReverseMatch, resolve, reverse
+from django.urls import resolve
 
 from tests.webapp.roles import Page
 from tests.webapp.test_addresses import CLIMBING, NONSENSE, answers, is_address, written_tables
 from tests.webapp.test_plurals import check, double
 from webapp.audit.models import AuditLine
 from webapp.segmentation.models import PredictedImage
-from webapp.segmentation.urls import urlpatterns
-from webapp.segmentation.views.predicted_images import FILES
 
 CHANGING = {
     "image-set-purge",
@@ -47,42 +45,6 @@ LISTS = {
     "predictions",
     "prediction-new",
 }
-
-
-@pytest.fixture
-def addresses(image_set, image, segmenter, batch) -> dict[str, str]:
-    """Every address of the application with real objects of Northfield."""
-    segmenter.preview_path(0).write_bytes(b"png")
-    row = batch.images.get(name="leaf_0.jpg")
-    found = {}
-    for pattern in urlpatterns:
-        name = pattern.name
-        for arguments in (
-            [],
-            [image_set.pk],
-            [segmenter.pk] if "segmenter" in name else [batch.pk],
-            [image_set.pk, image.pk],
-            [segmenter.pk, 0],
-            [batch.pk, row.pk],
-            [batch.pk, "csv"],
-        ):
-            owner_fits = not arguments or (
-                (arguments[0] == image_set.pk) == name.startswith(("image-", "paint"))
-                and (arguments[0] == segmenter.pk) == name.startswith("segmenter")
-            )
-            if not owner_fits:
-                continue
-            try:
-                found[name] = reverse(f"segmentation:{name}", args=arguments)
-            except NoReverseMatch:
-                continue
-    for kind in FILES:
-        key = f"predicted-image-file {kind}"
-        found[key] = reverse("segmentation:predicted-image-file", args=[batch.pk, row.pk, kind])
-    found.pop("predicted-image-file", None)
-    missing = {p.name for p in urlpatterns} - set(found) - {"predicted-image-file"}
-    assert not missing, f"no address tried for {missing}"
-    return found
 
 
 def ask(client, name: str, url: str):

@@ -16,8 +16,8 @@ from engine.learning.segmentation.mask_learning import SOLVERS
 from engine.learning.segmentation.mask_progress import SegmentationPreview, SegmentationProgress
 from engine.learning.segmentation.model import Detail
 from engine.learning.segmentation.tree_options import TreeOptions
+from tests.webapp.factories.images import block_mask, encoded, make_segmenter
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import block_mask, encoded, make_segmenter
 from webapp.common import formats
 from webapp.common.formats import duration
 from webapp.files.contents import FileStore
@@ -331,7 +331,7 @@ def test_when_no_image_can_be_used_the_first_is_named(bob, image_set) -> None:
 
 @pytest.mark.slow
 def test_masks_that_mark_nothing_fail_in_words(bob, make_set) -> None:
-    from tests.webapp.segmentation.conftest import encoded
+    from tests.webapp.factories.images import encoded
     from webapp.segmentation.services.image_sets import pairing_refresh
     from webapp.segmentation.services.uploads import image_file_add
 

@@ -13,7 +13,7 @@ from django.conf import LazySettings
 
 from engine import load_segmentation_model
 from engine.core.hosts import HostLostError
-from tests.webapp.segmentation.conftest import MakeSet
+from tests.webapp.factories.images import MakeSet
 from webapp.accounts.models import User
 from webapp.instance import BASE_DIR
 from webapp.jobs.models import JobState

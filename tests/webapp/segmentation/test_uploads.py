@@ -10,8 +10,8 @@ import pytest
 import tifffile
 from PIL import Image
 
+from tests.webapp.factories.images import block_mask, encoded, picture, upload, zipped
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
 from webapp.audit.models import AuditLine
 from webapp.files.contents import FileStore
 from webapp.segmentation.inspection import FileFacts, inspect_file

@@ -7,8 +7,8 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
+from tests.webapp.factories.images import MakeSet
 from tests.webapp.roles import Page
-from tests.webapp.segmentation.conftest import MakeSet
 from webapp.accounts.models import User
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import JobState

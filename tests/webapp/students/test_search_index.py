@@ -9,7 +9,7 @@ from django.conf import LazySettings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.webapp.students.conftest import imported
+from tests.webapp.factories.students import imported
 from webapp.accounts.models import User
 from webapp.cohorts import naming
 from webapp.cohorts.models import Cohort, Student

@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.db import connection
 from django.urls import reverse
 
+from tests.webapp.factories.students import NAMES, PEOPLE, imported
 from tests.webapp.roles import Page
-from tests.webapp.students.conftest import NAMES, PEOPLE, imported
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import NamesFor, User
 from webapp.audit.models import AuditLine

@@ -7,8 +7,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.api.conftest import Program
-from tests.webapp.students.conftest import NAMES
+from tests.webapp.factories.programs import Program
+from tests.webapp.factories.students import NAMES
 from webapp.accounts.models import Role, User
 from webapp.api.openapi import PREFIX
 from webapp.api.registry import endpoints

@@ -8,8 +8,8 @@ import pytest
 from django.urls import reverse
 from openpyxl import load_workbook
 
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort

@@ -9,8 +9,8 @@ from django.core import signing
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import Organisation, User
 from webapp.accounts.services import AccountError, organisation_rename
 from webapp.surveys.content import Content, QuestionnaireError

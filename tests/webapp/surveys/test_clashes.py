@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student
 from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

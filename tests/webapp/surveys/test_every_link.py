@@ -7,9 +7,9 @@ import pytest
 from django.core import signing
 from django.utils import timezone
 
+from tests.webapp.factories.questionnaires import enter
 from tests.webapp.reader import Reader
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import enter
 from webapp.surveys.links import VALID_FOR, token_of
 from webapp.surveys.models import Participant, Questionnaire, new_nonce
 from webapp.surveys.questions import questions_of

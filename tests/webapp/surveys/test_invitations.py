@@ -16,8 +16,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.surveys.content import QuestionnaireError
 from webapp.surveys.invited import read_people

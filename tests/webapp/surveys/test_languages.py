@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 from django.urls import reverse
 
+from tests.webapp.factories.questionnaires import Student, a_translation_file
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student, a_translation_file, weight_of
+from tests.webapp.surveys.conftest import weight_of
 from webapp.accounts.models import User
 from webapp.common.errors import Refusal
 from webapp.surveys.content import QuestionnaireError

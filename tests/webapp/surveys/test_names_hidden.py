@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.api.conftest import Program
+from tests.webapp.factories.programs import Program
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import NamesFor, User
 from webapp.api.services import token_create
 from webapp.audit.models import AuditLine

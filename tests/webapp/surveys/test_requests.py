@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.urls import reverse
 
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.housing.models import RoommateRequest
 from webapp.surveys.content import Kind

@@ -7,8 +7,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student, weight_of
+from tests.webapp.surveys.conftest import weight_of
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.surveys import limits

@@ -1,20 +1,21 @@
 """Students who sign in at their university instead of opening a link, at a server that runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.identity.conftest import (  # noqa: F401 - fixtures used by the tests
+from tests.webapp.factories.providers import (
     OpenIDServer,
-    may_ask_localhost,
-    openid,
-    openid_server,
+    allow_localhost,
+    make_provider,
+    running_provider,
 )
+from tests.webapp.factories.questionnaires import Student
+from tests.webapp.factories.questionnaires import enter as open_link
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student
-from tests.webapp.surveys.conftest import enter as open_link
 from webapp.accounts.models import Organisation, User
 from webapp.identity.models import IdentityProvider
 from webapp.identity.selectors import login_address
@@ -26,8 +27,25 @@ from webapp.surveys.services.questionnaires import questionnaire_settle
 WORDS = {"title": "Housing 2027", "introduction": "", "who_sees": "", "contact": ""}
 
 
+@pytest.fixture(scope="session")
+def openid_server() -> Iterator[OpenIDServer]:
+    with running_provider() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def may_ask_localhost(settings: LazySettings) -> None:
+    allow_localhost(settings)
+
+
 @pytest.fixture
-def campus(openid: IdentityProvider) -> IdentityProvider:  # noqa: F811
+def openid(carol: User, openid_server: OpenIDServer) -> IdentityProvider:
+    """Northfield's provider."""
+    return make_provider(carol, openid_server)
+
+
+@pytest.fixture
+def campus(openid: IdentityProvider) -> IdentityProvider:
     openid.takes_students = True
     openid.student_claim = "student_id"
     openid.save()
@@ -43,7 +61,7 @@ def asking(bob: User, campus: IdentityProvider, opened: Questionnaire) -> Questi
 
 
 @pytest.fixture
-def enter(openid_server: OpenIDServer, campus: IdentityProvider) -> Callable[..., object]:  # noqa: F811
+def enter(openid_server: OpenIDServer, campus: IdentityProvider) -> Callable[..., object]:
     def sign_in(client: Client, asking: Questionnaire, subject: str, **claims: object) -> object:
         openid_server.knows(subject, **claims)
         there = reverse("surveys:code", args=[asking.code])
@@ -132,7 +150,7 @@ def test_without_the_claim_or_the_right_nobody_begins(
 def test_another_organisations_student_is_nobody_here(
     asking: Questionnaire,
     southgate: Organisation,
-    openid_server: OpenIDServer,  # noqa: F811
+    openid_server: OpenIDServer,
     campus: IdentityProvider,
 ) -> None:
     other = IdentityProvider.objects.create(

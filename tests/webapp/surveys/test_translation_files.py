@@ -8,8 +8,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from tests.webapp.factories.questionnaires import a_translation_file
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import a_translation_file
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.draft_files import draft_path

@@ -11,8 +11,8 @@ from django.conf import LazySettings
 from django.core import mail
 from django.test import Client
 
+from tests.webapp.factories.questionnaires import Student, enter
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student, enter
 from webapp.accounts.models import User
 from webapp.monitoring import metrics
 from webapp.surveys import visits

@@ -16,8 +16,8 @@ from django.utils import timezone
 
 from tests.webapp.earlier_versions import MigrateTo
 from tests.webapp.encryption.test_encryption import database
+from tests.webapp.factories.questionnaires import Student
 from tests.webapp.roles import Page
-from tests.webapp.surveys.conftest import Student
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.surveys.answer_files import path_of

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.webapp.letters.conftest import placed_cohort, publish
-from tests.webapp.residents.conftest import Resident, no_tries_before  # noqa: F401 - a fixture
+from tests.webapp.factories.placed import placed_cohort, publish
+from tests.webapp.factories.residents import Resident
+from tests.webapp.factories.tries import forget_tries
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
 from webapp.housing.models import Place, Placement, Room
@@ -13,6 +14,11 @@ from webapp.housing.scores import Scores
 
 WAITING = (1006, 1007, 1008, 1009)
 YEARS = ("First", "Senior", "Junior", "Senior")
+
+
+@pytest.fixture(autouse=True)
+def no_tries_before() -> None:
+    forget_tries()
 
 
 @pytest.fixture

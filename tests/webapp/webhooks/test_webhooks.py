@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.patience import busyness
-from tests.webapp.letters.conftest import placed_cohort, publish
+from tests.webapp.factories.placed import placed_cohort, publish
 from tests.webapp.roles import Page
 from tests.webapp.typed_forms import check_outlives_a_session, check_refused
 from webapp.accounts.models import User
