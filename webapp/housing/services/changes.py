@@ -11,11 +11,11 @@ from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.database.rows import update_rows
 from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
 from webapp.housing.models import (
     ActKind,
-    Place,
     Placement,
     PlacementEvent,
     ProposedChange,
@@ -24,7 +24,7 @@ from webapp.housing.services.conflicts import check_unchanged, is_unchanged
 from webapp.housing.services.drafts import check_not_locked
 from webapp.housing.services.history import event_record, state_of
 from webapp.housing.services.locking import lock_placement
-from webapp.housing.services.seats import BATCH, Seat, Seating
+from webapp.housing.services.seats import Seat, Seating
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel, job_enqueue
 
@@ -230,7 +230,7 @@ def _write_uncertainty(placement: Placement, change: ProposedChange, students: s
     places = list(placement.places.filter(student__in=doubts).only("placement", "student", "doubt"))
     for place in places:
         place.doubt = doubts[place.student_id]
-    Place.objects.bulk_update(places, ["doubt"], batch_size=BATCH)
+    update_rows(places, ["doubt"])
 
 
 @transaction.atomic

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from webapp.database.rows import update_rows
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room
 from webapp.housing.scores import Scores
@@ -20,7 +21,6 @@ from webapp.translation.lazy import gettext_lazy
 
 Row = list[Any]  # number, room, bed, is_locked, has_left: as the history keeps it in JSON
 GONE = gettext_lazy("This room is not in the building list any more.")
-BATCH = 400  # rows for each statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class Seating:
                     place.score = score
                     changed[place.number] = place
         fields = ["room", "bed", "is_locked", "has_left", "score"]
-        Place.objects.bulk_update(list(changed.values()), fields, batch_size=BATCH)
+        update_rows(list(changed.values()), fields)
 
     @cached_property
     def scores(self) -> list[tuple[Place, float | None]]:

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
+from webapp.database.rows import update_rows
 from webapp.housing.errors import HousingError
 from webapp.housing.models import ActKind, Place, Placement, PlacementEvent, Room
 from webapp.housing.scores import Scores
@@ -103,7 +104,7 @@ def days_put(placement: Placement, days: Mapping[int, Sequence[str | None]]) -> 
         members[other.room_id or 0].append(own.get(other.number, other))
     for room in rooms:
         _check_beds(placement, room, members[room.pk], set(own))
-    Place.objects.bulk_update(places, ["arrives_on", "leaves_on"])
+    update_rows(places, ["arrives_on", "leaves_on"])
     students = {other.number: other.student for other in living}
     check_rooms(placement, {r: [students[p.number] for p in members[r.pk]] for r in rooms})
     _score_again(placement, [other for people in members.values() for other in people])
@@ -121,7 +122,7 @@ def _score_again(placement: Placement, people: Sequence[Place]) -> None:
         if place.score != score:
             place.score = score
             changed.append(place)
-    Place.objects.bulk_update(changed, ["score"])
+    update_rows(changed, ["score"])
 
 
 def _check_beds(

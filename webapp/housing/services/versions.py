@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from webapp.accounts.models import User
 from webapp.common.formats import counted
+from webapp.database.rows import update_rows
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import (
     ActKind,
@@ -525,7 +526,7 @@ def _write_uncertainty(placement: Placement, version: PlacementVersion) -> None:
         if doubt != place.doubt:
             place.doubt = doubt
             changed.append(place)
-    Place.objects.bulk_update(changed, ["doubt"], batch_size=400)
+    update_rows(changed, ["doubt"])
 
 
 @transaction.atomic

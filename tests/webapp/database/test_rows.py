@@ -1,0 +1,50 @@
+"""Changes of many rows by one statement."""
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort, Student
+from webapp.database.rows import update_rows
+
+
+def test_fields_of_every_kind_are_written_and_others_stay(bob: User) -> None:
+    cohort = Cohort.objects.create(
+        organisation=bob.organisation, created_by=bob, name="Y", questions=[], n_students=3
+    )
+    students = Student.objects.bulk_create(
+        Student(cohort=cohort, number=k, original_id=f"K{k}", answers=[k], name="Ada")
+        for k in range(3)
+    )
+    for student in students[:2]:
+        student.attributes, student.name = (
+            {"Gender": f"é {student.number}"},
+            f"Zoë {student.number}",
+        )
+        student.answers, student.number = [9], student.number + 100
+    with CaptureQueriesContext(connection) as queries:
+        update_rows(students[:2], ["attributes", "name", "number"])
+    assert len(queries) == 1
+    rows = [(s.number, s.name, s.attributes, s.answers) for s in Student.objects.order_by("pk")]
+    assert rows == [
+        (100, "Zoë 0", {"Gender": "é 0"}, [0]),
+        (101, "Zoë 1", {"Gender": "é 1"}, [1]),
+        (2, "Ada", {}, [2]),
+    ]
+
+
+def test_a_reference_is_written_by_its_key(bob: User) -> None:
+    cohorts = [
+        Cohort.objects.create(organisation=bob.organisation, name=name, questions=[], n_students=0)
+        for name in "AB"
+    ]
+    for cohort in cohorts:
+        cohort.created_by = bob
+    update_rows(cohorts, ["created_by"])
+    assert Cohort.objects.filter(created_by=bob).count() == 2
+
+
+def test_nothing_is_asked_for_no_rows(db: None) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        update_rows([], ["name"])
+    assert not queries
