@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, wait_for
 from tests.webapp.test_deploy import nginx_files
 from webapp.instance import BASE_DIR
 
@@ -118,6 +118,10 @@ class Visitor:
                 time.sleep(0.2)
 
 
+def logs_in(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.glob("*.log"))
+
+
 class NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: object) -> None:
         return None
@@ -149,8 +153,8 @@ def test_a_proxy_logs_no_personal_link(proxy: Callable, tmp_path: Path) -> None:
         web.server_close()
         thread.join()
         assert visitor.get(f"{secure}{LINK}", referer) == 502
-        time.sleep(0.3)  # until the last line is written
-    logs = "".join(path.read_text() for path in tmp_path.glob("*.log"))
+        wait_for(lambda: "502" in logs_in(tmp_path))  # the last line
+    logs = logs_in(tmp_path)
     assert "/q/[link]" in logs
     assert "/q/stop/[link]" in logs
     assert "/static/x.css" in logs

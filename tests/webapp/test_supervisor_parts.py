@@ -255,7 +255,9 @@ def test_what_a_killed_supervisor_of_this_folder_left_is_ended(tmp_path: Path) -
         sleeper(BETHE_HALL_INSTANCE=elsewhere, BETHE_HALL_CHILD_OF="1"),
     ]
     try:
-        time.sleep(0.3)
+        for process in (left, *kept):  # till then it shows the variables of this process
+            shown = Path(f"/proc/{process.pid}/environ")
+            wait_for(lambda shown=shown: here.encode() in shown.read_bytes())
         reaper_free = leftovers.end_leftovers(tmp_path)
         assert reaper_free == 1
         assert left.wait(5) != 0
