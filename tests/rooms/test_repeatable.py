@@ -91,7 +91,7 @@ def test_more_work_than_a_run_had_goes_on_where_it_stopped(tmp_path: Path) -> No
 def test_an_equal_placement_of_the_interrupted_run_changes_nothing(
     tmp_path: Path, looks: int
 ) -> None:
-    """With few different scores, many placements are worth the same up to rounding."""
+    """Only four scores occur, so many placements have equal worth, up to rounding."""
     rng = np.random.default_rng(3)
     scores = rng.choice([0.1, 0.2, 0.3, 0.7], size=(24, 24))
     scores = (scores + scores.T) / 2.0

@@ -27,6 +27,7 @@ from tests.webapp.factories.images import (
 )
 from tests.webapp.factories.page_addresses import addresses_of_pages
 from tests.webapp.factories.programs import Program, make_program
+from tests.webapp.factories.providers import OpenIDServer, make_provider, running_provider
 from tests.webapp.factories.university import (
     Past,
     cohort_of,
@@ -41,6 +42,7 @@ from tests.webapp.statements import Sent, covering, noted, read_notes
 from webapp.accounts.models import Organisation, Role, User
 from webapp.cohorts.models import Cohort
 from webapp.housing.models import BuildingList, Placement
+from webapp.identity.models import IdentityProvider
 from webapp.matching.models import LearnedModel
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
 
@@ -270,6 +272,18 @@ def urls(
 ) -> dict[str, str]:
     """Every address of the pages, with objects of Northfield that exist."""
     return addresses_of_pages(bob, make_pairs(), campus)
+
+
+@pytest.fixture(scope="session")
+def openid_server() -> Iterator[OpenIDServer]:
+    with running_provider() as server:
+        yield server
+
+
+@pytest.fixture
+def openid(carol: User, openid_server: OpenIDServer) -> IdentityProvider:
+    """Northfield's provider."""
+    return make_provider(carol, openid_server)
 
 
 @pytest.fixture

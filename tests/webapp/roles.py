@@ -91,7 +91,7 @@ class Part:
 
     @property
     def value(self) -> str:
-        """What a field holds: typed text, the value of the chosen option, or of a box."""
+        """The value of a field: typed text, the value of the chosen option, or of a box."""
         if self.element.tag == "textarea":
             return (self.element.text or "").removeprefix("\n")
         if self.element.tag == "select":

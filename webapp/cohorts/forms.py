@@ -130,7 +130,7 @@ class DraftVersionForm(TypedForm):
 
     @property
     def seen(self) -> int:
-        """The version; 0 if the page sent none that can be read. No upload has the version 0."""
+        """The version; 0, which no upload has, if the page sent none or an unreadable one."""
         self.errors  # noqa: B018 - reads the fields, once
         return self.cleaned_data.get("version") or 0
 

@@ -1,4 +1,4 @@
-"""What every test of the interface for programs needs."""
+"""Objects of the tests of the API."""
 
 import pytest
 from django.conf import LazySettings

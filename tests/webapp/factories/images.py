@@ -58,7 +58,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 
 def upload(name: str, content: bytes) -> SimpleUploadedFile:
-    """What a browser sends."""
+    """An uploaded file, as a browser sends it."""
     return SimpleUploadedFile(name, content)
 
 

@@ -1,4 +1,4 @@
-"""What the product remembers of failed tries at links, codes and passwords."""
+"""Counts of failed tries at links, codes and passwords."""
 
 from django.core.cache import caches
 

@@ -23,7 +23,7 @@ STUDENTS = 32
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What was simulated and what was learned from its first year."""
+    """A simulated university, and the weights learned from its first year."""
 
     university: SimulatedUniversity
     trained: TrainedRoommates

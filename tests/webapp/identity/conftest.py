@@ -1,6 +1,6 @@
 """Providers that really answer: OpenID Connect on a port, SAML within the process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from django.conf import LazySettings
@@ -10,29 +10,14 @@ from django.test import Client
 from tests.webapp.factories.providers import (
     OpenIDServer,
     allow_localhost,
-    make_provider,
-    running_provider,
 )
-from webapp.accounts.models import User
 from webapp.identity.models import IdentityProvider
 from webapp.identity.selectors import login_address
-
-
-@pytest.fixture(scope="session")
-def openid_server() -> Iterator[OpenIDServer]:
-    with running_provider() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)
 def may_ask_localhost(settings: LazySettings) -> None:
     allow_localhost(settings)
-
-
-@pytest.fixture
-def openid(carol: User, openid_server: OpenIDServer) -> IdentityProvider:
-    """Northfield's provider."""
-    return make_provider(carol, openid_server)
 
 
 @pytest.fixture

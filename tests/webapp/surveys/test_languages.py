@@ -39,7 +39,7 @@ def french(bob: User, opened: Questionnaire) -> Questionnaire:
 
 
 def read_file(user: User, questionnaire: Questionnaire, data: bytes) -> dict[str, dict[str, str]]:
-    """Return the translations of a file of which every column is understood."""
+    """Return the translations of a file; all its columns are understood."""
     draft = a_translation_file(user, questionnaire, data)
     found = translation_file_read(draft=draft, questionnaire=questionnaire)
     assert found.problems == ()

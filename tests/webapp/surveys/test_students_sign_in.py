@@ -1,6 +1,6 @@
 """Students who sign in at their university instead of opening a link, at a server that runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from django.conf import LazySettings
@@ -10,8 +10,6 @@ from django.urls import reverse
 from tests.webapp.factories.providers import (
     OpenIDServer,
     allow_localhost,
-    make_provider,
-    running_provider,
 )
 from tests.webapp.factories.questionnaires import Student
 from tests.webapp.factories.questionnaires import enter as open_link
@@ -27,21 +25,9 @@ from webapp.surveys.services.questionnaires import questionnaire_settle
 WORDS = {"title": "Housing 2027", "introduction": "", "who_sees": "", "contact": ""}
 
 
-@pytest.fixture(scope="session")
-def openid_server() -> Iterator[OpenIDServer]:
-    with running_provider() as server:
-        yield server
-
-
 @pytest.fixture(autouse=True)
 def may_ask_localhost(settings: LazySettings) -> None:
     allow_localhost(settings)
-
-
-@pytest.fixture
-def openid(carol: User, openid_server: OpenIDServer) -> IdentityProvider:
-    """Northfield's provider."""
-    return make_provider(carol, openid_server)
 
 
 @pytest.fixture
