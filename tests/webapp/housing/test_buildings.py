@@ -1,9 +1,11 @@
 """Building lists: uploaded, checked, imported whole or not at all, and edited by hand."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from tests.webapp.factories.campus import csv_file
 from tests.webapp.roles import Page
@@ -11,6 +13,7 @@ from tests.webapp.typed_forms import check_refused
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.housing.models import BuildingDraft, BuildingList, Placement, Room
+from webapp.housing.services.buildings import building_drafts_expire
 
 ClientOf = Callable[[User], Client]
 ROOMS = "Hall,Floor,Room,Capacity,Gender\nElm,1,101,2,F\nElm,1,102,3,\n"
@@ -128,3 +131,16 @@ def test_the_list_asks_a_constant_number_of_queries(
     client = client_of(bob)
     with django_assert_max_num_queries(25):
         client.get("/buildings/")
+
+
+def test_an_upload_is_removed_before_its_days_are_over(
+    client_of: Callable[[User], Client], bob: User
+) -> None:
+    draft = upload(client_of(bob), "Room,Beds\n101,2\n")
+    assert building_drafts_expire() == 0
+    late = timezone.now() - timedelta(days=BuildingDraft.KEPT_DAYS, hours=-23)
+    BuildingDraft.objects.filter(pk=draft.pk).update(created_at=late)
+    assert building_drafts_expire() == 1
+    assert not BuildingDraft.objects.exists()
+    line = AuditLine.objects.get(verb="expired")
+    assert (line.organisation, line.details["rows"]) == (bob.organisation, 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -141,6 +142,23 @@ def building_draft_discard(*, user: User, draft: BuildingDraft) -> None:
     """Delete an upload."""
     audit(user, "discarded", draft)
     draft.delete()
+
+
+def building_drafts_expire() -> int:
+    """Remove uploads that were not imported or discarded in time; return how many.
+
+    This runs once a day: uploads that would be too old tomorrow are removed today.
+    """
+    oldest = timezone.now() - timedelta(days=BuildingDraft.KEPT_DAYS - 1)
+    return sum(_expire(draft) for draft in BuildingDraft.objects.filter(created_at__lt=oldest))
+
+
+@transaction.atomic
+def _expire(draft: BuildingDraft) -> bool:
+    removed, _rest = BuildingDraft.objects.filter(pk=draft.pk).delete()
+    if removed:  # otherwise it was just imported or discarded
+        audit(None, "expired", draft, organisation=draft.organisation, rows=len(draft.rows))
+    return bool(removed)
 
 
 def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> BuildingList:
