@@ -222,7 +222,8 @@ class Place(models.Model):
                 name="a_bed_has_a_room",
             ),
         ]
-        indexes = [models.Index(fields=["placement", "room"])]
+        # Lists count people and beds of every placement from this index alone.
+        indexes = [models.Index(fields=["placement", "has_left", "room"], name="people_and_beds")]
 
     def __str__(self) -> str:
         return f"{self.label} in {self.room or 'no room'}"
