@@ -302,6 +302,29 @@ def test_a_proposal_purged_while_it_is_computed_leaves_nothing(
     assert len(files_of(placement)) == 2  # of the first run; the purge was undone with the job
 
 
+def test_rooms_are_made_before_the_lock_of_storing_is_taken(
+    bob: User, placement: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Storing 5,000 pairs kept everybody else from writing while it made their rooms."""
+    rooms = placement.buildings.rooms
+    wanted = rooms.count()
+    seen = []
+
+    def count_then_store(**values: object) -> None:
+        seen.append(rooms.count())
+        result_store(**values)
+
+    monkeypatch.setattr(computing, "result_store", count_then_store)
+    placement.pairs.all().delete()
+    placement.places.update(room=None, bed=None)
+    rooms.all().delete()
+    pairs_compute(user=bob, placement=placement)
+    (job,) = run_waiting()
+    assert job.state == JobState.SUCCEEDED, job.error
+    assert seen == [wanted] == [rooms.count()]
+    assert wanted > 1
+
+
 @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING])
 def test_purging_the_cohort_cancels_its_proposing(
     bob: User, placement: Placement, state: str

@@ -18,7 +18,7 @@ from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.common.formats import counted
 from webapp.files import store
 from webapp.housing.models import Placement
-from webapp.housing.pairs.placing import result_store, write_result
+from webapp.housing.pairs.placing import result_store, rooms_prepare, write_result
 from webapp.housing.pairs.rules import number_of, pair_rules
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Subject, job_kind
@@ -69,6 +69,7 @@ def propose(context: JobContext) -> Save:
         "n_single": survey.n_students - 2 * len(result.pairs),
         "seconds": context.seconds,
     }
+    rooms_prepare(placement, len(values))
 
     def save() -> dict[str, Any]:
         result_store(

@@ -202,6 +202,20 @@ def write_result(
     return small, large
 
 
+@transaction.atomic
+def rooms_prepare(placement: Placement, n_pairs: int) -> None:
+    """Make the rooms of computed pairs ahead of the transaction that stores them.
+
+    SQLite has one lock for all that is written, and nobody can decide while it is held. A placement
+    may have more rooms than pairs, so rooms that stay empty do no harm. If the placement was
+    removed, nothing happens here, and storing the pairs says so.
+    """
+    found = Placement.objects.filter(pk=placement.pk).first()
+    if found is not None:
+        locked = lock_placement(found)
+        ensure_rooms(locked, _rooms_wanted(locked, n_pairs))
+
+
 def result_store(
     *,
     placement_id: UUID,
@@ -284,8 +298,12 @@ def _rows(placement: Placement, values: Sequence[dict[str, Any]]) -> list[dict[s
 
 def _free_rooms(placement: Placement, taken: set[int], n_pairs: int) -> list[int]:
     """Return the rooms that no decided pair holds, after adding as many as the cohort needs."""
-    rooms = ensure_rooms(placement, max(n_pairs, (placement.cohort.n_students + 1) // 2))
+    rooms = ensure_rooms(placement, _rooms_wanted(placement, n_pairs))
     return [room for room in rooms if room not in taken]
+
+
+def _rooms_wanted(placement: Placement, n_pairs: int) -> int:
+    return max(n_pairs, (placement.cohort.n_students + 1) // 2)
 
 
 def ensure_rooms(placement: Placement, wanted: int) -> list[int]:
