@@ -198,6 +198,19 @@ def test_the_containers_play_every_role_and_name_variables_that_are_read() -> No
     assert "webapp.supervisor.roles" in docker_file
 
 
+@pytest.mark.parametrize(("role", "nice"), [("worker", 5), ("learner", 7), ("spread", 7)])
+def test_units_and_containers_give_way_as_far_as_nice_values(role: str, nice: int) -> None:
+    """Short work had the weight of the web server wherever ``bin/start`` does not run."""
+    share = 1.25**-nice  # of the weight of a program with nice 0: Linux's scale
+    unit = (BASE_DIR / "deploy" / "systemd" / f"bethe-hall-{role}.service").read_text("utf-8")
+    (weight,) = re.findall(r"^CPUWeight=(\d+)$", unit, re.MULTILINE)
+    described = yaml.safe_load(
+        (BASE_DIR / "deploy" / "compose" / "compose.yaml").read_text("utf-8")
+    )
+    assert int(weight) == pytest.approx(100 * share, rel=0.05)
+    assert described["services"][role]["cpu_shares"] == pytest.approx(1024 * share, rel=0.05)
+
+
 def test_the_manual_names_every_variable_that_is_read() -> None:
     manual = (BASE_DIR / "docs" / "operating.md").read_text(encoding="utf-8")
     files = [*(BASE_DIR / "webapp" / "supervisor").glob("*.py")]
