@@ -7,14 +7,17 @@ of 1,400 rooms take seconds.
 import re
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.db.models import Count, QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.product.housing import fill, pages_of
 from benchmarks.product.housing_university import SHORT, Size
+from webapp.housing.models import Place
 from webapp.reports.models import PlacementCheck
 
 # Twice as many: more rooms than are shown at once, more students than a page holds.
@@ -53,3 +56,22 @@ def test_pages_of_a_larger_university_cost_as_much(
         name: queries for name, (queries, _) in small.items()
     }
     assert {name: rows for name, (_, rows) in large.items() if rows > MOST_ROWS}.keys() <= WHOLE
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the plan of SQLite")
+@pytest.mark.parametrize(
+    ("places", "index"),
+    [
+        (Place.objects.filter(has_left=True).values_list("number"), "people_who_left"),
+        (Place.objects.dated().values_list("number"), "people_with_own_days"),
+        (Place.objects.present(), "COVERING INDEX people_and_beds"),
+    ],
+    ids=["left", "own days", "counts"],
+)
+def test_few_of_many_places_are_found_by_an_index(places: QuerySet[Place, Any], index: str) -> None:
+    """Every decision read all 10,000 places of its placement three times."""
+    here = places.filter(placement=uuid4())
+    if index.startswith("COVERING"):
+        here = here.values("placement").annotate(people=Count("pk"), placed=Count("room"))
+    assert f"{index} (placement_id=?)" in here.explain()

@@ -143,6 +143,10 @@ class Placement(OrganisationOwned):
         return found.exclude(pk=self.pk).first()
 
 
+# The words of the query and of its index must agree, or the database does not use the index.
+HAS_OWN_DAYS = models.Q(arrives_on__isnull=False) | models.Q(leaves_on__isnull=False)
+
+
 class PlaceQuerySet(models.QuerySet["Place"]):
     """Query set of places, read by letters, reports, students and the API as well."""
 
@@ -156,7 +160,7 @@ class PlaceQuerySet(models.QuerySet["Place"]):
 
     def dated(self) -> Self:
         """Return the places of students who have dates of their own, other than the term's."""
-        return self.exclude(arrives_on=None, leaves_on=None)
+        return self.filter(HAS_OWN_DAYS)
 
     def without_bed(self) -> Self:
         """Return the places of students who wait for a bed."""
@@ -222,8 +226,15 @@ class Place(models.Model):
                 name="a_bed_has_a_room",
             ),
         ]
-        # Lists count people and beds of every placement from this index alone.
-        indexes = [models.Index(fields=["placement", "has_left", "room"], name="people_and_beds")]
+        indexes = [
+            # Lists count people and beds of every placement from this index alone.
+            models.Index(fields=["placement", "has_left", "room"], name="people_and_beds"),
+            # Pages of a placement ask for the few students who left or have days of their own.
+            models.Index(
+                fields=["placement"], condition=models.Q(has_left=True), name="people_who_left"
+            ),
+            models.Index(fields=["placement"], condition=HAS_OWN_DAYS, name="people_with_own_days"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.label} in {self.room or 'no room'}"
