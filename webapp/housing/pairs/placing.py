@@ -207,13 +207,15 @@ def rooms_prepare(placement: Placement, n_pairs: int) -> None:
     """Make the rooms of computed pairs ahead of the transaction that stores them.
 
     SQLite has one lock for all that is written, and nobody can decide while it is held. A placement
-    may have more rooms than pairs, so rooms that stay empty do no harm. If the placement was
-    removed, nothing happens here, and storing the pairs says so.
+    may have more rooms than pairs, so rooms that stay empty do no harm.
+
+    Raises
+    ------
+    HousingError
+        If the placement was removed during the computation.
     """
-    found = Placement.objects.filter(pk=placement.pk).first()
-    if found is not None:
-        locked = lock_placement(found)
-        ensure_rooms(locked, _rooms_wanted(locked, n_pairs))
+    locked = lock_placement(placement)
+    ensure_rooms(locked, _rooms_wanted(locked, n_pairs))
 
 
 def result_store(
