@@ -121,6 +121,7 @@ def started(request: pytest.FixtureRequest) -> Iterator[Started]:
             "PORT": port,
             "VENV": str(venv),
             "BETHE_HALL_INSTANCE": str(home / "instance"),
+            "LEARN_NICE": "0",  # other tests run meanwhile, and it is waited for
         }
         said = folder / "said.log"
         with said.open("wb") as output:
