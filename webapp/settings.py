@@ -412,6 +412,9 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# A broker that refuses writes, such as one with a full disk, is waited for like one that is away.
+# Otherwise Celery ends the worker, and its process may hang while it ends.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_SEND_TASK_EVENTS = False
