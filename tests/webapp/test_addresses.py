@@ -7,7 +7,7 @@ interface for programs are enumerated in the same way by their own files.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import pytest
 from django.db import connection, transaction
@@ -172,7 +172,7 @@ NONSENSE = {
     "a long number": "9" * 5000,
     "a number no column holds": str(2**63),
     "a zero byte": "\x00",
-    "long text": "🙂" * 300,
+    "long text": "🙂" + "n" * 1199,
 }
 FIELDS = (
     "shown",
@@ -213,15 +213,21 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> None:
     expect_no_broker(monkeypatch)
 
 
-def answers(user: User | None, url: str, data: dict[str, str] | None = None) -> list[int]:
-    """Ask by GET and by POST, forget what that changed, and return the status codes but 405."""
+FORM = "application/x-www-form-urlencoded"
+
+
+def answers(user: User | None, url: str, fields: str = "") -> list[int]:
+    """Ask by GET and by POST, forget what that changed, and return the status codes but 405.
+
+    ``fields`` are a form's as a browser sends them, written out once for all addresses.
+    """
     client = Client()  # a new one each time: signing out is an address too
     if user is not None:
         client.cookies["sessionid"] = session_of(user)
     with transaction.atomic():
-        codes = [ask(url, data or {}).status_code for ask in (client.get, client.post)]
+        pages = client.get(f"{url}?{fields}"), client.post(url, fields, content_type=FORM)
         transaction.set_rollback(True)
-    return [code for code in codes if code != 405]
+    return [page.status_code for page in pages if page.status_code != 405]
 
 
 def session_of(user: User) -> str:
@@ -312,8 +318,9 @@ def test_nobody_reaches_an_object_of_another_organisation(
 def test_nonsense_in_every_parameter_never_fails(
     carol: User, urls: dict[str, str], text: str
 ) -> None:
+    fields = urlencode(dict.fromkeys(FIELDS, text))
     for name, url in urls.items():
-        codes = answers(carol, url, dict.fromkeys(FIELDS, text))
+        codes = answers(carol, url, fields)
         assert all(code < 500 for code in codes), name
 
 
