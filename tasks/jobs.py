@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import structlog
-from celery.signals import worker_init, worker_ready
+from billiard import current_process
+from celery.signals import worker_init, worker_process_init, worker_ready
 
 from tasks.celery import app
 from tasks.priority import give_way
@@ -16,6 +17,7 @@ from webapp.checks import refuse_unsafe_settings
 from webapp.files import store
 from webapp.jobs.liveness import say_stopping
 from webapp.jobs.runner import run_next
+from webapp.supervisor.linux import die_with_parent
 
 _LOOK_SECONDS = 2.0
 
@@ -55,6 +57,12 @@ def check_settings(**kwargs: Any) -> None:
     refuse_unsafe_settings()
     give_way(int(os.environ.get("WORKER_NICE", "0")))
     wait_for_store()
+
+
+@worker_process_init.connect
+def end_with_worker(**kwargs: Any) -> None:
+    """End this process of the worker when the worker is killed, whatever its job does."""
+    die_with_parent(current_process()._parent_pid)
 
 
 def wait_for_store() -> None:

@@ -6,9 +6,10 @@ TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL, STAFF_LANGUAGE, TRANS
 ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, ORGANISATION_MAX_RUNNING_JOBS, PIECE_IMAGES,
 DASK_SCHEDULER, SPREAD_PIXELS, API_CALLS_A_MINUTE, JOB_MEMORY_GB,
 API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD,
-OPERATOR_ADMIN, METRICS_TOKEN, MIN_FREE_GB, BACKUP_FOLDER, BACKUPS_KEPT, LINES_LOG, EMAIL_URL,
-EMAIL_FROM, BOUNCES_URL, PUBLIC_URL, SIGN_IN_PRIVATE_HOSTS, SIGN_IN_FAILURES_OF_ADDRESS,
-SIGN_IN_FAILURES_OF_ALL, ENCRYPTION_KEYS, WEBHOOK_NETWORKS. Each is explained where it is read.
+OPERATOR_ADMIN, METRICS_TOKEN, MIN_FREE_GB, BACKUP_FOLDER, BACKUPS_KEPT, LINES_LOG,
+LINES_LOG_MEGABYTES, EMAIL_URL, EMAIL_FROM, BOUNCES_URL, PUBLIC_URL, SIGN_IN_PRIVATE_HOSTS,
+SIGN_IN_FAILURES_OF_ADDRESS, SIGN_IN_FAILURES_OF_ALL, ENCRYPTION_KEYS, WEBHOOK_NETWORKS. Each is
+explained where it is read.
 Numbers of processes: ``webapp/sizing.py``.
 """
 
@@ -440,6 +441,11 @@ MIN_FREE_GB = number("MIN_FREE_GB", 1)  # with less, /readyz fails
 # -- Log ----------------------------------------------------------------------------------------
 
 # One line of JSON per request and job goes into LINES_LOG, or to the other lines if unset.
-LOGGING = logging_settings(level=text("LOG_LEVEL", "INFO"), lines_file=text("LINES_LOG"))
+# The file is moved away when it has LINES_LOG_MEGABYTES; with 0 another program may move it.
+LOGGING = logging_settings(
+    level=text("LOG_LEVEL", "INFO"),
+    lines_file=text("LINES_LOG"),
+    max_lines_bytes=whole_number("LINES_LOG_MEGABYTES", 0) * 10**6,
+)
 # The owner of the domain decides on subdomains and preload lists (HSTS_SUBDOMAINS, HSTS_PRELOAD).
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

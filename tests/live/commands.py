@@ -13,6 +13,7 @@ import contextlib
 import gc
 import importlib
 import json
+import multiprocessing
 import os
 import runpy
 import signal
@@ -24,8 +25,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from webapp.supervisor.forks import end_as_program
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # What models and services import and what needs no settings: most of the time of a start.
@@ -193,29 +192,28 @@ def _reap(options: int) -> None:
 
 def _report(arguments: list[str], answer: int, output: int, errors: int) -> None:
     """Do a command in another copy; write its process id, and its exit code when it ends."""
-    pid = os.fork()
-    if pid == 0:
-        os.close(answer)
-        _run(arguments, output, errors)
+    copy = multiprocessing.get_context("fork").Process(
+        target=_run, args=(arguments, output, errors)
+    )
     with contextlib.suppress(OSError):
-        os.write(answer, f"{pid}\n".encode())
-        _, status = os.waitpid(pid, 0)
-        os.write(answer, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        copy.start()
+        os.write(answer, f"{copy.pid}\n".encode())
+        copy.join()
+        os.write(answer, f"{copy.exitcode}\n".encode())
     os._exit(0)
 
 
 def _run(arguments: list[str], output: int, errors: int) -> None:
     """Become the command."""
-
-    def command() -> None:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(output, 1)
-        os.dup2(errors, 2)
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-        sys.argv = ["manage.py", *arguments]
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(output, 1)
+    os.dup2(errors, 2)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    sys.argv = ["manage.py", *arguments]
+    try:
         runpy.run_path(str(ROOT / "manage.py"), run_name="__main__")
-
-    end_as_program(command)
+    finally:
+        atexit._run_exitfuncs()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.live.product import children_of, new_product
+from tests.live.product import children_of, name_of, new_product
 from tests.patience import wait_for
 
 
@@ -69,11 +69,7 @@ def test_compiling_beside_the_server_leaves_no_zombie(tmp_path: Path) -> None:
             return found
 
         def compiling() -> list[int]:
-            return [
-                pid
-                for pid in children_of(supervisor)
-                if b"webapp.supervisor.warm" in Path(f"/proc/{pid}/cmdline").read_bytes()
-            ]
+            return [pid for pid in children_of(supervisor) if name_of(pid) == "warm"]
 
         (pid,) = wait_for(compiling, logs=product.logs)
         os.kill(pid, signal.SIGKILL)  # it need not compile everything for this test

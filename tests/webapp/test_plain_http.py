@@ -1,12 +1,12 @@
 """Who listens beyond this machine over plain http is warned."""
 
-import socket
 from pathlib import Path
 
 import pytest
 
+from webapp.supervisor import StartError
 from webapp.supervisor.address import is_loopback
-from webapp.supervisor.supervisor import PLAIN_HTTP, StartError, Supervisor
+from webapp.supervisor.supervisor import PLAIN_HTTP, Supervisor
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
@@ -37,8 +37,8 @@ def test_the_start_warns(
     monkeypatch.setenv("BETHE_HALL_INSTANCE", str(tmp_path))
     monkeypatch.setenv("SECURE_COOKIES", secure)
     monkeypatch.setattr("webapp.supervisor.supervisor.signal.signal", lambda *_: None)
-    monkeypatch.setattr(Supervisor, "_listen", lambda self: socket.socket())
-    monkeypatch.setattr(Supervisor, "problem", lambda self: "")
+    monkeypatch.setattr(Supervisor, "claim", lambda self: None)
     monkeypatch.setattr(Supervisor, "_start", refuse)
-    assert Supervisor(host=host, port=8000).run() == 1
+    with pytest.raises(StartError):
+        Supervisor(host=host, port=8000).run()
     assert (PLAIN_HTTP in capsys.readouterr().err) == is_warned

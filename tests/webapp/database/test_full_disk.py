@@ -112,7 +112,7 @@ def test_a_page_that_only_notes_a_look_is_shown_all_the_same(
 
 
 def test_a_line_that_cannot_be_written_is_left_out(tmp_path: Path) -> None:
-    handler = LinesFile(tmp_path / "absent" / "access.log", delay=True)
+    handler = LinesFile(tmp_path / "absent" / "access.log")
     record = logging.LogRecord("x", logging.INFO, "", 0, "a line", None, None)
     handler.emit(record)
     (tmp_path / "absent").mkdir()

@@ -2,8 +2,9 @@
 
 ``python -m webapp.segmentation.painting.process FOLDER NAME`` listens on ``NAME.sock`` in a folder
 that only this user may enter. It uses no database: every request contains the strokes, so that
-a new process replaces a killed one without loss. It ends when it has been idle for a while. It
-takes one of a few places; if all are taken it reports that and ends at once.
+a new process replaces a killed one without loss. It ends when it has been idle for a while, or when
+the web server whose process group it is in was killed. It takes one of a few places; if all are
+taken it reports that and ends at once.
 """
 
 import fcntl
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 IDLE_SECONDS = 600
+LOOK_SECONDS = 5.0  # between two looks at the web server while nothing is asked
 PLACES = int(os.environ.get("PAINTING_PROCESSES", "3"))
 MOST_BYTES = int(os.environ.get("PAINTING_MEGABYTES", "2500")) * 10**6
 LONGEST_QUESTION = 64 * 10**6
@@ -94,7 +96,7 @@ def main() -> int:
         listener.bind(address)
         os.close(handle)
         listener.listen(16)
-        listener.settimeout(IDLE_SECONDS)
+        listener.settimeout(LOOK_SECONDS)
         from webapp.segmentation.painting.warm import Warm
 
         try:
@@ -104,13 +106,26 @@ def main() -> int:
     return 0
 
 
+def _has_group_leader() -> bool:
+    """Return True while the first process of this process group, the web server, exists."""
+    try:
+        os.getsid(os.getpgrp())
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def _serve(listener: socket.socket, warm: Any, path: Path) -> None:
     """Answer one request after the other; a bad request does not end the process."""
-    while True:
+    answered = time.monotonic()
+    while time.monotonic() - answered < IDLE_SECONDS:
         try:
             connection, _ = listener.accept()
         except TimeoutError:
-            return
+            if not _has_group_leader():
+                return
+            continue
+        answered = time.monotonic()
         with connection, suppress(OSError, EOFError, ValueError):
             connection.settimeout(30)
             question, _body = receive_block(connection)
