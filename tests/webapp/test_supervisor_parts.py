@@ -1,5 +1,6 @@
 """Parts of the supervisor that need no running product."""
 
+import errno
 import logging
 import os
 import signal
@@ -14,7 +15,7 @@ import pytest
 from tests.patience import wait_for
 from webapp.instance import BASE_DIR
 from webapp.monitoring.log_settings import LinesFile
-from webapp.supervisor import StartError, broker, supervisor
+from webapp.supervisor import StartError, broker, child, supervisor
 from webapp.supervisor.child import Child
 from webapp.supervisor.supervisor import OTHER_SERVER, Supervisor
 
@@ -117,6 +118,27 @@ def test_a_program_that_was_stopped_by_a_signal_is_ended_and_started_again(tmp_p
         wait_for(is_back, seconds=60)
     finally:
         program.end()
+
+
+def test_a_program_for_which_there_was_no_room_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "RESTART_SECONDS", 0.0)
+    program = make_sleeper(tmp_path)
+    program.end()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fork", no_room)
+        for _ in range(2):
+            with pytest.raises(BlockingIOError):
+                program.restart_if_ended()
+    program.restart_if_ended()
+    assert program.is_running
+    program.end()
+
+
+def no_room() -> int:
+    """Fail as a fork does where a user has too many processes."""
+    raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
 
 def test_stopping_takes_ten_seconds_at_most_whatever_the_programs_do(

@@ -109,9 +109,10 @@ class Child:
 
     def end(self) -> None:
         """Kill the program and all that it started and did not end itself."""
-        if self._process.pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process.pid is None:  # there was no room for a process
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()  # it may not have its own group yet
         self._process.join()
 

@@ -3,6 +3,8 @@
 import gzip
 import json
 import os
+import subprocess
+import sys
 import threading
 import uuid
 
@@ -11,9 +13,11 @@ import pytest
 from django.test import Client
 
 from engine.datasets.annotations.raster import paint_strokes
+from tests.patience import wait_for
 from tests.webapp.factories.painting import INSIDE, OUTSIDE, stroke
 from tests.webapp.roles import Page
 from webapp.audit.models import AuditLine
+from webapp.instance import BASE_DIR
 from webapp.segmentation.errors import PaintingBusyError
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
 from webapp.segmentation.painting import client as warm_client
@@ -317,6 +321,19 @@ def test_the_process_is_started_asked_and_ended(bob, file, settings, monkeypatch
         assert os.stat(folder).st_mode & 0o077 == 0
     finally:
         warm_client.end("a" * 32)
+
+
+def test_the_process_ends_when_its_web_server_was_killed(tmp_path) -> None:
+    code = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(600)"
+    own = [sys.executable, "-m", "webapp.segmentation.painting.process", str(tmp_path), "a"]
+    command = [sys.executable, "-c", code, *own]
+    server = subprocess.Popen(command, cwd=BASE_DIR, start_new_session=True)
+    try:
+        wait_for((tmp_path / "a.sock").exists)
+    finally:
+        server.kill()
+        server.wait()
+    wait_for(lambda: not (tmp_path / "a.sock").exists())
 
 
 class TestLine:
