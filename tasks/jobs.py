@@ -11,26 +11,35 @@ import structlog
 from billiard import current_process
 from celery.signals import worker_init, worker_process_init, worker_ready
 
+from engine.learning.segmentation.network.training import device_name
 from tasks.celery import app
 from tasks.priority import give_way
 from webapp.checks import refuse_unsafe_settings
 from webapp.files import store
 from webapp.jobs.liveness import say_stopping
+from webapp.jobs.registry import Queue
 from webapp.jobs.runner import run_next
 from webapp.supervisor.linux import die_with_parent
 
 _LOOK_SECONDS = 2.0
+_CARD_LOOK_SECONDS = 60.0  # seconds between two looks for a card, each of which imports JAX
 
 log = structlog.get_logger(__name__)
 
 
-@app.task(name="tasks.run_job", acks_late=False)
-def run(job_id: str) -> None:
+@app.task(name="tasks.run_job", acks_late=False, bind=True)
+def run(task: Any, job_id: str) -> None:
     """Run a job. The message is acknowledged first: the row, not the queue, records open work.
 
     Delivering a message twice is harmless, since only one process can claim a row.
     """
-    run_next(uuid.UUID(job_id))
+    run_next(uuid.UUID(job_id), queue=queue_of(task.request.hostname or ""))
+
+
+def queue_of(worker: str) -> Queue | None:
+    """Return the queue of a worker by its name, "QUEUE-MACHINE@HOST"; None for another name."""
+    word = worker.partition("-")[0]
+    return next((queue for queue in Queue if queue == word), None)
 
 
 @worker_ready.connect
@@ -52,11 +61,35 @@ def show_when_stopping(**kwargs: Any) -> None:
 
 
 @worker_init.connect
-def check_settings(**kwargs: Any) -> None:
-    """Refuse to start with unsafe settings, and wait until the file store is visible."""
+def check_settings(sender: Any = None, **kwargs: Any) -> None:
+    """Refuse to start with unsafe settings; wait until the file store and the card are visible."""
     refuse_unsafe_settings()
     give_way(int(os.environ.get("WORKER_NICE", "0")))
     wait_for_store()
+    if queue_of(getattr(sender, "hostname", "")) is Queue.CARD:
+        wait_for_card()
+
+
+def wait_for_card() -> None:
+    """Log that JAX offers no card here, and wait for one; the learners take the jobs meanwhile.
+
+    A driver may be loaded after the worker has started.
+    """
+    was_said = False
+    while reason := _in_a_child(_look_at_card):
+        if not was_said:
+            log.error("no job is taken: there is no graphics card for JAX", reason=reason)
+        was_said = True
+        time.sleep(_CARD_LOOK_SECONDS)
+
+
+def _look_at_card() -> str:
+    """Return the reason why no card can be used; '' if one can. JAX takes hundreds of megabytes."""
+    try:
+        device = device_name()
+    except Exception as error:  # without JAX, or any error of a driver
+        return f"{type(error).__name__}: {error}"
+    return "JAX offers the processor only." if device == "cpu" else ""
 
 
 @worker_process_init.connect

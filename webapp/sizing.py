@@ -1,7 +1,7 @@
 """Numbers of processes and threads of an installation, from the machine's usable cores.
 
-``WEB_WORKERS``, ``WEB_THREADS``, ``JOB_WORKERS`` (for short work), ``LEARN_WORKERS`` (for long) and
-``JOB_THREADS`` override each number. ``LEARN_NICE`` is the nice value of long work, from 0 (no
+``WEB_WORKERS``, ``WEB_THREADS``, ``JOB_WORKERS`` (for short work), ``LEARN_WORKERS`` (for long),
+``CARD_WORKERS`` (for networks, on a card) and ``JOB_THREADS`` override each number. ``LEARN_NICE`` is the nice value of long work, from 0 (no
 lower priority than other programs) to 19.
 """
 
@@ -27,6 +27,7 @@ class Sizes:
     web_threads: int
     job_workers: int
     learn_workers: int
+    card_workers: int
     job_threads: int
     learn_nice: int
 
@@ -49,6 +50,7 @@ def sizes() -> Sizes:
         job_workers=_override("JOB_WORKERS", max(2, min(cores, _MOST_JOB_WORKERS))),
         # One learning process uses all cores by threads; more processes only share them.
         learn_workers=_override("LEARN_WORKERS", max(1, min(cores // 2, _MOST_LEARN_WORKERS))),
+        card_workers=_override("CARD_WORKERS", 1),  # two networks only share a card and its memory
         job_threads=_override("JOB_THREADS", min(cores, _MOST_JOB_THREADS)),
         learn_nice=min(_override("LEARN_NICE", _LEARN_NICE, least=0), _MOST_NICE),
     )

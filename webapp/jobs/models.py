@@ -204,7 +204,7 @@ class Worker(models.Model):
 
     @property
     def queue(self) -> str:
-        """Return the queue of its jobs: "short" or "long"."""
+        """Return the queue of its jobs: "short", "long" or "card"."""
         return self.name.partition("-")[0]
 
     @property

@@ -43,6 +43,7 @@ class Queue(StrEnum):
 
     SHORT = "short"  # seconds to a few minutes, while a person waits
     LONG = "long"  # up to hours
+    CARD = "card"  # up to hours, much quicker on a graphics card
 
 
 def keeps_nothing(job: Job) -> str:
@@ -127,6 +128,11 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
 def find_kind(name: str) -> JobKind:
     """Return the kind of this name; raise KeyError if no application registered it."""
     return _kinds[name]
+
+
+def is_known(kind: str) -> bool:
+    """Return False for a kind that only an earlier version had."""
+    return kind in _kinds
 
 
 def queue_of(kind: str) -> Queue:

@@ -18,7 +18,7 @@ from webapp.audit.services import audit
 from webapp.common.errors import Refusal
 from webapp.database.full_disk import is_full_disk
 from webapp.files import store
-from webapp.jobs import endings, registry, services
+from webapp.jobs import endings, queues, registry, services
 from webapp.jobs.claims import ClaimLostError, job_claim, job_claim_next, job_update
 from webapp.jobs.context import JobContext
 from webapp.jobs.failures import DISK_FULL, OUR_FAULT, OUT_OF_MEMORY, TOO_LONG, Failure
@@ -49,17 +49,24 @@ def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
     _run(job, watched=watched)
 
 
-def run_next(job_id: uuid.UUID) -> None:
+def run_next(job_id: uuid.UUID, *, queue: registry.Queue | None = None) -> None:
     """Run the next job in the queue of the given one, which is often the given one itself.
 
     A message only reports that there is work. Otherwise an organisation that sends a thousand
     jobs first would occupy all workers.
+
+    Parameters
+    ----------
+    job_id : UUID
+    queue : Queue, optional
+        That of the worker, which takes no job that waits for other workers by now; by default
+        that of the given job.
     """
     kind = Job.objects.filter(pk=job_id).values_list("kind", flat=True).first()
     if kind is None:
         return
-    queue = registry.queue_of(kind)
-    job = job_claim_next(kinds=[*{kind, *registry.kinds_of(queue)}], queue=queue)
+    queue = queue or queues.queue_now(kind)
+    job = job_claim_next(kinds=queues.kinds_taken(queue, kind), queue=queue)
     if job is None:
         log.info("no job may run", job=str(job_id), queue=queue)
         return

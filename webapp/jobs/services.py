@@ -18,7 +18,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.limits import TooManyError
 from webapp.files.quota import add_stored, check_quota, lock_organisation
-from webapp.jobs import dispatch, endings, registry
+from webapp.jobs import dispatch, endings, queues, registry
 from webapp.jobs.claims import change_if_claimed, job_update, n_processes
 from webapp.jobs.doubles import next_request_key, refuse_double
 from webapp.jobs.endings import job_discard_files, job_fail, job_finish_cancelled
@@ -139,7 +139,7 @@ def job_dispatch(*, job_id: uuid.UUID) -> bool:
     # The time is written first: if the send succeeds and this process dies, the sweep waits.
     queued.update(dispatched_at=Now(), dispatch_count=models.F("dispatch_count") + 1)
     kind = Job.objects.filter(pk=job_id).values_list("kind", flat=True).first()
-    if dispatch.send(job_id, registry.queue_of(kind or "")):
+    if dispatch.send(job_id, queues.queue_now(kind or "")):
         return True
     queued.update(dispatched_at=None, dispatch_count=0)
     return False
@@ -150,7 +150,7 @@ def wake_for_waiting(*, organisation_id: int, queue: registry.Queue) -> None:
     if settings.ORGANISATION_MAX_RUNNING_JOBS >= MANY_RUNNING:
         return
     waiting = Job.objects.filter(
-        organisation_id=organisation_id, state=JobState.QUEUED, kind__in=registry.kinds_of(queue)
+        organisation_id=organisation_id, state=JobState.QUEUED, kind__in=queues.kinds_now(queue)
     )
     key = waiting.order_by("created_at").values_list("pk", flat=True).first()
     if key is not None:
@@ -229,7 +229,7 @@ def _wake_idle_process(queue: registry.Queue) -> bool:
     One message suffices, since it reports only that there is work, and a free process takes it at
     once: messages do not pile up.
     """
-    jobs = Job.objects.filter(kind__in=registry.kinds_of(queue))
+    jobs = queues.jobs_now(queue)
     late = Now() - timedelta(seconds=_FIRST_RESEND_SECONDS)
     waiting = jobs.filter(state=JobState.QUEUED)
     if not waiting.exists() or waiting.filter(dispatched_at__gt=late).exists():

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from webapp.jobs import registry
+from webapp.jobs import queues, registry
 from webapp.jobs.claims import may_claim
 from webapp.jobs.liveness import end_process, is_alive
 from webapp.jobs.models import Job, JobState, Worker
@@ -49,13 +49,13 @@ class StuckWorkers:
 
 def _idle_beside_work(queue: registry.Queue) -> list[str]:
     """Return the processes of this machine's workers that run nothing although a job waits."""
-    kinds = registry.kinds_of(queue)
-    jobs = Job.objects.filter(kind__in=kinds)
-    if not jobs.filter(state=JobState.QUEUED, dispatched_at__isnull=False).exists():
+    kinds = queues.kinds_now(queue)
+    waiting = Job.objects.filter(kind__in=kinds, state=JobState.QUEUED)
+    if not waiting.filter(dispatched_at__isnull=False).exists():
         return []
     workers = Worker.objects.filter(name__startswith=f"{queue}-").exclude(process="")
     at_work = Q(state=JobState.RUNNING) | Q(heartbeat_at__gt=Now() - _LATELY)
-    busy = set(jobs.filter(at_work).values_list("worker_parent", flat=True))
+    busy = set(Job.objects.filter(at_work).values_list("worker_parent", flat=True))
     names = [name for name in workers.values_list("process", flat=True) if name not in busy]
     idle = [name for name in names if is_alive(name)]
     return idle if idle and may_claim(kinds=kinds, queue=queue) else []

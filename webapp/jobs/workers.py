@@ -12,7 +12,6 @@ from tasks.celery import app
 from webapp.jobs.models import Worker
 
 PATIENCE = 1.0  # seconds that workers have to answer
-SILENT_SECONDS = 60.0  # seconds without an answer after which a worker is reported as silent
 FORGET_SECONDS = 7 * 24 * 3600.0  # seconds after which it is dropped
 FIGURES = ("processes", "memory_used", "memory_total")  # keys of an answer
 

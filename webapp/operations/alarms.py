@@ -16,8 +16,9 @@ from django.utils.translation import ngettext
 from webapp.common import formats
 from webapp.common.models import Installation
 from webapp.jobs.models import ACTIVE_STATES, Job, JobState, Worker
-from webapp.jobs.registry import Queue, kinds_of
-from webapp.jobs.workers import SILENT_SECONDS, workers
+from webapp.jobs.queues import SILENT_SECONDS, is_used, jobs_now
+from webapp.jobs.registry import Queue
+from webapp.jobs.workers import workers
 from webapp.monitoring import readiness
 from webapp.monitoring.readiness import Readiness
 from webapp.translation.lazy import gettext_lazy
@@ -115,7 +116,7 @@ def look() -> State:
     return State(
         parts=readiness.readiness(),
         hosts=found,
-        queues=[_load(queue, found) for queue in Queue],
+        queues=[_load(queue, found) for queue in Queue if is_used(queue)],
         room=_room(),
         backed_up_at=row.backed_up_at if row else None,
     )
@@ -148,7 +149,7 @@ def of_queue(queue: Queue) -> Any:
 
     A job divided into pieces counts as its pieces, since no worker runs the job itself.
     """
-    jobs = Job.objects.filter(kind__in=kinds_of(queue), state__in=ACTIVE_STATES).order_by()
+    jobs = jobs_now(queue).filter(state__in=ACTIVE_STATES).order_by()
     return jobs.filter(n_pieces=0).exclude(state=JobState.QUEUED, parent__isnull=False)
 
 
@@ -273,7 +274,7 @@ def _queue_alarms(queues: list[QueueLoad]) -> list[Alarm]:
                     )
                     % {
                         "count": f"{row.waiting:,}",
-                        "process": _("learner") if queue is Queue.LONG else _("worker"),
+                        "process": _("worker") if queue is Queue.SHORT else _("learner"),
                     },
                     "danger",
                 )

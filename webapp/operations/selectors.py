@@ -43,6 +43,7 @@ LITTLE_MEMORY = 0.9  # share of all memory, in use
 QUEUE_WORDS = {
     Queue.SHORT: gettext_lazy("Short: pairs, rooms, checks"),
     Queue.LONG: gettext_lazy("Long: learning, predicting"),
+    Queue.CARD: gettext_lazy("Card: learning networks"),
 }
 
 

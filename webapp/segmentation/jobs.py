@@ -63,11 +63,9 @@ PREDICTIONS = Subject(
 )
 
 
-@job_kind(
-    "segmentation.learn",
-    verb=pgettext_lazy("title of a job", "Learn"),
-    queue=Queue.LONG,
-    subject=Subject(
+LEARNING: dict[str, Any] = {
+    "verb": pgettext_lazy("title of a job", "Learn"),
+    "subject": Subject(
         "segmenter",
         Segmenter,
         "segmentation:segmenter",
@@ -75,12 +73,16 @@ PREDICTIONS = Subject(
         gettext_lazy("Open the model"),
         gettext_lazy("The model was removed."),
     ),
-    words=ConvergenceWords(
+    "words": ConvergenceWords(
         upper=gettext_lazy("Objective: no weights can fit better than this"),
         lower=gettext_lazy("Log-likelihood of the weights found so far"),
         axis=gettext_lazy("Log-likelihood of the masks (nats)"),
     ),
-)
+}
+
+
+@job_kind("segmentation.learn", queue=Queue.LONG, **LEARNING)
+@job_kind("segmentation.learn_network", queue=Queue.CARD, **LEARNING)
 def learn(context: JobContext) -> Any:
     """Learn a model from masked images, reporting its error on held-out images."""
     segmenter = Segmenter.objects.get(pk=context.parameters["segmenter"])

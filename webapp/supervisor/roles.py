@@ -1,8 +1,9 @@
 """Run one program of an installation: ``python -m webapp.supervisor.roles ROLE``.
 
 ROLE is ``web``, ``worker`` (short jobs, for which people wait), ``learner`` (hours of learning and
-predicting, at low priority) or ``sweep``; if one learning is spread over hosts, also
-``scheduler`` (on one of them) and ``spread`` (on each).
+predicting, at low priority) or ``sweep``; on a host with a graphics card also ``card-learner``
+(learning networks); if one learning is spread over hosts, also ``scheduler`` (on one of them) and
+``spread`` (on each).
 
 `bin/start` runs all of them on one machine. If a service manager starts each program, on one
 host or on many, use this command: it needs ``DATABASE_URL`` and ``REDIS_URL``, which all hosts
@@ -21,7 +22,7 @@ from webapp.private_files import make_new_files_private
 from webapp.sizing import Sizes, sizes
 
 SHORT_NICE = 5  # a placement takes a quarter of a core that pages need, not half
-ROLES = ("web", "worker", "learner", "sweep", "scheduler", "spread")
+ROLES = ("web", "worker", "learner", "card-learner", "sweep", "scheduler", "spread")
 SPREAD_PORT = "8786"
 
 
@@ -47,7 +48,7 @@ def web_command(bind: str, size: Sizes) -> tuple[str, ...]:
 
 
 def worker_command(queue: str, processes: int) -> tuple[str, ...]:
-    """Return the command of a worker, which runs the jobs of a queue ("short" or "long")."""
+    """Return the command of a worker, which runs the jobs of a queue (short, long or card)."""
     return (
         sys.executable, "-m", "celery", "--app", "tasks", "--workdir", str(BASE_DIR), "worker",
         "--queues", queue,
@@ -114,6 +115,7 @@ def main() -> None:
         "web": web_command(options.bind, size),
         "worker": worker_command("short", size.job_workers),
         "learner": worker_command("long", size.learn_workers),
+        "card-learner": worker_command("card", size.card_workers),
         "sweep": sweep_command(),
         "scheduler": scheduler_command(),
         "spread": spread_command(os.environ.get("DASK_SCHEDULER", "")),
@@ -124,7 +126,7 @@ def main() -> None:
     environment = {**own_environment(size), **os.environ}
     if options.role == "spread":  # it imports the engine from this folder
         environment["PYTHONPATH"] = str(BASE_DIR)
-    if options.role in ("worker", "learner", "spread"):
+    if options.role in ("worker", "learner", "card-learner", "spread"):
         environment |= low_priority(options.role, size)
     os.execve(command[0], command, environment)  # noqa: S606 - our own programs
 

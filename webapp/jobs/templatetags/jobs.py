@@ -9,7 +9,8 @@ from webapp.jobs.claims import place_in_line
 from webapp.jobs.convergence import ConvergencePlot, convergence_plot
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.notifications import notifications_of
-from webapp.jobs.registry import kinds_of, queue_of, title_of
+from webapp.jobs.queues import kinds_taken, queue_now
+from webapp.jobs.registry import title_of
 
 register = template.Library()
 
@@ -31,8 +32,7 @@ def place_of(job: Job) -> int | None:
     """Return the place in line of a waiting job; None for others."""
     if job.state != JobState.QUEUED:
         return None
-    queue = queue_of(job.kind)
-    return place_in_line(job, kinds=[*{job.kind, *kinds_of(queue)}])
+    return place_in_line(job, kinds=kinds_taken(queue_now(job.kind), job.kind))
 
 
 @register.inclusion_tag("jobs/_bell.html", takes_context=True)

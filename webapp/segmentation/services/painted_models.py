@@ -30,7 +30,7 @@ from webapp.segmentation.services.known_labels import painted_labels
 from webapp.segmentation.services.painting import classes_of
 from webapp.segmentation.services.predictions import prediction_start
 from webapp.segmentation.services.probability_maps import maps_beside, read_planes
-from webapp.segmentation.services.segmenters import NETWORK_BYTES
+from webapp.segmentation.services.segmenters import NETWORK_BYTES, learning_kind
 
 LEARNED_PIXELS = 512**2  # from a larger image, a window of this size is learned
 MODEL_BYTES = 12_000_000  # upper bound of trees of two stages for some classes
@@ -91,7 +91,7 @@ def painting_learn(
         }
         segmenter.job = job_enqueue(
             user=user,
-            kind="segmentation.learn",
+            kind=learning_kind(network=network),
             parameters=parameters,
             title=segmenter.name,
             stores=MODEL_BYTES + (NETWORK_BYTES if network else 0),

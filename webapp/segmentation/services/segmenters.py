@@ -43,6 +43,11 @@ MODEL_BYTES = 6_000_000  # upper bound of trees, weights and two small maps of h
 NETWORK_BYTES = 64_000_000  # upper bound of what the networks of four folds add
 
 
+def learning_kind(*, network: bool) -> str:
+    """Return the kind of job that learns a model: with a network, workers with a card take it."""
+    return "segmentation.learn_network" if network else "segmentation.learn"
+
+
 @dataclass(frozen=True, slots=True)
 class LearningChoices:
     """Settings that a person chose on the page; the defaults suit most sets.
@@ -115,7 +120,7 @@ def segmenter_learn(
         segmenter.image_sets.set(image_sets)
         segmenter.job = job_enqueue(
             user=user,
-            kind="segmentation.learn",
+            kind=learning_kind(network=is_network),
             parameters={
                 "segmenter": str(segmenter.pk),
                 "relative_gap": choices.relative_gap,  # the target shown in the plot
