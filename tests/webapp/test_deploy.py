@@ -20,7 +20,13 @@ from webapp.supervisor import roles
 
 UNITS = sorted((BASE_DIR / "deploy" / "systemd").glob("*.service"))
 SIZE = Sizes(
-    web_workers=3, web_threads=5, job_workers=4, learn_workers=2, job_threads=6, learn_nice=7
+    web_workers=3,
+    web_threads=5,
+    job_workers=4,
+    learn_workers=2,
+    card_workers=1,
+    job_threads=6,
+    learn_nice=7,
 )
 
 
@@ -47,7 +53,7 @@ def test_systemd_understands_a_unit(unit: Path, tmp_path: Path) -> None:
 
 def test_each_unit_starts_its_role() -> None:
     named = {
-        re.search(r"webapp\.supervisor\.roles (\w+)", path.read_text(encoding="utf-8"))[1]
+        re.search(r"webapp\.supervisor\.roles ([\w-]+)", path.read_text(encoding="utf-8"))[1]
         for path in UNITS
     }
     assert named == set(roles.ROLES)
@@ -59,6 +65,37 @@ def test_sizes_reach_the_programs() -> None:
     assert "--queues long" in " ".join(roles.worker_command("long", 2))
     assert "--concurrency 2" in " ".join(roles.worker_command("long", 2))
     assert roles.own_environment(SIZE)["NUMBA_NUM_THREADS"] == "6"
+
+
+def test_each_role_runs_the_jobs_of_its_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BETHE_HALL_INSTANCE", str(tmp_path))
+    monkeypatch.setenv("CARD_WORKERS", "3")
+    monkeypatch.setattr(roles, "make_new_files_private", lambda: None)
+    monkeypatch.setattr(os, "chdir", lambda path: None)
+    for role, queue in (("worker", "short"), ("learner", "long"), ("card-learner", "card")):
+        started: list[tuple[str, ...]] = []
+        given: list[dict[str, str]] = []
+
+        def start(
+            path: str,
+            command: tuple[str, ...],
+            environment: dict[str, str],
+            *,
+            started: list[tuple[str, ...]] = started,
+            given: list[dict[str, str]] = given,
+        ) -> None:
+            started.append(command)
+            given.append(environment)
+
+        monkeypatch.setattr(os, "execve", start)
+        monkeypatch.setattr(sys, "argv", ["roles", role])
+        roles.main()
+        words = " ".join(started[0])
+        assert f"--queues {queue} --hostname {queue}-" in words
+        assert ("--concurrency 3" in words) == (role == "card-learner")
+        assert int(given[0]["WORKER_NICE"]) >= 0
 
 
 def test_the_sweep_runs_alone_and_stops_when_asked(tmp_path: Path) -> None:
@@ -154,7 +191,7 @@ def test_prometheus_understands_the_alarms() -> None:
 @pytest.mark.django_db
 def test_every_alarm_is_of_a_number_that_there_is_and_is_explained() -> None:
     from webapp.common.models import Installation
-    from webapp.jobs.models import Job, JobState
+    from webapp.jobs.models import Job, JobState, Worker
     from webapp.monitoring import metrics
 
     metrics.count_request("common:home", 200, 0.1)
@@ -164,6 +201,7 @@ def test_every_alarm_is_of_a_number_that_there_is_and_is_explained() -> None:
         organisation=organisation, kind="x", title="x", seed=1, state=JobState.RUNNING,
         heartbeat_at=timezone.now(),
     )  # fmt: skip
+    Worker.objects.create(name="card-1@lab", processes=1, seen_at=timezone.now())
     text = metrics.exposition().decode()
     alarms = (BASE_DIR / "deploy" / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
     manual = (BASE_DIR / "docs" / "operating.md").read_text(encoding="utf-8")
@@ -194,11 +232,16 @@ def test_the_containers_play_every_role_and_name_variables_that_are_read() -> No
         for volume in service.get("volumes", []):
             name = volume.split(":")[0]
             assert name in described["volumes"] or (folder / name).exists(), volume
+    card = services["card-learner"]
+    (device,) = card["deploy"]["resources"]["reservations"]["devices"]
+    assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
+    assert card["profiles"] == ["card"]  # off unless it is asked for
+    assert card["image"] != services["learner"]["image"]  # which has no libraries of a card
     docker_file = (folder / "Dockerfile").read_text(encoding="utf-8")
     assert "webapp.supervisor.roles" in docker_file
 
 
-@pytest.mark.parametrize(("role", "nice"), [("worker", 5), ("learner", 7), ("spread", 7)])
+@pytest.mark.parametrize(("role", "nice"), [("worker", 5), ("learner", 7), ("card-learner", 7), ("spread", 7)])
 def test_units_and_containers_give_way_as_far_as_nice_values(role: str, nice: int) -> None:
     """Short work had the weight of the web server wherever ``bin/start`` does not run."""
     share = 1.25**-nice  # of the weight of a program with nice 0: Linux's scale

@@ -8,7 +8,9 @@ import pytest
 from webapp.sizing import count_cores, sizes
 from webapp.supervisor import roles
 
-NAMES = ("WEB_WORKERS", "WEB_THREADS", "JOB_WORKERS", "LEARN_WORKERS", "JOB_THREADS")
+NAMES = (
+    "WEB_WORKERS", "WEB_THREADS", "JOB_WORKERS", "LEARN_WORKERS", "JOB_THREADS", "CARD_WORKERS",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +56,7 @@ def test_each_number_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for number, name in enumerate(NAMES, start=11):
         monkeypatch.setenv(name, str(number))
     found = sizes()
-    assert [getattr(found, name.lower()) for name in NAMES] == [11, 12, 13, 14, 15]
+    assert [getattr(found, name.lower()) for name in NAMES] == [11, 12, 13, 14, 15, 16]
 
 
 @pytest.mark.parametrize(("text", "nice"), [("", 7), ("0", 0), ("5", 5), ("40", 19)])
@@ -63,6 +65,7 @@ def test_long_work_gives_way_as_far_as_it_is_told(
 ) -> None:
     monkeypatch.setenv("LEARN_NICE", text)
     assert sizes().learn_nice == nice
+    assert roles.low_priority("card-learner", sizes()) == {"WORKER_NICE": str(nice)}
     assert roles.low_priority("learner", sizes()) == {"WORKER_NICE": str(nice)}
     assert roles.low_priority("worker", sizes()) == {"WORKER_NICE": str(min(nice, 5))}
 

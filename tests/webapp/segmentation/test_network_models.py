@@ -3,12 +3,20 @@
 from dataclasses import replace
 
 import pytest
+from django.utils import timezone
 
 from engine import NetworkOptions, load_segmentation_model
+from engine.learning.segmentation.network import learning, training
 from tests.webapp.factories.painting import INSIDE, OUTSIDE
 from tests.webapp.roles import Page
-from webapp.jobs.models import JobState
+from webapp.jobs import registry
+from webapp.jobs.checkpoint import StoredCheckpoint
+from webapp.jobs.claims import job_claim_next
+from webapp.jobs.models import Job, JobState, Worker
+from webapp.jobs.queues import kinds_taken
+from webapp.jobs.registry import Queue
 from webapp.jobs.runner import run_job
+from webapp.jobs.services import jobs_sweep
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.forms import LearnForm
 from webapp.segmentation.models import Segmenter
@@ -100,3 +108,70 @@ def test_without_jax_the_painting_page_offers_no_network(
     with pytest.raises(SegmentationError, match="needs JAX"):
         painting_learn(user=bob, image_set=file.image_set, predict=False, network=True)
     assert not Segmenter.objects.exists()
+
+
+def test_a_network_is_learned_by_workers_with_a_card_and_trees_by_any_learner(
+    bob, image_set, file
+) -> None:
+    for stroke in (INSIDE, OUTSIDE):
+        painting.stroke_add(user=bob, file=file, stroke=stroke)
+    for network in (True, False):
+        solver = "network" if network else "auto"
+        choices = replace(CHOICES, solver=solver)
+        masks = segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=choices)
+        strokes = painting_learn(
+            user=bob, image_set=file.image_set, predict=False, network=network
+        )
+        for segmenter in (masks, strokes):
+            queue = Queue.CARD if network else Queue.LONG
+            assert registry.queue_of(segmenter.job.kind) == queue
+            assert segmenter.job.title == f"Learn: {segmenter.name}"
+            assert registry.subject_of(segmenter.job.kind).model is Segmenter
+
+
+def test_a_network_that_an_earlier_version_queued_is_learned_by_a_learner(bob, image_set) -> None:
+    segmenter = segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=CHOICES)
+    Job.objects.update(kind="segmentation.learn")
+    Worker.objects.create(name="card-1@lab", processes=1, seen_at=timezone.now())
+    kinds = kinds_taken(Queue.LONG, "segmentation.learn")
+    claimed = job_claim_next(kinds=kinds, queue=Queue.LONG)
+    assert claimed is not None
+    assert claimed.pk == segmenter.job_id
+
+
+def test_a_network_begun_on_a_card_is_learned_on_a_processor_when_the_card_dies(
+    bob, image_set, monkeypatch
+) -> None:
+    """The checkpoint holds a network of the card's size, with which a processor cannot go on."""
+
+    class Died(BaseException):
+        pass
+
+    def on(device: str) -> None:
+        for module in (learning, training):
+            monkeypatch.setattr(module, "device_name", lambda: device)
+
+    save = StoredCheckpoint.save
+
+    def save_and_die(self, state) -> None:
+        save(self, state)
+        raise Died
+
+    for name, number in (("WIDTH", 6), ("STEPS", 5), ("BATCH", 2)):
+        monkeypatch.setattr(learning, f"CARD_{name}", number)
+    for name, number in (("WIDTH", 4), ("STEPS", 4), ("BATCH", 2)):
+        monkeypatch.setattr(learning, f"CPU_{name}", number)
+    segmenter = segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=CHOICES)
+    on("gpu")
+    monkeypatch.setattr(StoredCheckpoint, "save", save_and_die)
+    with pytest.raises(Died):
+        run_job(segmenter.job_id, watched=False)
+    monkeypatch.setattr(StoredCheckpoint, "save", save)
+    assert segmenter.job.checkpoint_path.exists()
+    Job.objects.update(worker="elsewhere:1:1", heartbeat_at=None)
+    assert jobs_sweep()["requeued"] == 1
+    on("cpu")
+    run_job(segmenter.job_id, watched=False)
+    segmenter.job.refresh_from_db()
+    assert (segmenter.job.state, segmenter.job.attempt) == (JobState.SUCCEEDED, 2)
+    assert load_segmentation_model(segmenter.path).network.shape.width == 4
