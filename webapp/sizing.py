@@ -1,8 +1,8 @@
 """Numbers of processes and threads of an installation, from the machine's usable cores.
 
 ``WEB_WORKERS``, ``WEB_THREADS``, ``JOB_WORKERS`` (for short work), ``LEARN_WORKERS`` (for long),
-``CARD_WORKERS`` (for networks, on a card) and ``JOB_THREADS`` override each number. ``LEARN_NICE`` is the nice value of long work, from 0 (no
-lower priority than other programs) to 19.
+``CARD_WORKERS`` (for networks, on a card) and ``JOB_THREADS`` override each number. ``LEARN_NICE``
+is the nice value of long work, from 0 (no lower priority than other programs) to 19.
 """
 
 import math

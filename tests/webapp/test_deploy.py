@@ -241,7 +241,9 @@ def test_the_containers_play_every_role_and_name_variables_that_are_read() -> No
     assert "webapp.supervisor.roles" in docker_file
 
 
-@pytest.mark.parametrize(("role", "nice"), [("worker", 5), ("learner", 7), ("card-learner", 7), ("spread", 7)])
+@pytest.mark.parametrize(
+    ("role", "nice"), [("worker", 5), ("learner", 7), ("card-learner", 7), ("spread", 7)]
+)
 def test_units_and_containers_give_way_as_far_as_nice_values(role: str, nice: int) -> None:
     """Short work had the weight of the web server wherever ``bin/start`` does not run."""
     share = 1.25**-nice  # of the weight of a program with nice 0: Linux's scale

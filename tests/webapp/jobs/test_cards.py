@@ -1,4 +1,4 @@
-"""Jobs that a graphics card makes quicker: its worker takes them while it answers, else learners."""
+"""Jobs for a graphics card: its worker takes them while it answers, otherwise learners do."""
 
 import uuid
 from datetime import timedelta

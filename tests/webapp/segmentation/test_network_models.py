@@ -119,9 +119,7 @@ def test_a_network_is_learned_by_workers_with_a_card_and_trees_by_any_learner(
         solver = "network" if network else "auto"
         choices = replace(CHOICES, solver=solver)
         masks = segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=choices)
-        strokes = painting_learn(
-            user=bob, image_set=file.image_set, predict=False, network=network
-        )
+        strokes = painting_learn(user=bob, image_set=file.image_set, predict=False, network=network)
         for segmenter in (masks, strokes):
             queue = Queue.CARD if network else Queue.LONG
             assert registry.queue_of(segmenter.job.kind) == queue
