@@ -22,7 +22,7 @@ from webapp.jobs.runner import run_next
 from webapp.supervisor.linux import die_with_parent
 
 _LOOK_SECONDS = 2.0
-_CARD_LOOK_SECONDS = 60.0  # seconds between two looks for a card, each of which imports JAX
+_CARD_LOOK_SECONDS = 60.0  # seconds between two looks for a card; each look imports JAX
 
 log = structlog.get_logger(__name__)
 
