@@ -83,40 +83,6 @@ def star_update(
 
 
 @njit(cache=True, nogil=True)
-def disagreement(
-    node: int,
-    beta: float,
-    layout: Layout,
-    scores: FloatArray,
-    messages: FloatArray,
-    sent: FloatArray,
-    work: FloatArray,
-) -> float:
-    """Return max |mu_i(x) - mu_e(x)| at a node: the largest entry of the gradient of its block.
-
-    ``work`` (2, largest cardinality).
-    """
-    cards, _, node_start, _, incident_start, incident_edge, message_start = layout
-    low, high = incident_start[node], incident_start[node + 1]
-    for x in range(cards[node]):
-        work[0][x] = scores[node_start[node] + x]
-        for k in range(low, high):
-            work[0][x] += messages[message_start[incident_edge[k]] + x]
-    norm = soft_max(work[0], cards[node], beta)
-    largest = 0.0
-    for k in range(low, high):
-        start = message_start[incident_edge[k]]
-        for x in range(cards[node]):
-            work[1][x] = sent[start + x] - messages[start + x]
-        edge_norm = soft_max(work[1], cards[node], beta)
-        for x in range(cards[node]):
-            own = math.exp(beta * (work[0][x] - norm))
-            seen = math.exp(beta * (work[1][x] - edge_norm))
-            largest = max(largest, abs(own - seen))
-    return largest
-
-
-@njit(cache=True, nogil=True)
 def update_in_order(
     order: IntArray,
     beta: float,
@@ -125,69 +91,10 @@ def update_in_order(
     messages: FloatArray,
     sent: FloatArray,
 ) -> None:
-    """Apply star updates at the nodes of ``order``, with repetitions: cyclic or stochastic."""
+    """Apply star updates at the nodes of ``order``, which may repeat."""
     work = np.empty(layout[0].max())
     for node in order:
         star_update(node, beta, layout, scores, messages, sent, work)
-
-
-@njit(cache=True, nogil=True)
-def _sift(slot: int, heap: IntArray, place: IntArray, priority: FloatArray) -> None:
-    """Restore the heap of largest priority after the entry at ``slot`` has changed."""
-    n = heap.shape[0]
-    node = heap[slot]
-    while slot > 0:
-        up = (slot - 1) // 2
-        if priority[heap[up]] >= priority[node]:
-            break
-        heap[slot] = heap[up]
-        place[heap[slot]] = slot
-        slot = up
-    while True:
-        child = 2 * slot + 1
-        if child >= n:
-            break
-        if child + 1 < n and priority[heap[child + 1]] > priority[heap[child]]:
-            child += 1
-        if priority[heap[child]] <= priority[node]:
-            break
-        heap[slot] = heap[child]
-        place[heap[slot]] = slot
-        slot = child
-    heap[slot] = node
-    place[node] = slot
-
-
-@njit(cache=True, nogil=True)
-def update_greedily(
-    count: int,
-    beta: float,
-    layout: Layout,
-    scores: FloatArray,
-    messages: FloatArray,
-    sent: FloatArray,
-) -> None:
-    """Apply ``count`` star updates, each at the node of largest gradient, by a priority queue."""
-    cards, edges, _, _, incident_start, incident_edge, _ = layout
-    n = cards.shape[0]
-    work = np.empty((2, cards.max()))
-    priority = np.empty(n)
-    heap = np.arange(n)
-    place = np.arange(n)
-    for node in range(n):
-        priority[node] = disagreement(node, beta, layout, scores, messages, sent, work)
-    for slot in range(n - 1, -1, -1):
-        _sift(slot, heap, place, priority)
-    for _ in range(count):
-        node = heap[0]
-        star_update(node, beta, layout, scores, messages, sent, work[0])
-        priority[node] = 0.0
-        _sift(0, heap, place, priority)
-        for k in range(incident_start[node], incident_start[node + 1]):
-            end = incident_edge[k]
-            other = edges[end // 2, 1 - end % 2]
-            priority[other] = disagreement(other, beta, layout, scores, messages, sent, work)
-            _sift(place[other], heap, place, priority)
 
 
 @njit(cache=True, nogil=True)
@@ -247,22 +154,3 @@ def dual_marginals(
         norm = soft_max(part, part.shape[0], beta)
         for k in range(part.shape[0]):
             part[k] = math.exp(beta * (part[k] - norm))
-
-
-@njit(cache=True, nogil=True)
-def dual_gradient(layout: Layout, tables: FloatArray, gradient: FloatArray) -> None:
-    """Write dF/d delta_ei(x) = mu_i(x) - mu_e(x) from the softmax tables of ``dual_marginals``."""
-    cards, edges, node_start, edge_start, _, _, message_start = layout
-    for e in range(edges.shape[0]):
-        for side in range(2):
-            node = edges[e, side]
-            start = message_start[2 * e + side]
-            for x in range(cards[node]):
-                gradient[start + x] = tables[node_start[node] + x]
-        first, second = message_start[2 * e], message_start[2 * e + 1]
-        columns = cards[edges[e, 1]]
-        for x in range(cards[edges[e, 0]]):
-            for y in range(columns):
-                value = tables[edge_start[e] + x * columns + y]
-                gradient[first + x] -= value
-                gradient[second + y] -= value

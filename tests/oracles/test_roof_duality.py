@@ -83,7 +83,7 @@ def test_bounds_hold_where_large_numbers_cancel(seed):
         for labels in itertools.product(range(2), repeat=6)
     )
     dual = SmoothedDual(PairwiseModel(graph, scores), np.inf)
-    dual.run(300, "cyclic")
+    dual.run(300)
     assert Fraction(dual.upper_bound()) >= best
     for oracle in (GridRoofDuality(grid), RoofDuality(graph), LocalPolytopeProgramme(graph)):
         assert Fraction(oracle.compute_extreme_point(scores).upper_bound) >= best

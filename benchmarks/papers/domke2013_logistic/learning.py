@@ -85,7 +85,7 @@ class Picture:
         dual = SmoothedDual(PairwiseModel(self.graph, scores), 1.0 / ENTROPY)
         dual.messages[:] = self.messages
         dual.set_beta(1.0 / ENTROPY)
-        dual.run(sweeps * self.graph.n_nodes, "cyclic")
+        dual.run(sweeps * self.graph.n_nodes)
         self.messages = dual.messages.copy()
         return dual
 

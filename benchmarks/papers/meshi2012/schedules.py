@@ -1,26 +1,44 @@
 """Orders of star updates on the smoothed dual, for comparison: each does about n of them a call."""
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numba import njit
 
-from engine.core.arguments import FloatArray
+from engine.core.arguments import FloatArray, IntArray
 from engine.inference.pairwise.map_linear_programme import SmoothedDual
-from engine.kernels.messages_pairwise import Layout
-from engine.kernels.star_updates import _sift, refresh, star_update, update_in_order
+from engine.kernels.messages_pairwise import Layout, soft_max
+from engine.kernels.star_updates import refresh, star_update, update_in_order
 
 Sweep = Callable[[SmoothedDual], None]
 
 
-def in_one_order(schedule: str) -> Callable[[np.random.Generator], Sweep]:
-    """Cyclic, stochastic (with replacement) or greedy (largest gradient, a heap)."""
+def cyclic(rng: np.random.Generator) -> Sweep:
+    """Every node once, in the order of the file: the order of the product."""
+    return lambda dual: dual.run(dual.model.graph.n_nodes)
 
-    def make(rng: np.random.Generator) -> Sweep:
-        return lambda dual: dual.run(dual.model.graph.n_nodes, schedule, rng)  # type: ignore[arg-type]
 
-    return make
+def stochastic(rng: np.random.Generator) -> Sweep:
+    """Nodes drawn at random, with replacement."""
+
+    def sweep(dual: SmoothedDual) -> None:
+        n = dual.model.graph.n_nodes
+        order = rng.integers(0, n, size=n)
+        update_in_order(order, dual.beta, dual.layout, dual.scores, dual.messages, dual.sent)
+
+    return sweep
+
+
+def greedy(rng: np.random.Generator) -> Sweep:
+    """The node of largest gradient, by a heap; beta must be finite."""
+
+    def sweep(dual: SmoothedDual) -> None:
+        n = dual.model.graph.n_nodes
+        update_greedily(n, dual.beta, dual.layout, dual.scores, dual.messages, dual.sent)
+
+    return sweep
 
 
 def permuted(rng: np.random.Generator) -> Sweep:
@@ -28,7 +46,7 @@ def permuted(rng: np.random.Generator) -> Sweep:
 
     def sweep(dual: SmoothedDual) -> None:
         order = rng.permutation(dual.model.graph.n_nodes)
-        update_in_order(order, dual.beta, dual.layout, dual.scores, dual.messages, dual._sent)
+        update_in_order(order, dual.beta, dual.layout, dual.scores, dual.messages, dual.sent)
 
     return sweep
 
@@ -40,9 +58,8 @@ def there_and_back(rng: np.random.Generator) -> Sweep:
     def sweep(dual: SmoothedDual) -> None:
         order = np.arange(dual.model.graph.n_nodes, dtype=np.int64)[:: 1 if forth[0] else -1]
         forth[0] = not forth[0]
-        update_in_order(
-            order.copy(), dual.beta, dual.layout, dual.scores, dual.messages, dual._sent
-        )
+        arguments = (dual.beta, dual.layout, dual.scores, dual.messages, dual.sent)
+        update_in_order(order.copy(), *arguments)
 
     return sweep
 
@@ -56,7 +73,7 @@ def residual(rng: np.random.Generator) -> Sweep:
         if not priority:
             priority.append(np.full(n, 1e300))
         update_by_residual(
-            n, dual.beta, dual.layout, dual.scores, dual.messages, dual._sent, priority[0]
+            n, dual.beta, dual.layout, dual.scores, dual.messages, dual.sent, priority[0]
         )
 
     return sweep
@@ -72,22 +89,115 @@ def asynchronous(rng: np.random.Generator) -> Sweep:
 
     def sweep(dual: SmoothedDual) -> None:
         halves = np.array_split(np.arange(dual.model.graph.n_nodes, dtype=np.int64), 2)
-        arguments = (dual.beta, dual.layout, dual.scores, dual.messages, dual._sent)
+        arguments = (dual.beta, dual.layout, dual.scores, dual.messages, dual.sent)
         list(pool.map(lambda order: update_in_order(order, *arguments), halves))
-        refresh(dual.beta, dual.layout, dual.scores, dual.messages, dual._sent)
+        refresh(dual.beta, dual.layout, dual.scores, dual.messages, dual.sent)
 
     return sweep
 
 
 SCHEDULES: dict[str, Callable[[np.random.Generator], Sweep]] = {
-    "greedy": in_one_order("greedy"),
-    "cyclic": in_one_order("cyclic"),
+    "greedy": greedy,
+    "cyclic": cyclic,
     "there and back": there_and_back,
     "permuted": permuted,
     "residual": residual,
     "asynchronous": asynchronous,
-    "stochastic": in_one_order("stochastic"),
+    "stochastic": stochastic,
 }
+
+
+@njit(cache=True, nogil=True)
+def disagreement(
+    node: int,
+    beta: float,
+    layout: Layout,
+    scores: FloatArray,
+    messages: FloatArray,
+    sent: FloatArray,
+    work: FloatArray,
+) -> float:
+    """Return max |mu_i(x) - mu_e(x)| at a node: the largest entry of the gradient of its block.
+
+    ``work`` (2, largest cardinality).
+    """
+    cards, _, node_start, _, incident_start, incident_edge, message_start = layout
+    low, high = incident_start[node], incident_start[node + 1]
+    for x in range(cards[node]):
+        work[0][x] = scores[node_start[node] + x]
+        for k in range(low, high):
+            work[0][x] += messages[message_start[incident_edge[k]] + x]
+    norm = soft_max(work[0], cards[node], beta)
+    largest = 0.0
+    for k in range(low, high):
+        start = message_start[incident_edge[k]]
+        for x in range(cards[node]):
+            work[1][x] = sent[start + x] - messages[start + x]
+        edge_norm = soft_max(work[1], cards[node], beta)
+        for x in range(cards[node]):
+            own = math.exp(beta * (work[0][x] - norm))
+            seen = math.exp(beta * (work[1][x] - edge_norm))
+            largest = max(largest, abs(own - seen))
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _sift(slot: int, heap: IntArray, place: IntArray, priority: FloatArray) -> None:
+    """Restore the heap of largest priority after the entry at ``slot`` has changed."""
+    n = heap.shape[0]
+    node = heap[slot]
+    while slot > 0:
+        up = (slot - 1) // 2
+        if priority[heap[up]] >= priority[node]:
+            break
+        heap[slot] = heap[up]
+        place[heap[slot]] = slot
+        slot = up
+    while True:
+        child = 2 * slot + 1
+        if child >= n:
+            break
+        if child + 1 < n and priority[heap[child + 1]] > priority[heap[child]]:
+            child += 1
+        if priority[heap[child]] <= priority[node]:
+            break
+        heap[slot] = heap[child]
+        place[heap[slot]] = slot
+        slot = child
+    heap[slot] = node
+    place[node] = slot
+
+
+@njit(cache=True, nogil=True)
+def update_greedily(
+    count: int,
+    beta: float,
+    layout: Layout,
+    scores: FloatArray,
+    messages: FloatArray,
+    sent: FloatArray,
+) -> None:
+    """Apply ``count`` star updates, each at the node of largest gradient, by a priority queue."""
+    cards, edges, _, _, incident_start, incident_edge, _ = layout
+    n = cards.shape[0]
+    work = np.empty((2, cards.max()))
+    priority = np.empty(n)
+    heap = np.arange(n)
+    place = np.arange(n)
+    for node in range(n):
+        priority[node] = disagreement(node, beta, layout, scores, messages, sent, work)
+    for slot in range(n - 1, -1, -1):
+        _sift(slot, heap, place, priority)
+    for _ in range(count):
+        node = heap[0]
+        star_update(node, beta, layout, scores, messages, sent, work[0])
+        priority[node] = 0.0
+        _sift(0, heap, place, priority)
+        for k in range(incident_start[node], incident_start[node + 1]):
+            end = incident_edge[k]
+            other = edges[end // 2, 1 - end % 2]
+            priority[other] = disagreement(other, beta, layout, scores, messages, sent, work)
+            _sift(place[other], heap, place, priority)
 
 
 @njit(cache=True, nogil=True)

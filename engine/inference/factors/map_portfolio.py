@@ -361,7 +361,7 @@ def _lower_bound(task: _Task, search: DualSearch, worker: Worker) -> None:
     form, dual = task.form, search.dual
     tried = inf  # work of the last elimination that was too long
     while not (worker.is_over() or worker.incumbent.is_proven):
-        search.advance("cyclic", None)
+        search.advance()
         labels = search.labels[: form.n_variables]
         worker.incumbent.offer("lp", labels, search.value + form.constant)
         worker.incumbent.tighten(search.bound + form.constant)

@@ -39,7 +39,7 @@ class DualOracle:
         bound = np.inf
         for beta in BETAS:
             dual.set_beta(beta)
-            dual.run(SWEEPS * self._graph.n_nodes, "cyclic")
+            dual.run(SWEEPS * self._graph.n_nodes)
             bound = min(bound, dual.upper_bound())
         self._messages = dual.messages
         labels, value = dual.decode()

@@ -164,5 +164,5 @@ def _dual_bound(model: PairwiseModel, should_stop: StopCallback) -> float:
         for _ in range(BOUND_ROUNDS):
             if should_stop():  # the bound holds, but is less tight
                 return dual.upper_bound()
-            dual.run(model.graph.n_nodes, "cyclic")
+            dual.run(model.graph.n_nodes)
     return dual.upper_bound()

@@ -66,7 +66,7 @@ class ExpansionOracle:
         while sweeps < self._max_sweeps and not meets_bound(value, best, EXACT_TOLERANCE):
             for smoothing in (beta, np.inf):
                 dual.set_beta(smoothing)
-                dual.run(ROUNDS * self._graph.n_nodes, "cyclic")
+                dual.run(ROUNDS * self._graph.n_nodes)
                 sweeps += ROUNDS
                 best = min(best, dual.upper_bound())
             beta *= 4.0

@@ -1,15 +1,12 @@
 """Multi-label MAP by the smoothed dual of the linear programme, with feasible points."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.options import (
     check_callables,
-    check_choice,
-    check_generator,
     check_number,
     check_seconds,
     check_whole,
@@ -27,17 +24,12 @@ from engine.graphs.pairwise import PairwiseModel
 from engine.inference.map_estimate import EXACT_TOLERANCE, MapEstimate, meets_bound
 from engine.kernels.local_polytope import decode_in_order, improve_labels, project_tables
 from engine.kernels.star_updates import (
-    dual_gradient,
     dual_marginals,
     dual_value,
     refresh,
-    update_greedily,
     update_in_order,
 )
 from engine.kernels.work_time import wall_seconds
-
-DualSchedule = Literal["cyclic", "stochastic", "greedy"]
-DUAL_SCHEDULES: tuple[str, ...] = get_args(DualSchedule)
 
 FIRST_BETA = 1.0  # inverse temperature of the first, smoothest problem (1 / nat)
 BETA_FACTOR = 2.0
@@ -68,8 +60,8 @@ class DualPoint:
 class SmoothedDual:
     """Dual coordinate minimisation of one pairwise model by star updates.
 
-    Impossible entries (-inf) count as a finite penalty larger than any gain, so that bounds hold
-    and every number is finite.
+    ``messages`` and ``sent`` are those of `engine.kernels.star_updates`. Impossible entries (-inf)
+    count as a finite penalty larger than any gain, so that bounds hold and every number is finite.
 
     References
     ----------
@@ -83,29 +75,19 @@ class SmoothedDual:
         self._magnitude = score_magnitude(model)
         self.layout = graph.layout
         self.messages = np.zeros(graph.n_messages)
-        self._sent = np.zeros(graph.n_messages)
+        self.sent = np.zeros(graph.n_messages)
         self.beta = beta
         self.set_beta(beta)
 
     def set_beta(self, beta: float) -> None:
         """Change the inverse temperature; np.inf removes the smoothing."""
         self.beta = beta
-        refresh(beta, self.layout, self.scores, self.messages, self._sent)
+        refresh(beta, self.layout, self.scores, self.messages, self.sent)
 
-    def run(
-        self, updates: int, schedule: DualSchedule, rng: np.random.Generator | None = None
-    ) -> None:
-        """Run ``updates`` star updates. Greedy needs a finite beta; stochastic needs ``rng``."""
-        n = self.model.graph.n_nodes
-        arguments = (self.beta, self.layout, self.scores, self.messages, self._sent)
-        if schedule == "greedy" and np.isfinite(self.beta):
-            update_greedily(updates, *arguments)
-            return
-        if schedule == "stochastic" and rng is not None:
-            order = rng.integers(0, n, size=updates)
-        else:
-            order = np.arange(updates, dtype=np.int64) % n
-        update_in_order(order, *arguments)
+    def run(self, updates: int) -> None:
+        """Run ``updates`` star updates, at the nodes in turn."""
+        order = np.arange(updates, dtype=np.int64) % self.model.graph.n_nodes
+        update_in_order(order, self.beta, self.layout, self.scores, self.messages, self.sent)
 
     def upper_bound(self) -> float:
         """Return the unsmoothed dual value: an upper bound of every labelling's score.
@@ -133,14 +115,6 @@ class SmoothedDual:
             primal_value=float(tables @ self.scores),
         )
 
-    def gradient(self) -> FloatArray:
-        """Return dF/d delta, in the layout of ``messages``: node beliefs minus edge margins."""
-        tables = np.zeros(self.model.graph.size)
-        dual_marginals(self.beta, self.layout, self.scores, self.messages, tables)
-        gradient = np.zeros_like(self.messages)
-        dual_gradient(self.layout, tables, gradient)
-        return gradient
-
     def reduced_costs(self) -> FloatArray:
         """Return each label's least reduction of the bound, flat over nodes.
 
@@ -159,7 +133,7 @@ class SmoothedDual:
         np.add.at(belief, place, self.messages)
         costs = np.repeat(np.maximum.reduceat(belief, graph.node_start[:-1]), cards) - belief
         if graph.n_edges:
-            seen = self._sent - self.messages
+            seen = self.sent - self.messages
             highest = np.maximum.reduceat(seen, starts[:-1])
             np.add.at(costs, place, np.repeat(highest, cards[ends]) - seen)
         self.set_beta(beta)
@@ -192,11 +166,9 @@ def map_by_linear_programme(
     model: PairwiseModel,
     *,
     dual: SmoothedDual | None = None,
-    schedule: DualSchedule = "cyclic",
     max_iterations: int = 2000,
     tolerance: float = EXACT_TOLERANCE,
     max_seconds: float | None = None,
-    rng: np.random.Generator | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
 ) -> MapEstimate:
@@ -211,11 +183,9 @@ def map_by_linear_programme(
     model : PairwiseModel
     dual : SmoothedDual, optional
         The dual variables to start from, which also receive the last ones; new ones if None.
-    schedule : str, the order in which nodes are updated.
     max_iterations : int, iterations of one update a node each.
     tolerance : float, stop when bound - value <= tolerance max(1, \|value\|).
     max_seconds : float, optional
-    rng : numpy.random.Generator, optional, for a random schedule.
     on_progress : callable taking a Progress, optional
     should_stop : callable returning bool, optional
 
@@ -236,18 +206,16 @@ def map_by_linear_programme(
     >>> map_by_linear_programme(model).labels.tolist()
     [1, 1]
     """
-    check_choice("schedule", schedule, DUAL_SCHEDULES)
     check_whole("max_iterations", max_iterations)
     check_number("tolerance", tolerance, at_least=0.0)
     check_seconds("max_seconds", max_seconds)
-    check_generator("rng", rng)
     check_callables(on_progress=on_progress, should_stop=should_stop)
     started = wall_seconds()
     search = DualSearch(SmoothedDual(model, FIRST_BETA) if dual is None else dual)
     status = Status.ITERATION_LIMIT
     iteration = 0
     while iteration < max_iterations:
-        search.advance(schedule, rng)
+        search.advance()
         iteration += PERIOD
         seconds = wall_seconds() - started
         on_progress(search.report(iteration, seconds))
@@ -285,9 +253,9 @@ class DualSearch:
         graph = dual.model.graph
         self.work = ENTRY_WORK * graph.size + EDGE_WORK * graph.n_edges  # of one `advance`
 
-    def advance(self, schedule: DualSchedule, rng: np.random.Generator | None) -> None:
+    def advance(self) -> None:
         """Run some sweeps and evaluate both sides."""
-        self.dual.run(PERIOD * self.dual.model.graph.n_nodes, schedule, rng)
+        self.dual.run(PERIOD * self.dual.model.graph.n_nodes)
         labels, value = self.dual.decode()
         if value > self.value:
             self.labels, self.value = labels, value

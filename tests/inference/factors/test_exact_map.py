@@ -53,7 +53,7 @@ def test_no_label_of_a_best_labelling_is_ever_removed(seed, updates):
     model = random_model(seed, 6, density=0.8)
     scores = np.random.default_rng(seed).integers(-2, 3, model.graph.size).astype(float)
     dual = SmoothedDual(type(model)(model.graph, scores), 2.0)
-    dual.run(updates, "cyclic")
+    dual.run(updates)
     values, labellings = enumerate_model(dual.model)
     kept = possible_labels(dual, values.max())
     for labels in labellings[values == values.max()]:
@@ -63,7 +63,7 @@ def test_no_label_of_a_best_labelling_is_ever_removed(seed, updates):
 @pytest.mark.parametrize("seed", range(6))
 def test_reduced_costs_bound_every_labelling_with_that_label(seed):
     dual = SmoothedDual(random_model(seed, 5, density=0.9, scale=3.0), 4.0)
-    dual.run(12, "cyclic")
+    dual.run(12)
     values, labellings = enumerate_model(dual.model)
     costs = dual.reduced_costs()
     assert (costs >= 0).all()
