@@ -32,7 +32,7 @@ FLOOR = 1e-9
 
 
 @inner
-def _send(
+def send(
     sender: FloatArray, table: FloatArray, extra: float, is_plain: bool, out: FloatArray
 ) -> float:
     """Write the message from a sender's belief, (L,), with mean 1; return the divisor."""
@@ -100,11 +100,11 @@ def sweep(potentials, codes_right, codes_down, tables, extra, is_plain, messages
             if j + 1 < width:
                 for x in range(count):
                     sender[x] = belief[x] / b[x]
-                _send(sender, tables[0], extra[0, codes_right[i, j]], is_plain, left[i, j + 1])
+                send(sender, tables[0], extra[0, codes_right[i, j]], is_plain, left[i, j + 1])
             if i + 1 < last:
                 for x in range(count):
                     sender[x] = belief[x] / d[x]
-                _send(sender, tables[2], extra[1, codes_down[i, j]], is_plain, up[i + 1, j])
+                send(sender, tables[2], extra[1, codes_down[i, j]], is_plain, up[i + 1, j])
     for i in range(last - 1, first - 1, -1):
         for j in range(width - 1, -1, -1):
             a, b, c, d, phi = left[i, j], right[i, j], up[i, j], down[i, j], potentials[i, j]
@@ -113,7 +113,7 @@ def sweep(potentials, codes_right, codes_down, tables, extra, is_plain, messages
             if j > 0:
                 for x in range(count):
                     sender[x] = belief[x] / a[x]
-                _send(sender, tables[1], extra[0, codes_right[i, j - 1]], is_plain, out)
+                send(sender, tables[1], extra[0, codes_right[i, j - 1]], is_plain, out)
                 old = right[i, j - 1]
                 for x in range(count):
                     change = max(change, abs(out[x] - old[x]) / (out[x] + old[x]))
@@ -121,7 +121,7 @@ def sweep(potentials, codes_right, codes_down, tables, extra, is_plain, messages
             if i > first:
                 for x in range(count):
                     sender[x] = belief[x] / c[x]
-                _send(sender, tables[3], extra[1, codes_down[i - 1, j]], is_plain, out)
+                send(sender, tables[3], extra[1, codes_down[i - 1, j]], is_plain, out)
                 old = down[i - 1, j]
                 for x in range(count):
                     change = max(change, abs(out[x] - old[x]) / (out[x] + old[x]))
@@ -144,7 +144,7 @@ def cross(potentials, _, codes_down, tables, extra, is_plain, messages, row):  #
             for x in range(count):
                 sender[x] = phi[x] * np.sqrt((a[x] * b[x]) * (c[x] * d[x])) / back[x]
             strength = extra[1, codes_down[row - 1, j]]
-            _send(sender, tables[2 + side], strength, is_plain, fresh[side, j])
+            send(sender, tables[2 + side], strength, is_plain, fresh[side, j])
     messages[2, row] = fresh[0]
     messages[3, row - 1] = fresh[1]
 
@@ -288,7 +288,7 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
                 code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
                 for x in range(count):
                     sender[x] = belief[x] / values[back, x]
-                divisor = _send(sender, tables[axis], extra[k, code], is_plain, out)
+                divisor = send(sender, tables[axis], extra[k, code], is_plain, out)
                 arrived = adjoint[axis, ni, nj]
                 extra_adjoint[k, code] += _pull(
                     sender,

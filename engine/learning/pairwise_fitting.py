@@ -30,14 +30,12 @@ from engine.inference.pairwise.marginal_gradients import (
 )
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
 from engine.objectives.marginal_losses import HIDDEN, PAIRWISE_LOSSES, marginal_loss
-from engine.objectives.perturbation import SIDES, perturbed_gradient
 from engine.solvers.lbfgs import SmoothFit, minimise_by_lbfgs
 
 EM = "surrogate-em"
 LOSSES = (*PAIRWISE_LOSSES, EM)
 INFERENCES = ("trw", "mean-field")
 MEMORY = 10  # number of steps that L-BFGS stores
-GRADIENTS = ("implicit", *SIDES)
 
 Gradient = tuple[float, FloatArray]
 
@@ -76,14 +74,12 @@ class PairwiseExample:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseFitting:
-    """Options of pairwise learning: the loss, the inference and the gradient method.
+    """Options of pairwise learning: the loss and the inference.
 
     Parameters
     ----------
     loss : one of `LOSSES`
     inference : "trw" or "mean-field"
-    gradient : "implicit", or by perturbation "one-sided", "two-sided" or "four-sided"; the gradient
-        of "surrogate-em" is a difference of marginals and needs neither.
     sharpness : alpha of the smoothed classification loss.
     rho : float, edge appearance probability of "trw"; 1/2 is valid on grids.
     tolerance : change of messages (nats) or probabilities at which inference has converged.
@@ -98,7 +94,6 @@ class PairwiseFitting:
 
     loss: str = "univariate-logistic"
     inference: str = "trw"
-    gradient: str = "implicit"
     sharpness: float = 15.0
     rho: float = 0.5
     tolerance: float = 1e-10
@@ -108,7 +103,6 @@ class PairwiseFitting:
         """Raise InvalidProblemError for an unknown name or a number out of range."""
         check_choice("loss", self.loss, LOSSES)
         check_choice("inference", self.inference, INFERENCES)
-        check_choice("gradient", self.gradient, GRADIENTS)
         check_number("sharpness", self.sharpness, above=0.0)
         check_number("rho", self.rho, above=0.0, at_most=1.0)
         check_number("tolerance", self.tolerance, above=0.0)
@@ -125,7 +119,7 @@ class PairwiseObjective:
         self._free = TreeReweighted(graph, options.rho) if is_trw else None
         self._clamped = TreeReweighted(graph, options.rho) if is_trw else None
         self._implicit: Callable[[FloatArray, FloatArray], FloatArray] | None = None
-        if is_trw and options.gradient == "implicit" and options.loss != EM:
+        if is_trw and options.loss != EM:
             self._implicit = ImplicitGradient(graph, options.rho)
 
     def __call__(self, theta: FloatArray) -> Gradient:
@@ -149,14 +143,6 @@ class PairwiseObjective:
         return self._solve(self._example.features @ theta, self._free)[1]
 
     def _pull_back(self, scores: FloatArray, tables: FloatArray, slope: FloatArray) -> FloatArray:
-        options = self._options
-        if options.gradient != "implicit":
-            return perturbed_gradient(
-                lambda moved: self._solve(moved, self._free)[1],
-                scores,
-                slope,
-                SIDES[options.gradient],
-            )
         if self._implicit is not None:
             return self._implicit(tables, slope)
         return implicit_mean_field_gradient(self._example.graph, scores, tables, slope)

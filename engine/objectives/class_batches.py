@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from engine.core.arguments import FloatArray
 from engine.crf.class_features import ClassExample
 from engine.kernels.class_batches import LANES, reverse_batch, sweep_batch
-from engine.objectives.class_gradients import ScoreSlopes
-from engine.objectives.class_losses import begin_loss, pull_back
+from engine.objectives.class_losses import ScoreSlopes, begin_loss, pull_back
 from engine.objectives.class_messages import ClassMessages
 from engine.objectives.grid_losses import loss_and_gradient
 from engine.objectives.marginal_losses import LIKELIHOOD, LOCAL_LOSSES, Gradient, LossOptions
@@ -31,7 +30,6 @@ def in_batches(examples: Sequence[ClassExample], options: LossOptions) -> list[B
     by_shape: dict[object, list[ClassExample]] = {}
     is_alone = (
         options.loss in LOCAL_LOSSES
-        or options.gradient != "truncated"
         or options.threshold is not None
         or options.is_potts
         or options.inference != "trw"

@@ -9,6 +9,7 @@ References
 Domke 2013, sections 4 to 7.3.
 """
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,8 +18,6 @@ from engine.core.arguments import FloatArray
 from engine.crf.class_features import ClassExample
 from engine.kernels import class_losses as begin
 from engine.kernels.class_messages import reverse_sweep
-from engine.objectives import class_gradients as at_rest
-from engine.objectives.class_gradients import ScoreSlopes
 from engine.objectives.class_messages import ClassMessages, Messages
 from engine.objectives.marginal_losses import (
     CLIQUE,
@@ -26,21 +25,33 @@ from engine.objectives.marginal_losses import (
     NODE_LOSSES,
     Gradient,
     LossOptions,
-    logistic_loss,
-    node_loss,
 )
-from engine.objectives.perturbation import SIDES
+
+
+@dataclass(slots=True)
+class ScoreSlopes:
+    """Derivatives in log potentials (H, W, L), and in log tables by code and by label pair."""
+
+    nodes: Messages
+    extra: FloatArray
+    pairs: FloatArray
+
+    @classmethod
+    def zeros(cls, chains: ClassMessages) -> "ScoreSlopes":
+        """Return slopes that are all 0."""
+        n = chains.potentials.shape[2]
+        nodes, extra = np.zeros_like(chains.potentials), np.zeros_like(chains.scores.agreement)
+        return cls(nodes, extra, np.zeros((2, n, n)))
 
 
 def tree_reweighted_loss(
     example: ClassExample, theta: FloatArray, options: LossOptions
 ) -> Gradient:
     """Return a marginal loss of one picture and its gradient in theta, shape (K,)."""
-    run = _run if options.gradient == "truncated" else _run_to_convergence
-    value, gradient = run(example, theta, options, is_held=False)
+    value, gradient = _run(example, theta, options, is_held=False)
     if options.loss != LIKELIHOOD:
         return value, gradient
-    known, slope = run(example, theta, options, is_held=True)
+    known, slope = _run(example, theta, options, is_held=True)
     return value - known, gradient - slope
 
 
@@ -63,27 +74,6 @@ def _run(
     for before, after in reversed(list(pairwise(states))):
         reverse_sweep(*chains.fixed, before, after, adjoint, *sums)
     return value, pull_back(example, slopes)
-
-
-def _run_to_convergence(
-    example: ClassExample, theta: FloatArray, options: LossOptions, *, is_held: bool
-) -> Gradient:
-    """Sweep until messages converge, and differentiate there."""
-    chains = ClassMessages(example.features, theta, is_double=True)
-    chains.is_plain = chains.is_plain and options.is_potts
-    if is_held:
-        chains.hold(example.labels)
-    threshold = at_rest.REST if options.threshold is None else options.threshold
-    at_rest.rest(chains, threshold)
-    value, adjoint, slopes = begin_loss(chains, example, options)
-    if options.loss == LIKELIHOOD:  # log Z is stationary in converged messages
-        return value, pull_back(example, slopes)
-    if options.gradient == "implicit":
-        at_rest.add_implicit(chains, adjoint, slopes)
-        return value, pull_back(example, slopes)
-    slope = _marginal_slope(chains, example, options)
-    sides = SIDES[options.gradient]
-    return value, at_rest.perturbed(chains, example.labels, slope, sides, threshold)
 
 
 def begin_loss(
@@ -115,28 +105,3 @@ def begin_loss(
 def pull_back(example: ClassExample, slopes: ScoreSlopes) -> FloatArray:
     """Return the gradient in theta; the kernels' tables are exp(2 theta)."""
     return example.features.pull_back(slopes.nodes, 2.0 * slopes.extra, 2.0 * slopes.pairs)
-
-
-def _marginal_slope(
-    chains: ClassMessages, example: ClassExample, options: LossOptions
-) -> FloatArray:
-    """Return dQ/dtau of nodes and of edges' own entries, flat; see `class_gradients.perturbed`."""
-    marginals, chances = at_rest.own_marginals(chains, example.labels)
-    edges = np.zeros_like(chances)
-    if options.loss == CLIQUE:
-        edges[chances < 1.0] = logistic_loss(chances[chances < 1.0])[1]
-        return np.concatenate([np.zeros(marginals.size), edges.ravel()])
-    n = marginals.shape[2]
-    labels = example.labels.ravel().astype(np.int64)
-    known = labels < n
-    labels[~known] = 0
-    _, slope = node_loss(
-        marginals.astype(np.float64).ravel(),
-        np.arange(0, marginals.size + 1, n),
-        labels,
-        known,
-        options.loss,
-        options.sharpness,
-        np.array(options.weights or np.ones(n))[labels],
-    )
-    return np.concatenate([slope, edges.ravel()])

@@ -20,13 +20,11 @@ from itertools import pairwise
 import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import ClassExample, ClassLabels
 from engine.crf.grid_features import CodeArray, GridExample, LabelScores
 from engine.kernels import backpropagation as back
 from engine.kernels import class_losses as begin
 from engine.objectives import class_losses
-from engine.objectives.class_gradients import MOST_SWEEPS, REST
 from engine.objectives.grid_chains import GridChains
 from engine.objectives.grid_mean_field import GridMeanField, edges_of_known, logistic_loss
 from engine.objectives.marginal_losses import (
@@ -37,7 +35,6 @@ from engine.objectives.marginal_losses import (
     Gradient,
     LossOptions,
 )
-from engine.objectives.perturbation import SIDES
 
 KINDS = {**NODE_LOSSES, CLIQUE: back.CLIQUE_LOGISTIC, LIKELIHOOD: back.SURROGATE_LIKELIHOOD}
 """Losses of the kernel of two labels, by name."""
@@ -81,7 +78,7 @@ def loss_and_gradient(
     -----
     Time about three times that of the sweeps. Memory a pixel and sweep: 32 bytes for masks, in
     ``tape`` if the caller gives one, for one run at a time; 16 L for label maps; with mean field
-    16 L; at convergence 32 L for each of the 30 vectors of "implicit".
+    16 L.
     """
     if options.loss in LOCAL_LOSSES:
         return _local_loss(example, theta, options.loss)
@@ -89,10 +86,6 @@ def loss_and_gradient(
         return _mean_field_loss(example, theta, options)
     if isinstance(example, ClassExample):
         return class_losses.tree_reweighted_loss(example, theta, options)
-    if options.gradient != "truncated":
-        raise InvalidProblemError(
-            f"gradient: expected truncated for masks with trw, received {options.gradient!r}."
-        )
     return _two_label_loss(example, theta, options, Tape() if tape is None else tape)
 
 
@@ -155,32 +148,20 @@ def _run_mean_field(
     *,
     is_held: bool,
 ) -> Gradient:
-    """Pass forth and back, keeping all marginals or until they converge, and differentiate."""
+    """Pass forth and back, keeping all marginals, and back-propagate through them."""
     labels = known_labels(example)
     field = GridMeanField(example.features, theta, labels if is_held else None)
     states: list[FloatArray] = []
-    threshold = REST if options.threshold is None else options.threshold
-    limits = (threshold, MOST_SWEEPS)
-    is_truncated = options.gradient == "truncated"
-    if is_truncated:
-        for _ in range(options.max_sweeps):
-            change = field.sweep(states)
-            if options.threshold is not None and not change > threshold:
-                break
-    else:
-        field.rest(*limits)
-    value, adjoint, slopes = _begin_mean_field(field, labels, options)
-    if is_truncated:
-        field.go_back(states, adjoint, slopes)
-    elif options.loss != LIKELIHOOD:  # the likelihood is stationary in converged marginals
-        if options.gradient != "implicit":
-            slope = adjoint / np.maximum(field.marginals, begin.SMALLEST)
-            return value, field.perturbed(slope, SIDES[options.gradient], *limits)
-        field.add_implicit(adjoint, slopes)
+    for _ in range(options.max_sweeps):
+        change = field.sweep(states)
+        if options.threshold is not None and not change > options.threshold:
+            break
+    value, adjoint, slopes = begin_mean_field(field, labels, options)
+    field.go_back(states, adjoint, slopes)
     return value, example.features.pull_back_labels(slopes)
 
 
-def _begin_mean_field(
+def begin_mean_field(
     field: GridMeanField, labels: ClassLabels, options: LossOptions
 ) -> tuple[float, FloatArray, LabelScores]:
     """Return the loss, or the likelihood's bound, with derivatives in log q and in scores."""

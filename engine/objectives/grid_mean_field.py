@@ -1,31 +1,25 @@
 """Losses of a picture of any number of labels under mean field, with exact derivatives.
 
-The counterpart of tree-reweighted messages: the same losses, truncated, with a threshold, or
-converged with implicit differentiation or perturbation. The surrogate likelihood is here the
-negative of mean field's lower bound for the known labels,
+The counterpart of tree-reweighted messages: the same losses, truncated or with a threshold. The
+surrogate likelihood is here the negative of mean field's lower bound for the known labels,
 
     log Z >= F(q) = sum_i <theta_i, q_i> + sum_ij q_i^T theta_ij q_j - sum_i <q_i, log q_i>.
 
 References
 ----------
-Domke 2013, sections 3.2, 5, 6 and algorithm 2.
+Domke 2013, section 3.2 and algorithm 2.
 """
 
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy  # submodules load when first used
 from numpy.typing import NDArray
 
 from engine.core.arguments import BoolArray, FloatArray
 from engine.crf.class_features import ClassFeatures, ClassLabels
 from engine.crf.grid_features import GridFeatures, LabelScores
 from engine.kernels.grid_mean_field import pass_once, reverse_pass
-from engine.objectives.perturbation import perturbed_gradient
-
-ACCURACY, RESTART, ROUNDS = 1e-10, 30, 20
-"""Limits of GMRES: the relative residual, the vectors that it keeps, and the restarts."""
 
 
 class GridMeanField:
@@ -69,55 +63,13 @@ class GridMeanField:
             change = pass_once(self.nodes, *self._edges, is_forth, self.marginals, self.logs)
         return change
 
-    def rest(self, threshold: float, most_sweeps: int) -> None:
-        """Sweep until no marginal changes by more than the threshold."""
-        for _ in range(most_sweeps):
-            if not self.sweep() > threshold:
-                break
-
     def go_back(self, states: list[FloatArray], adjoint: FloatArray, slopes: LabelScores) -> None:
         """Back-propagate derivatives in log q through the passes of ``sweep`` to the scores."""
         ends = list(pairwise([*states, self.marginals]))
         for place in range(len(ends) - 1, -1, -1):
-            self._undo(place % 2 == 0, *ends[place], adjoint, slopes)
+            self.undo(place % 2 == 0, *ends[place], adjoint, slopes)
 
-    def add_implicit(self, begun: FloatArray, slopes: LabelScores) -> None:
-        """Add to ``slopes`` a loss's derivatives through converged marginals.
-
-        Since log q = F(log q, theta) there, the derivative solves g = begun + (dF/dlog q)^T g.
-        """
-        spare = self.zeros()
-
-        def back(vector: FloatArray, into: LabelScores) -> FloatArray:
-            adjoint = np.array(vector).reshape(begun.shape)
-            for is_forth in (False, True):
-                self._undo(is_forth, self.marginals, self.marginals, adjoint, into)
-            return adjoint.ravel()
-
-        system = scipy.sparse.linalg.LinearOperator(
-            (begun.size, begun.size), matvec=lambda v: np.ravel(v) - back(v, spare), dtype=float
-        )
-        solution, _ = scipy.sparse.linalg.gmres(
-            system, begun.ravel(), rtol=ACCURACY, restart=RESTART, maxiter=ROUNDS
-        )
-        back(solution, slopes)
-
-    def perturbed(
-        self, slope: FloatArray, sides: int, threshold: float, most_sweeps: int
-    ) -> FloatArray:
-        """Return dQ/dtheta, shape (K,), of converged marginals; they end at slightly moved scores.
-
-        ``slope`` is dQ/dq, shape (H, W, L): mean-field losses depend on pixels alone.
-        """
-
-        def solve(scores: FloatArray) -> FloatArray:
-            self.nodes = scores.reshape(slope.shape)
-            self.rest(threshold, most_sweeps)
-            return self.features.pull_back_labels(self.lower_bound()[2])
-
-        return perturbed_gradient(solve, self.nodes.ravel(), slope.ravel(), sides)
-
-    def _undo(
+    def undo(
         self,
         is_forth: bool,
         before: FloatArray,
@@ -125,6 +77,7 @@ class GridMeanField:
         adjoint: FloatArray,
         slopes: LabelScores,
     ) -> None:
+        """Back-propagate derivatives in log q through one pass to ``slopes`` and earlier log q."""
         sums = (slopes.nodes, slopes.right, slopes.down)
         reverse_pass(*self._edges, is_forth, before, after, adjoint, *sums)
 

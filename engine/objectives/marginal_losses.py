@@ -17,7 +17,6 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.core.options import check_choice, check_flag, check_number, check_positive, check_whole
 from engine.graphs.pairwise import PairwiseGraph
 from engine.kernels import class_losses as kernels
-from engine.objectives.perturbation import SIDES
 
 NODE_LOSSES = {
     "univariate-logistic": kernels.UNIVARIATE_LOGISTIC,
@@ -30,7 +29,6 @@ MARGINAL_LOSSES = (LIKELIHOOD, *PAIRWISE_LOSSES)
 LOCAL_LOSSES = ("pseudolikelihood", "piecewise", "independent")
 LOSSES = (*MARGINAL_LOSSES, *LOCAL_LOSSES)
 INFERENCES = ("trw", "mean-field")
-GRADIENTS = ("truncated", "implicit", *SIDES)
 
 MAX_SWEEPS = 500
 """Maximum number of sweeps to reach a threshold; the loss is then that of the last sweep."""
@@ -46,7 +44,7 @@ Gradient = tuple[float, FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class LossOptions:
-    """Options of a loss of a grid: its name, its inference and its gradient.
+    """Options of a loss of a grid: its name and its inference.
 
     Parameters
     ----------
@@ -61,10 +59,6 @@ class LossOptions:
     weights : tuple of float, of the pixels of each class in losses of single pixels; all 1 if empty
     is_potts : bool, whether derivatives in the weights of label pairs, all zero, may be left out as
         zeros: that takes half of the time.
-    gradient : one of `GRADIENTS`: "truncated" back-propagates through every sweep. The others
-        sweep until messages converge (to ``threshold``, 1e-11 by default), in double precision,
-        whatever ``iterations``, and differentiate implicitly or by perturbation; the likelihood
-        needs neither there. Masks with "trw" have only the first.
 
     Examples
     --------
@@ -80,7 +74,6 @@ class LossOptions:
     rho: float = 0.5
     weights: tuple[float, ...] = ()
     is_potts: bool = False
-    gradient: str = "truncated"
 
     def __post_init__(self) -> None:
         """Raise InvalidProblemError for an unknown name or a number out of range."""
@@ -93,7 +86,6 @@ class LossOptions:
         for weight in self.weights:
             check_positive("weights", weight)
         check_flag("is_potts", self.is_potts)
-        check_choice("gradient", self.gradient, GRADIENTS)
 
     @property
     def max_sweeps(self) -> int:
@@ -152,7 +144,6 @@ def node_loss(
     known: np.ndarray,
     loss: str,
     sharpness: float,
-    weights: FloatArray | None = None,
 ) -> Gradient:
     """Return a loss of single nodes and its slope in their marginals.
 
@@ -162,30 +153,27 @@ def node_loss(
     starts : ndarray, shape (n + 1,), first entry of every node's distribution
     labels, known : ndarrays, shape (n,), labels, and False where unknown
     loss : one of `NODE_LOSSES`
-    weights : ndarray, shape (n,), optional; weights of the nodes
     """
     cards = np.diff(starts)
-    mine = (np.ones(len(labels)) if weights is None else weights)[known]
     own = (starts[:-1] + labels)[known]
     slope = np.zeros(len(marginals))
     if loss == "univariate-logistic":
         chances = np.maximum(marginals[own], FLOOR)
-        slope[own] = -mine / chances
-        return -float((mine * np.log(chances)).sum()), slope
+        slope[own] = -1.0 / chances
+        return -float(np.log(chances).sum()), slope
     if loss == "univariate-quadratic":
         error = np.where(np.repeat(known, cards), marginals, 0.0)
         error[own] -= 1.0
-        each = np.repeat(np.where(known, 1.0 if weights is None else weights, 0.0), cards)
-        return 0.5 * float((each * error * error).sum()), each * error
+        return 0.5 * float((error * error).sum()), error
     with_rival = cards[known] > 1
-    own, mine = own[with_rival], mine[with_rival]
+    own = own[with_rival]
     rivals = _rivals(marginals, starts, labels, known & (cards > 1))
     lead = np.clip(sharpness * (marginals[own] - marginals[rivals]), -700.0, 700.0)
     value = 1.0 / (1.0 + np.exp(lead))
-    change = mine * sharpness * value * (1.0 - value)
+    change = sharpness * value * (1.0 - value)
     slope[rivals] += change
     slope[own] -= change
-    return float((mine * value).sum()), slope
+    return float(value.sum()), slope
 
 
 def _rivals(

@@ -158,23 +158,3 @@ def test_unknown_options_are_refused() -> None:
     for sharpness in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(InvalidProblemError, match="sharpness"):
             LossOptions("smoothed-classification", sharpness=sharpness)
-
-
-def test_masks_with_messages_refuse_gradients_at_convergence() -> None:
-    example = tiny_example(np.random.default_rng(0))
-    with pytest.raises(InvalidProblemError, match="gradient: expected truncated"):
-        loss_and_gradient(example, np.zeros(14), LossOptions(gradient="implicit"))
-
-
-@pytest.mark.parametrize("loss", MARGINAL_LOSSES)
-def test_mean_field_of_masks_has_gradients_at_convergence(loss: str) -> None:
-    rng = np.random.default_rng(8)
-    example = tiny_example(rng)
-    theta = 0.4 * rng.normal(size=14)
-    truncated = LossOptions(loss, "mean-field", threshold=1e-13)
-    value, expected = loss_and_gradient(example, theta, truncated)
-    for gradient, away in (("implicit", 1e-6), ("two-sided", 1e-4)):
-        options = LossOptions(loss, "mean-field", gradient=gradient)
-        found, slope = loss_and_gradient(example, theta, options)
-        assert found == pytest.approx(value, abs=1e-8)
-        assert_allclose(slope, expected, atol=away, err_msg=gradient)

@@ -16,15 +16,14 @@ import numpy as np
 
 from benchmarks.common.reporting import new_figure, print_table, save_figure
 from benchmarks.papers.domke2013.backgrounds import RIDGE
+from benchmarks.papers.domke2013.converged_gradients import gradient_by, rest
 from engine.core.arguments import FloatArray
 from engine.core.progress import never_stop
 from engine.core.status import Status
 from engine.crf.class_features import ClassExample
 from engine.kernels.threads import one_blas_thread
 from engine.learning.segmentation.class_weights import estimate_curvature, fit_loss
-from engine.objectives.class_gradients import rest
 from engine.objectives.class_messages import ClassMessages
-from engine.objectives.grid_losses import loss_and_gradient
 from engine.objectives.marginal_losses import LossOptions
 from engine.solvers.lbfgs import minimise_by_lbfgs
 
@@ -70,34 +69,39 @@ class Descent:
     theta: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
-def ways(iterations: tuple[int, ...], thresholds: tuple[float, ...]) -> dict[str, LossOptions]:
-    """Name and options of every way to the gradient."""
-    made = {f"truncated, {n} sweeps": LossOptions(LOSS, iterations=n) for n in iterations}
+Way = tuple[str, LossOptions]
+"""Kind of a gradient, and where inference stops."""
+
+
+def ways(iterations: tuple[int, ...], thresholds: tuple[float, ...]) -> dict[str, Way]:
+    """Return every way to the gradient by name."""
+    made = {
+        f"truncated, {n} sweeps": ("truncated", LossOptions(LOSS, iterations=n)) for n in iterations
+    }
     for t in thresholds:
-        made[f"back-propagation to {t:g}"] = LossOptions(LOSS, threshold=t)
+        made[f"back-propagation to {t:g}"] = ("truncated", LossOptions(LOSS, threshold=t))
     for t in (*thresholds, *FINER):
-        made[f"perturbation to {t:g}"] = LossOptions(LOSS, threshold=t, gradient=SIDES)
+        made[f"perturbation to {t:g}"] = (SIDES, LossOptions(LOSS, threshold=t))
     return made
 
 
-def total(
-    examples: list[ClassExample], theta: FloatArray, options: LossOptions
-) -> tuple[float, FloatArray]:
+def total(examples: list[ClassExample], theta: FloatArray, way: Way) -> tuple[float, FloatArray]:
     """Return the summed loss and its gradient."""
-    parts = [loss_and_gradient(example, theta, options) for example in examples]
+    gradient, options = way
+    parts = [gradient_by(gradient, example, theta, options) for example in examples]
     return sum(value for value, _ in parts), np.asarray(sum(slope for _, slope in parts))
 
 
 def compare_gradients(
-    examples: list[ClassExample], theta: FloatArray, options: dict[str, LossOptions]
+    examples: list[ClassExample], theta: FloatArray, compared: dict[str, Way]
 ) -> dict[str, Cost]:
     """Time one gradient of every way, and hold it against the implicit one."""
-    exact = total(examples, theta, LossOptions(LOSS, gradient="implicit"))[1]
+    exact = total(examples, theta, ("implicit", LossOptions(LOSS)))[1]
     costs = {}
-    for name, option in options.items():
-        loss_and_gradient(examples[0], theta, option)  # compiles
+    for name, way in compared.items():
+        total(examples[:1], theta, way)  # compiles
         started = process_time()
-        found = total(examples, theta, option)[1]
+        found = total(examples, theta, way)[1]
         seconds = process_time() - started
         costs[name] = Cost(seconds, float(np.abs(found - exact).max() / np.abs(exact).max()))
     return costs
@@ -117,9 +121,7 @@ def judge(examples: list[ClassExample], theta: FloatArray) -> tuple[float, float
     return float(-np.log(likely).mean()), float(np.concatenate(wrong).mean())
 
 
-def follow(
-    examples: list[ClassExample], start: FloatArray, options: LossOptions, seconds: float
-) -> Descent:
+def follow(examples: list[ClassExample], start: FloatArray, way: Way, seconds: float) -> Descent:
     """Learn by one way, and judge what it had at some moments."""
     ridge = RIDGE * sum(example.n_known for example in examples)
     metric = estimate_curvature(examples, ridge)
@@ -128,7 +130,7 @@ def follow(
     started = process_time()
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = total(examples, theta, options)
+        value, gradient = total(examples, theta, way)
         value += 0.5 * ridge * float(theta @ theta)
         if not trail or value < trail[-1][1]:
             trail.append((process_time() - started, value, theta.copy()))
@@ -168,7 +170,7 @@ def run(
     thresholds: tuple[float, ...] = THRESHOLDS,
 ) -> tuple[dict[str, Cost], dict[str, Descent]]:
     """Compare gradients and learning, print both tables and draw Figure 7."""
-    options = ways(iterations, thresholds)
+    compared = ways(iterations, thresholds)
     with one_blas_thread():  # small products on several threads take a hundred times as long
         start = fit_loss(
             examples,
@@ -182,11 +184,11 @@ def run(
         shape = examples[0].features.shape
         print(f"\n{len(examples)} pictures of {shape[0]} x {shape[1]}: {judge(examples, start)}")
         descents = {}
-        for name, option in options.items():
-            descents[name] = found = follow(examples, start, option, seconds)
+        for name, way in compared.items():
+            descents[name] = found = follow(examples, start, way, seconds)
             print(f"{name}: {found.loss[-1]:.5f}, {found.ended}", flush=True)
         longest = descents[f"truncated, {iterations[-1]} sweeps"]
-        costs = compare_gradients(examples, longest.theta, options)
+        costs = compare_gradients(examples, longest.theta, compared)
     rows = [
         [name, c.seconds, c.error, d.loss[-1], d.error[-1], d.seconds[-1], d.starts, d.ended]
         for (name, c), d in zip(costs.items(), descents.values(), strict=True)

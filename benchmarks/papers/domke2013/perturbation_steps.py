@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.common.reporting import new_figure, print_table, save_figure
+from benchmarks.papers.domke2013.perturbation import PERTURBATIONS, perturbed_gradient
 from engine.core.arguments import FloatArray
 from engine.graphs.factor_graph import Factor, FactorGraph
 from engine.graphs.grid import Grid
@@ -24,7 +25,6 @@ from engine.inference.pairwise.marginal_gradients import (
 )
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
 from engine.objectives.marginal_losses import marginal_loss
-from engine.objectives.perturbation import PERTURBATIONS, perturbed_gradient
 
 LOSS = "univariate-logistic"
 STRENGTHS = (0.5, 1.0, 2.0)  # s; the published values stand in the pictures only

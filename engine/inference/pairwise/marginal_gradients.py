@@ -1,8 +1,7 @@
 """Gradients of functions of converged pseudomarginals by implicit differentiation.
 
 With tau(theta) the maximum of <theta, tau> + H(tau), d tau / d theta is a symmetric matrix, and the
-gradient of Q(tau(theta)) is its product with the slope dQ/dtau. `engine.objectives.perturbation`
-computes it by perturbation, `engine.objectives.class_gradients` for grids of several labels.
+gradient of Q(tau(theta)) is its product with the slope dQ/dtau.
 
 References
 ----------

@@ -1,7 +1,5 @@
 """Gradients of functions of converged pseudomarginals, by perturbing the scores along a slope.
 
-References
-----------
 Domke 2013, section 6.
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.kernels.class_messages import _send, neighbour
+from engine.kernels.class_messages import neighbour, send
 from engine.kernels.compiling import inner
 
 
@@ -25,7 +25,7 @@ def _send_bumped(
     out: FloatArray,
 ) -> None:
     """Write a message of mean 1; the bump is on the entry ``ends`` of the table, sender first."""
-    divisor = _send(sender, table, extra, is_plain, out)
+    divisor = send(sender, table, extra, is_plain, out)
     if bump != 0.0:
         x, y = ends
         entry = table[x, y] * (1.0 + extra if x == y else 1.0)
