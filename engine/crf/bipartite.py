@@ -67,21 +67,3 @@ def check_assignment(columns: IntArray, n_items: int) -> IntArray:
     if not np.array_equal(np.sort(array), np.arange(n_items)):
         raise InvalidProblemError(f"columns: expected a permutation of 0 to {n_items - 1}.")
     return array
-
-
-def squared_difference_features(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return F_ij = -(s_i - s'_j)^2 for every descriptor entry, shape (n, n, K).
-
-    With theta >= 0 the score of an edge is minus a weighted squared distance of descriptors.
-
-    Parameters
-    ----------
-    first, second : ndarray, shape (n, K), descriptors of the items of each side
-
-    References
-    ----------
-    Caetano, McAuley, Cheng, Le and Smola (2009), Learning graph matching, section 5.
-    """
-    first = as_finite_array("first", first, shape=(None, None))
-    second = as_finite_array("second", second, shape=first.shape)
-    return -((first[:, None, :] - second[None, :, :]) ** 2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.errors import InvalidProblemError
-from engine.crf.bipartite import BipartiteItems, check_assignment, squared_difference_features
+from engine.crf.bipartite import BipartiteItems, check_assignment
 
 
 def test_scores_and_statistics_are_adjoint() -> None:
@@ -28,11 +28,6 @@ def test_items_keep_their_own_read_only_features() -> None:
         items.features[0, 0, 0] = 1.0
 
 
-def test_squared_differences_per_descriptor_entry() -> None:
-    features = squared_difference_features(np.array([[1.0, 2.0]]), np.array([[4.0, 2.5]]))
-    np.testing.assert_allclose(features, [[[-9.0, -0.25]]])
-
-
 @pytest.mark.parametrize(
     "features", [np.zeros((2, 3, 1)), np.zeros((0, 0, 1)), np.full((2, 2, 1), np.inf), np.eye(2)]
 )
@@ -45,8 +40,3 @@ def test_bad_features_are_refused(features: np.ndarray) -> None:
 def test_what_is_no_permutation_is_refused(columns: list[int]) -> None:
     with pytest.raises(InvalidProblemError, match="permutation"):
         check_assignment(np.array(columns), 2)
-
-
-def test_descriptors_of_different_shapes_are_refused() -> None:
-    with pytest.raises(InvalidProblemError, match="second"):
-        squared_difference_features(np.zeros((3, 2)), np.zeros((3, 4)))

@@ -24,10 +24,16 @@ from benchmarks.common.reporting import (
     print_table,
     save_figure,
 )
+from benchmarks.papers.tang2015.house_frames import (
+    GAPS,
+    HouseFrame,
+    read_house_frame,
+    read_house_pairs,
+    squared_difference_features,
+)
 from engine.baselines.decoding import decode
 from engine.baselines.structured_svm import train_structured_svm
-from engine.crf.bipartite import BipartiteItems, squared_difference_features
-from engine.datasets.house import GAPS, HouseFrame, read_house_frame, read_house_pairs
+from engine.crf.bipartite import BipartiteItems
 from engine.inference.matching.bipartite_bethe import compute_bethe_marginals
 from engine.objectives.learning_dual import make_learning_dual
 from engine.oracles.assignment import assign

@@ -5,8 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.papers.tang2015.house_frames import (
+    GAPS,
+    read_house_frame,
+    read_house_pairs,
+    squared_difference_features,
+)
 from engine.core.errors import InvalidProblemError
-from engine.datasets.house import GAPS, read_house_frame, read_house_pairs
 from tests.shared_data import shared_data
 
 
@@ -83,3 +88,13 @@ def test_the_published_files_read_whole() -> None:
     assert counts[90] == 7
     train = {frame for pair in read_house_pairs(real, 50, "train") for frame in pair}
     assert train <= set(range(1, 112))
+
+
+def test_squared_differences_per_descriptor_entry() -> None:
+    features = squared_difference_features(np.array([[1.0, 2.0]]), np.array([[4.0, 2.5]]))
+    np.testing.assert_allclose(features, [[[-9.0, -0.25]]])
+
+
+def test_descriptors_of_different_shapes_are_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="second"):
+        squared_difference_features(np.zeros((3, 2)), np.zeros((3, 4)))

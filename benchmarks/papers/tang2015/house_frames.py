@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, read_only
+from engine.core.arguments import FloatArray, as_finite_array, read_only
 from engine.core.errors import InvalidProblemError
 
 N_LANDMARKS = 30
@@ -129,3 +129,21 @@ def _read_table(path: Path, shape: tuple[int, int]) -> FloatArray:
     if not np.isfinite(table).all():
         raise InvalidProblemError(f"{path.name}: expected finite numbers, received NaN or inf.")
     return read_only(table)
+
+
+def squared_difference_features(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return F_ij = -(s_i - s'_j)^2 for every descriptor entry, shape (n, n, K).
+
+    With theta >= 0 the score of an edge is minus a weighted squared distance of descriptors.
+
+    Parameters
+    ----------
+    first, second : ndarray, shape (n, K), descriptors of the items of each side
+
+    References
+    ----------
+    Caetano, McAuley, Cheng, Le and Smola (2009), Learning graph matching, section 5.
+    """
+    first = as_finite_array("first", first, shape=(None, None))
+    second = as_finite_array("second", second, shape=first.shape)
+    return -((first[:, None, :] - second[None, :, :]) ** 2)
