@@ -1,8 +1,8 @@
-"""Exact sums over bipartite perfect matchings: permanents, edge marginals, samples.
+"""Exact sums over bipartite perfect matchings: permanents and edge marginals.
 
 Two independent methods. Ryser's formula needs no memory but subtracts large numbers.
 The subset programme stores 2^n logarithms and only adds positive numbers, so it is exact to
-rounding at every scale of the scores, and its backward table yields marginals and samples.
+rounding at every scale of the scores, and its backward table yields marginals.
 """
 
 import numpy as np
@@ -137,29 +137,3 @@ def bipartite_marginals(scores: FloatArray, table: FloatArray) -> FloatArray:
                 marginals[i, j] += part
                 mass[t] += part
     return marginals
-
-
-@njit(cache=True, nogil=True)
-def sample_permutations(
-    scores: FloatArray, table: FloatArray, uniforms: FloatArray, partners: IntArray
-) -> None:
-    """Write exact independent samples to ``partners`` (size, n); ``uniforms`` (size, n) in [0, 1).
-
-    Row by row from the conditional distribution given the columns used so far.
-    """
-    size, n = partners.shape
-    for k in range(size):
-        s = 0
-        for i in range(n):
-            left = uniforms[k, i]
-            chosen = -1
-            for j in range(n):
-                t = s | (1 << j)
-                if t == s or scores[i, j] == -np.inf or table[t] == -np.inf:
-                    continue
-                chosen = j  # rounding may leave a little mass: the last possible column takes it
-                left -= np.exp(scores[i, j] + table[t] - table[s])
-                if left < 0.0:
-                    break
-            partners[k, i] = chosen
-            s |= 1 << chosen

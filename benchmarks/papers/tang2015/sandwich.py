@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common.reporting import new_figure, print_machine, print_table, save_figure
+from benchmarks.papers.tang2015.sampled_matchings import sample_bipartite_matchings
 from engine.crf.bipartite import BipartiteItems
-from engine.inference.matching.exact import (
-    compute_bipartite_marginals,
-    sample_bipartite_matchings,
-)
+from engine.inference.matching.exact import compute_bipartite_marginals
 from engine.objectives.protocol import InnerSolution
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent

@@ -1,4 +1,4 @@
-"""Exact partition functions, edge marginals and samples of small matching distributions."""
+"""Exact partition functions and edge marginals of small matching distributions."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from engine.core.arguments import FloatArray, IntArray, as_float_array, check_shape, read_only
+from engine.core.arguments import FloatArray, as_float_array, check_shape, read_only
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.core.options import check_choice
 from engine.kernels.hafnian import match_subsets, matching_marginals
@@ -16,7 +16,6 @@ from engine.kernels.permanent import (
     complete_rows,
     ryser_derivatives,
     ryser_permanent,
-    sample_permutations,
 )
 
 BipartiteMethod = Literal["subsets", "ryser"]
@@ -94,35 +93,6 @@ def compute_bipartite_marginals(
     table = complete_rows(scores)
     _check_feasible(table[0])
     return ExactMarginals(float(table[0]), read_only(bipartite_marginals(scores, table)))
-
-
-def sample_bipartite_matchings(scores: Any, size: int, *, rng: np.random.Generator) -> IntArray:
-    """Draw independent perfect matchings of a complete bipartite graph from p(Y) ~ exp(W . Y).
-
-    Exact: row by row from the conditionals of the subset programme.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n, n), float64, nats; -inf forbids an edge, n <= 22
-    size : int, number of samples
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray, shape (size, n), int64: the column of every row
-
-    Raises
-    ------
-    InvalidProblemError, InfeasibleError
-        As ``compute_bipartite_marginals``.
-    """
-    scores = _check_scores(scores)
-    table = complete_rows(scores)
-    _check_feasible(table[0])
-    partners = np.empty((size, scores.shape[0]), dtype=np.int64)
-    uniforms = rng.random((size, scores.shape[0]))
-    sample_permutations(scores, table, uniforms, partners)
-    return partners
 
 
 def compute_matching_marginals(scores: Any, *, kind: MatchingKind = "perfect") -> ExactMarginals:

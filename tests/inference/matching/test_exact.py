@@ -11,7 +11,6 @@ from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.inference.matching.exact import (
     compute_bipartite_marginals,
     compute_matching_marginals,
-    sample_bipartite_matchings,
 )
 from tests.reference.exact_matchings import (
     list_bipartite_matchings,
@@ -103,19 +102,6 @@ def test_marginals_are_the_gradient_of_the_log_partition() -> None:
         up, down = (compute_matching_marginals(b, kind=kind).log_partition for b in bumped)
         marginal = compute_matching_marginals(scores, kind=kind).marginals[1, 4]
         assert (up - down) / (2 * step) == pytest.approx(marginal, abs=1e-8)
-
-
-def test_samples_follow_the_marginals_and_repeat_with_the_seed() -> None:
-    scores = random_scores(6, 8, 1.0, missing=0.3)
-    partners = sample_bipartite_matchings(scores, 20_000, rng=np.random.default_rng(2))
-    assert (np.sort(partners, axis=1) == np.arange(6)).all()
-    frequency = np.zeros((6, 6))
-    np.add.at(frequency, (np.tile(np.arange(6), 20_000), partners.ravel()), 1 / 20_000)
-    expected = compute_bipartite_marginals(scores).marginals
-    np.testing.assert_allclose(frequency, expected, atol=4 * np.sqrt(0.25 / 20_000))
-    assert (frequency[np.isneginf(scores)] == 0).all()
-    again = sample_bipartite_matchings(scores, 20_000, rng=np.random.default_rng(2))
-    np.testing.assert_array_equal(partners, again)
 
 
 @pytest.mark.parametrize("method", ["subsets", "ryser"])
