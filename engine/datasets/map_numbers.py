@@ -47,11 +47,6 @@ class MapNumbers:
     palette: NDArray[np.uint8] | None = None
     is_lossy: bool = False
 
-    @property
-    def is_deep(self) -> bool:
-        """Return True if a number has more than eight bits."""
-        return self.values.dtype.itemsize > 1 and not self.are_colours
-
 
 def read_numbers(source: str | Path | bytes, label: str, max_pixels: int) -> MapNumbers:
     """Read the numbers of a mask or a map of labels.

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-LOST = "\ufffd"  # stands for a letter that could not be read at all
-
 
 def repaired(text: str) -> str:
     """Return a text with its letters as they were typed; unchanged if nothing is garbled.

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.crf.questionnaire import Question
 from engine.tabular.answer_order import is_number, is_whole_number, order_answers
 
 ColumnRole = Literal["id", "question", "constraint", "ignore"]
@@ -69,17 +68,6 @@ class ColumnGuess:
     n_distinct: int
     reason: str
     examples: tuple[str, ...]
-
-    def to_question(self) -> Question:
-        """Return the column as a question.
-
-        Raises
-        ------
-        InvalidProblemError
-            If it has fewer than two answers, or too many.
-        """
-        kind = self.kind if self.kind in ("binary", "ordinal", "nominal") else "nominal"
-        return Question(self.name, kind, self.levels)
 
 
 def is_blank(cell: str) -> bool:

@@ -104,11 +104,6 @@ def fold_answer(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def is_plain_form(text: str) -> bool:
-    """Return True if a text has no full-width forms and no typographic quotes or dashes."""
-    return text.isascii() or text == unicodedata.normalize("NFKC", text).translate(_QUOTES)
-
-
 def fold_title(text: str) -> str:
     """Return the comparison key of a title: letters and digits only, lower-case, no accents."""
     plain = unicodedata.normalize("NFKD", text.casefold())

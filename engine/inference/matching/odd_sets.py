@@ -133,11 +133,6 @@ def examine_cheaply(
     return proof.with_bounds(bound_by_spectrum(n_nodes, _frobenius(sum_of_squares), least_sum))
 
 
-def is_in_matching_polytope(tau: FloatArray, should_stop: StopCallback = never_stop) -> bool:
-    """Return True if degree-feasible marginals (n, n) provably satisfy every odd set."""
-    return examine_odd_sets(tau, should_stop=should_stop).holds
-
-
 def bound_by_rows(n_nodes: int, largest: float, least_sum: float = 1.0) -> FloatArray:
     """Bound the cuts of sets of 3, 5, ... nodes from below by the largest marginal."""
     sizes = _sizes(n_nodes)
