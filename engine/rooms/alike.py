@@ -11,22 +11,14 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.core.rounding import sum_allowance
 from engine.rooms.clock import SearchClock
 from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
-from engine.rooms.programme import maximise
+from engine.rooms.programme import EXACT, maximise, rounded_up
 
 MOST_TYPES = 250  # more types have too many patterns of two to solve
 MOST_PATTERNS = 20_000
 ALIKE = 1e-12  # times the largest score: scores this near differ only by rounding
 BEST = 1e-9  # largest relative gap of the programme that counts as rounding
-TOLERANCE = 1e-10  # of the solver's duals: how far a group may violate its prices (nats)
-EXACT = {
-    "mip_abs_gap": 1e-9,
-    "mip_feasibility_tolerance": 1e-9,
-    "primal_feasibility_tolerance": TOLERANCE,
-    "dual_feasibility_tolerance": TOLERANCE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +199,7 @@ def _solve(
     options = {"mip_rel_gap": gap, **EXACT}
     matrix = csc_array(held)
     found = maximise(worth, matrix, (lower, upper), columns, whole, clock, seconds, options)
-    n = problem.n_atoms  # groups and atoms left out, at most
-    size = n * float(np.abs(worth).max(initial=0.0))
-    bound = found.bound + TOLERANCE * n + sum_allowance(n, size)
+    bound = rounded_up(found.bound, worth, problem.n_atoms)
     if found.values is None:
         return np.zeros(len(kind), dtype=np.int64), bound, False
     used = np.rint(found.values[: len(kind)]).astype(np.int64)

@@ -3,41 +3,45 @@
 import numpy as np
 from scipy.sparse import csc_array
 
-from engine.core.arguments import FloatArray, IntArray
+from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.rooms.clock import SearchClock
 from engine.rooms.problem import Groups, RoomProblem
-from engine.rooms.programme import maximise
-
-ALLOWANCE = 1e-9  # relative, for the tolerances of the solver
+from engine.rooms.programme import EXACT, maximise, rounded_up
 
 
 def solve_whole(
-    problem: RoomProblem, groups: Groups, clock: SearchClock, seconds: float
+    problem: RoomProblem,
+    groups: Groups,
+    clock: SearchClock,
+    seconds: float,
+    may_be_out: BoolArray | None = None,
 ) -> tuple[IntArray, float]:
     """Return the groups of the best placement among the given ones, and a bound on its value.
 
-    ``groups``: members (g, 8), kinds and rows (g,). Atoms may be left out at their penalties. No
+    ``groups``: members (g, 8), kinds and rows (g,). Atoms may be left out at their penalties, or
+    only those in ``may_be_out`` (n,): fewer penalties, which are large, make a nearer bound. No
     groups are returned if the budget, in counted seconds, ended before any placement was found.
 
     Notes
     -----
-    If the groups include every one whose value is at least its feasible prices minus the gap, no
-    placement outside the programme is better than the known one, so the bound holds for all.
+    If the groups include every one whose value is at least its feasible prices minus the gap, and
+    so do the atoms that may be left out, no placement outside the programme is better than the
+    known one, so the bound holds for all.
     """
     members, kind, row = groups
     n, t, r = problem.n_atoms, problem.n_kinds, len(problem.row_kind)
-    worth = np.concatenate((problem.group_values(members, kind, row), -problem.penalty))
+    out = np.arange(n) if may_be_out is None else np.flatnonzero(may_be_out)
+    worth = np.concatenate((problem.group_values(members, kind, row), -problem.penalty[out]))
     table = np.column_stack((members, n + kind, np.where(row >= 0, n + t + row, -1)))
-    lone = np.full((n, table.shape[1]), -1)
-    lone[:, 0] = np.arange(n)
+    lone = np.full((len(out), table.shape[1]), -1)
+    lone[:, 0] = out
     matrix = _ones(np.concatenate((table, lone)), n + t + r)
     lower = np.concatenate((np.ones(n), np.full(t + r, -np.inf)))
     upper = np.concatenate((np.ones(n), problem.count.astype(np.float64), np.ones(r)))
     columns: tuple[FloatArray, FloatArray] = np.zeros(len(worth)), np.ones(len(worth))
-    options = {"mip_abs_gap": 1e-9}
     whole = np.ones(len(worth), dtype=bool)
-    found = maximise(worth, matrix, (lower, upper), columns, whole, clock, seconds, options)
-    bound = found.bound + ALLOWANCE * max(1.0, float(np.abs(worth).max(initial=0.0)))
+    found = maximise(worth, matrix, (lower, upper), columns, whole, clock, seconds, EXACT)
+    bound = rounded_up(found.bound, worth, n)
     if found.values is None:
         return np.empty(0, dtype=np.int64), bound
     return np.flatnonzero(found.values[: len(kind)] > 0.5).astype(np.int64), bound

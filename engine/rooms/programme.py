@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from engine.core.arguments import BoolArray, FloatArray
+from engine.core.rounding import sum_allowance
 from engine.rooms.clock import SearchClock
 
 Bounds = tuple[FloatArray, FloatArray]
@@ -20,6 +21,13 @@ Bounds = tuple[FloatArray, FloatArray]
 SECONDS_A_LOOK = 2e-3  # seconds between two calls, measured: fixed, per entry, per rows squared
 SECONDS_AN_ENTRY = 3e-7
 SECONDS_ROWS_SQUARED = 5e-7
+TOLERANCE = 1e-10  # of the solver's duals: how far a column may violate its prices (nats)
+EXACT: dict[str, Any] = {
+    "mip_abs_gap": 1e-9,
+    "mip_feasibility_tolerance": 1e-9,
+    "primal_feasibility_tolerance": TOLERANCE,
+    "dual_feasibility_tolerance": TOLERANCE,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +85,15 @@ def maximise(
     values = np.array(model.getSolution().col_value) if has_solution else None
     is_best = model.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return ProgrammeResult(values, -float(found.mip_dual_bound), is_best, float(found.mip_gap))
+
+
+def rounded_up(bound: float, worth: FloatArray, most_used: int) -> float:
+    """Return the bound of an EXACT programme plus its tolerance and the rounding of its sums.
+
+    ``worth`` (columns,); a solution uses at most ``most_used`` columns.
+    """
+    size = most_used * float(np.abs(worth).max(initial=0.0))
+    return bound + TOLERANCE * most_used + sum_allowance(most_used, size)
 
 
 def row_prices(worth: FloatArray, matrix: csc_array, rows: Bounds, columns: Bounds) -> FloatArray:
