@@ -12,7 +12,7 @@ absence costs nothing in any case should go.
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,33 +30,29 @@ from engine.rooms.search import Search
 WHOLE = "the whole search"
 
 
-def _next(stage: str) -> Callable[..., str]:
-    """Return a stage that does nothing but name the following one."""
-    return lambda _search: stage
+def _nothing(self: Search) -> None:
+    """Leave a stage out."""
 
 
-def _give_up(self: Search) -> str:
+def _give_up(self: Search) -> None:
     """Leave polishing out: count the dive and continue as after a vain polish."""
     course = self._course
     course.idle_steps = 0
     course.quiet = 0 if course.is_better or not course.is_optimal else course.quiet + 1
     course.target /= 2.0
-    few = self.problem.n_atoms <= search.CLOSED_ANYWAY
-    return "close" if few or course.quiet == search.QUIET_DIVES else "generate"
 
 
 def _close_nothing(self: Search) -> str:
-    return "generate" if self._course.quiet < search.QUIET_DIVES else ""
+    return "generate" if self._course.quiet < search.QUIET_DIVES else search.END
 
 
 PARTS: dict[str, tuple[Any, str, Any]] = {
     "annealing": (Search, "_anneal", lambda self, start: None),
-    "types of students": (Search, "_place_by_types", _next("exchange")),
-    "pairing by matching": (Search, "_pair", _next("beds")),
-    "first exchange": (Search, "_improve_by_exchange", _next("price")),
-    "rounding": (Search, "_round", _next("tighten")),
-    "cuts": (Search, "_tighten", _next("dive")),
-    "dive": (Search, "_dive", _next("polish")),
+    "types of students": (Search, "_place_by_types", _nothing),
+    "pairing by matching": (Search, "_pair", _nothing),
+    "first exchange": (Search, "_improve_by_exchange", _nothing),
+    "rounding": (Search, "_round", _nothing),
+    "dive": (Search, "_dive", _nothing),
     "tail of the dive": (dive, "_fill_the_rest", lambda *args: None),
     "exchange after a dive": (search, "improve", lambda *args, **options: None),
     "polish": (Search, "_polish", _give_up),

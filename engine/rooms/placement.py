@@ -46,7 +46,7 @@ from engine.rooms.formulation import Attributes, Formulation, formulate, rooms_o
 from engine.rooms.part import restrict
 from engine.rooms.problem import RoomProblem
 from engine.rooms.rule_entries import DROPPABLE
-from engine.rooms.search import Report, Search
+from engine.rooms.search import STATE_VERSION, Report, Search
 from engine.rooms.seating import seat_atoms
 
 RELATIVE_GAP = 0.005  # between bound and placement, at which the search stops by default
@@ -259,7 +259,7 @@ def place_in_rooms(
     keeper = _Keeper(_own(checkpoint, problem, rng), clock)
     search = Search(
         problem,
-        gap=gap,
+        gap=max(gap, ROUNDING),
         rng=rng,
         clock=clock,
         report=_reporter(on_progress, clock),
@@ -376,8 +376,14 @@ def _own(
     for name in fields(problem):
         digest.update(np.asarray(getattr(problem, name.name)).tobytes())
     seed = hashlib.sha256(json.dumps(rng.bit_generator.state).encode())
-    names = {"input digest": digest, "seed digest": seed}
-    return OwnCheckpoint(checkpoint, {k: v.hexdigest()[:12] for k, v in names.items()})
+    return OwnCheckpoint(
+        checkpoint,
+        {
+            "search version": STATE_VERSION,
+            "input digest": digest.hexdigest()[:12],
+            "seed digest": seed.hexdigest()[:12],
+        },
+    )
 
 
 def _rooms_of_students(

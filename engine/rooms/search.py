@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from engine.rooms.best import Best
 from engine.rooms.clock import SearchClock
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
-from engine.rooms.cuts import NONE, violated_cuts
 from engine.rooms.dive import dive
 from engine.rooms.doubles import is_matching, solve_matching
 from engine.rooms.exchange import Exchange, improve
@@ -28,7 +28,6 @@ from engine.rooms.pricing_run import MOST_WORK
 from engine.rooms.problem import Groups, RoomProblem
 from engine.rooms.rounding import first_fit
 from engine.rooms.seating import seat_groups
-from engine.rooms.tightening import price_with_cuts
 
 SMOOTHING = 0.5  # initial share of the step from the master's prices to the best ones so far
 FIRST_STRAY = 1.0  # deviations of the scores by which first prices may be below shares of a room
@@ -40,13 +39,10 @@ LONGEST = 64  # factor on the work of the first exact search, up to which later 
 FEW_COLUMNS = 0.4  # per atom, from a heuristic search: with fewer, an exact search follows
 MOST_COLUMNS, KEPT_COLUMNS = 12, 8  # per atom: above the first, drop all but the second
 DIVE_COLUMNS = 12  # per atom at the start of a dive
-CUT_ROUNDS = 12
-MANY = 1_000  # atoms from which cuts, which take a second a round, wait until the gap is small
-NEAR_FOR_CUTS = 0.01  # relative gap: cuts close less than that
-LEAST_CUT_PRICE = 1e-7  # nats; cheaper cuts are dropped
 BEDS_SECONDS = 10.0  # counted seconds, to find beds if pairs who never share break the plan
 CLOSE = 1e-6  # tolerance on whole numbers of people
 CLOSED_ANYWAY = 60  # number of atoms up to which the gap is closed after every dive
+FEW_GROUPS = 10_000  # with more atoms: groups up to which it is; 8,000 took 3 counted seconds
 CLOSING_SECONDS = 10.0  # counted seconds
 TYPED_SHARE = 0.5  # of the time limit, for the programme over types of students
 POLISH_STEPS = 10  # in one stage
@@ -54,6 +50,8 @@ IDLE_STEPS = 25  # least number of fillings in a row without gain before polishi
 IDLE_SHARE = 0.05  # of the atoms, for large problems: fewer fillings would miss some rooms
 QUIET_DIVES = 3  # dives without a better placement before the search gives up
 
+STATE_VERSION = 2  # of saved states: raise it when a stage or a field of them gets another name
+END = ""  # in place of the name of a stage: none is left
 Report = Callable[[str, float, float], None]  # sentence, value of the best placement, bound
 
 
@@ -63,31 +61,31 @@ class Course:
 
     Parameters
     ----------
-    stage : str, name of the next stage, "" at the end.
+    stage : str, name of the next stage, or END.
     target : float, relative gap to which the relaxation is solved next.
-    asked : float, bound that the feasible prices prove by themselves, without cuts.
+    price_bound : float, bound that the feasible prices prove.
     most_work : int, entries read in one exact pricing; doubled if that proved nothing.
     smoothing, is_near, is_barren : settings for pricing the next round of columns.
     estimate : float, least bound estimated by heuristic pricing.
     is_optimal : whether the last relaxation was solved to its target.
-    cut_rounds : int, rounds of cuts since.
     is_better, idle_steps : whether this dive improved the placement; fillings without gain.
     quiet : int, dives in a row without a better placement.
+    compared : float, shortfall of the last programme over all groups; it would end the same again.
     """
 
     stage: str
     target: float
-    asked: float = np.inf
+    price_bound: float = np.inf
     most_work: int = MOST_WORK
     smoothing: float = SMOOTHING
     is_near: bool = False
     is_barren: bool = False
     estimate: float = np.inf
     is_optimal: bool = False
-    cut_rounds: int = 0
     is_better: bool = False
     idle_steps: int = 0
     quiet: int = 0
+    compared: float = np.inf
 
 
 class Search:
@@ -115,7 +113,6 @@ class Search:
         self.exchange = Exchange(problem, clock)
         self.columns = Columns(problem)
         self._pricer = Pricer(problem, clock)
-        self._cuts = NONE
         self.best = Best.of(self.exchange, offset)
         with clock.without_limit():
             self.beds = Beds(self.exchange)
@@ -147,9 +144,10 @@ class Search:
     def run(self, start: IntArray | None = None, saved: SavedState | None = None) -> None:
         """Search until the gap is reached, nothing more is found, or a limit is reached.
 
-        ``start`` (n,) is an initial placement; ``saved`` the state of an interrupted run.
+        ``start`` (n,) is an initial placement; ``saved`` the state of an interrupted run. Stages
+        follow each other in the order of the list, unless one returns the name of the next.
         """
-        stages: dict[str, Callable[[], str]] = {
+        stages: dict[str, Callable[[], str | None]] = {
             "pair": self._pair,
             "beds": self._seat_everybody,
             "types": self._place_by_types,
@@ -157,11 +155,11 @@ class Search:
             "price": self._set_first_prices,
             "generate": self._generate,
             "round": self._round,
-            "tighten": self._tighten,
             "dive": self._dive,
             "polish": self._polish,
             "close": self._close,
         }
+        after = dict(pairwise([*stages, END]))
         if saved is not None:
             self._restore(saved)
         elif start is not None:
@@ -169,12 +167,13 @@ class Search:
             if self.problem.must_fill:
                 self.exchange.empty_rooms_with_free_beds()
             self.best.take(self.exchange)
-        while self._course.stage:
+        while not self.is_at_end:
             self._on_stage(self)
-            following = stages[self._course.stage]()
+            chosen = stages[self._course.stage]()
+            following = after[self._course.stage] if chosen is None else chosen
             if following != "beds" and self.clock.is_over():
                 break
-            self._course.stage = "" if self.is_done else following
+            self._course.stage = END if self.is_done else following
         if self._kept is not None and not self._kept.is_as_good_as(self.best):
             self.exchange.start(self._kept.room_of)
             self.best.take(self.exchange)
@@ -182,7 +181,7 @@ class Search:
     @property
     def is_at_end(self) -> bool:
         """Return True if no stage is left."""
-        return not self._course.stage
+        return self._course.stage == END
 
     def state(self) -> State:
         """Return the state from which an interrupted run resumes, between two stages."""
@@ -194,7 +193,6 @@ class Search:
             "members": columns.members.astype(np.int32),
             "kind": columns.kind.astype(np.int32),
             "row": columns.row.astype(np.int32),
-            "cuts": self._cuts,
             **self.prices.state("prices"),
             **self._duals.state("duals"),
             **({} if self._feasible is None else self._feasible.state("feasible")),
@@ -213,7 +211,6 @@ class Search:
         self.best.bound = float(saved["bound"])
         groups = (np.asarray(saved[x], dtype=np.int64) for x in ("members", "kind", "row"))
         self.columns.add(*groups)
-        self._cuts = np.asarray(saved["cuts"], dtype=np.int64)
         self.prices = Prices.restore(saved, "prices")
         self._duals = Prices.restore(saved, "duals")
         if "feasible_atoms" in saved:
@@ -231,7 +228,7 @@ class Search:
             self._kept.take(self.exchange)
         self._tell("Going on from where it was left")
 
-    def _pair(self) -> str:
+    def _pair(self) -> str | None:
         """Solve a problem of doubles by the matching oracle, if a perfect matching exists."""
         if is_matching(self.problem):
             found = solve_matching(self.problem)
@@ -240,10 +237,10 @@ class Search:
                 self.best.take(self.exchange)
                 self.best.bound = max(found[1], self.best.value)
                 self._tell("Pairing everybody")
-                return ""
-        return "beds"
+                return END
+        return None
 
-    def _seat_everybody(self) -> str:
+    def _seat_everybody(self) -> None:
         """Give a bed to everybody who can have one, by the plan or by a separate search.
 
         The plan is seated without a limit: it takes seconds for thousands of students.
@@ -261,7 +258,6 @@ class Search:
         self._tell("Finding a bed for everybody")
         if not self.beds.holds(self.best.n_outside) and self._scores_count:
             self._search_beds()
-        return "types"
 
     def _search_beds(self) -> None:
         """Seat more people if pairs who never share break the plan, or prove that it is impossible.
@@ -279,20 +275,20 @@ class Search:
             self.beds.most_people = int(self.problem.sizes.sum()) - people
         self._tell("Finding a bed for everybody")
 
-    def _place_by_types(self) -> str:
+    def _place_by_types(self) -> str | None:
         """Place students of few types by an integer programme."""
         limit = TYPED_SHARE * self.clock.limit
         found = place_by_types(self.problem, self._wanted, self.clock, limit)
         if found is None:
-            return "exchange"
+            return None
         self._place(found.groups)
         self.best.take(self.exchange)
         self.columns.add(*found.groups)
         self.best.bound = min(self.best.bound, max(found.bound, self.best.value))
         self._tell("Comparing placements of students who are alike")
-        return "" if found.is_best else "exchange"
+        return END if found.is_best else None
 
-    def _improve_by_exchange(self) -> str:
+    def _improve_by_exchange(self) -> None:
         """Improve the first placement by exchanges; add the groups of every step to the columns."""
         self.exchange.start(self.best.room_of)
         self.columns.add(*self.exchange.groups())
@@ -303,7 +299,6 @@ class Search:
         self.best.take(self.exchange)
         self._tell("Looking for a first placement")
         self._anneal(HOT)
-        return "price"
 
     def _anneal(self, start: float) -> None:
         """Anneal, improve the result by exchanges, and keep the groups on the way as columns."""
@@ -319,7 +314,7 @@ class Search:
         self.best.take(self.exchange)
         self._tell("Swapping at random")
 
-    def _set_first_prices(self) -> str:
+    def _set_first_prices(self) -> None:
         """Start from each atom's share of its room's value, and let first prices stray little."""
         self.prices = Prices.shared_worth(self.problem, self._groups_of_best())
         if not self.best.n_outside[1] and self._annealing.deviation > 0.0:
@@ -327,30 +322,13 @@ class Search:
             self._soften()
         if self.problem.n_atoms == 1:  # at these prices the bound of one atom is exact
             self._price(self.prices, 1e-12, is_exact=True)
-        return "generate"
 
     def _soften(self) -> None:
         """Compute the master's penalties: less than the true ones where prices may not stray."""
         first = Prices.shared_worth(self.problem, self._groups_of_best()).atoms
         self._penalty = np.minimum(self.problem.penalty, self._stray - first)
 
-    def _round(self) -> str:
-        """Seat the groups that the mixture uses most, complete the placement, and anneal it."""
-        master = Master(self.problem, self.columns, self.clock)
-        master.add_new_columns()
-        if master.solve(at_corner=False):
-            chosen = first_fit(self.problem, self.columns, self._duals, master.shares()[1])
-            self._place(self.columns.among(chosen))
-            self.beds.complete(self._rng)
-            self.columns.add(*self.exchange.groups())
-            self._anneal(WARM)
-        return "tighten"
-
-    def _groups_of_best(self) -> Groups:
-        self.exchange.start(self.best.room_of)
-        return self.exchange.groups()
-
-    def _generate(self) -> str:
+    def _generate(self) -> str | None:
         """Add columns until the master's value is proved to the target, by one round or all rounds.
 
         If the master keeps its basis between rounds, all rounds are one stage.
@@ -361,9 +339,9 @@ class Search:
         while True:
             is_over = self._generate_round(master)
             if is_over is not None:
-                course.is_optimal, course.cut_rounds = is_over, 0
+                course.is_optimal = is_over
                 course.smoothing, course.is_near, course.is_barren = SMOOTHING, True, False
-                return "round"
+                return None
             if not is_small or self.clock.is_over():
                 return "generate"
 
@@ -421,36 +399,10 @@ class Search:
         found = self._pricer.search(prices, is_exact=is_exact, tolerance=floor, most_work=work)
         if found.bound < self.best.bound:
             self.best.bound, self.prices = found.bound, prices
-            self._feasible, self._course.asked = found.feasible, found.bound
+            self._feasible, self._course.price_bound = found.feasible, found.bound
         if not is_exact and found.estimate < self._course.estimate:
             self._course.estimate, self.prices = found.estimate, prices
         return found
-
-    def _tighten(self) -> str:
-        """Add cuts against mixtures that no placement attains, and prove the remaining bound."""
-        problem, course = self.problem, self._course
-        is_far = problem.n_atoms >= MANY and self.best.gap > NEAR_FOR_CUTS
-        if problem.n_atoms <= CLOSED_ANYWAY or course.cut_rounds == CUT_ROUNDS or is_far:
-            return "dive"  # for few atoms, all better placements are compared after the dive
-        course.cut_rounds += 1
-        master = Master(problem, self.columns, self.clock, cuts=self._cuts)
-        master.add_new_columns()
-        if not master.solve(at_corner=False):
-            return "dive"
-        prices = master.cut_prices()
-        found = price_with_cuts(problem, self._pricer, master.prices(), self._cuts, prices)
-        if found is None:
-            return "dive"
-        self.best.bound = min(self.best.bound, found.bound)
-        shares = master.shares()[1]
-        new = violated_cuts(self.columns.members, shares, problem.n_atoms)
-        few = slice(0, COLUMNS_A_ROUND)
-        added = self.columns.add(found.members[few], found.kind[few], found.row[few])
-        self._tell("Proving how good a placement can be")
-        if not (added or len(new)):
-            return "dive"
-        self._cuts = np.concatenate((self._cuts[prices > LEAST_CUT_PRICE], new))
-        return "tighten"
 
     def _drop_poor_columns(self) -> None:
         """Drop groups that prices rule out, because unused columns slow the master.
@@ -468,10 +420,21 @@ class Search:
         order = np.argsort(-found.reduced, kind="stable")[:COLUMNS_A_ROUND]
         return self.columns.add(found.members[order], found.kind[order], found.row[order])
 
-    def _dive(self) -> str:
+    def _round(self) -> None:
+        """Seat the groups that the mixture uses most, complete the placement, and anneal it."""
+        master = Master(self.problem, self.columns, self.clock)
+        master.add_new_columns()
+        if master.solve(at_corner=False):
+            chosen = first_fit(self.problem, self.columns, self._duals, master.shares()[1])
+            self._place(self.columns.among(chosen))
+            self.beds.complete(self._rng)
+            self.columns.add(*self.exchange.groups())
+            self._anneal(WARM)
+
+    def _dive(self) -> None:
         """Build a complete placement from the mixture, improve it, and keep it if better."""
         few = self.columns.best(self._duals, DIVE_COLUMNS)
-        groups = dive(self.problem, few, self._find_groups, self.clock, self._cuts)
+        groups = dive(self.problem, few, self._find_groups, self.clock)
         self.columns.add(few.members, few.kind, few.row)
         self._place(groups)
         self.beds.complete(self._rng)
@@ -481,7 +444,6 @@ class Search:
         self._course.idle_steps, self._size = 0, PolishSize.of(self.problem)
         self._drop_poor_columns()  # returns to the best placement
         self._tell("Making a whole placement")
-        return "polish"
 
     def _find_groups(self, is_taken: BoolArray, prices: Prices) -> Groups:
         """Search groups of the remaining atoms for a dive."""
@@ -490,8 +452,8 @@ class Search:
         order = np.argsort(-found.reduced, kind="stable")[:COLUMNS_A_ROUND]
         return found.members[order], found.kind[order], found.row[order]
 
-    def _polish(self) -> str:
-        """Fill a few rooms again, several times; continue with the next stage without gain."""
+    def _polish(self) -> str | None:
+        """Fill a few rooms again, several times, until enough fillings in a row gain nothing."""
         course = self._course
         most_idle = max(IDLE_STEPS, round(IDLE_SHARE * self.problem.n_atoms))
         self.exchange.start(self.best.room_of)
@@ -508,21 +470,29 @@ class Search:
                 return "polish"
         course.quiet = 0 if course.is_better or not course.is_optimal else course.quiet + 1
         course.target /= 2.0
-        if self.problem.n_atoms <= CLOSED_ANYWAY or course.quiet == QUIET_DIVES:
-            return "close"
-        return "generate"
+        return None
 
     def _close(self) -> str:
-        """Solve the problem over all groups that a better placement could use, if they are few."""
-        following = "generate" if self._course.quiet < QUIET_DIVES else ""
+        """Solve the problem over all groups that a better placement could use, if they are few.
+
+        They may be more if there are few atoms, and once dives find nothing better.
+        """
+        is_last = self._course.quiet == QUIET_DIVES
+        following = END if is_last else "generate"
         if self._feasible is None:
             return following
-        is_cut = self.problem.n_atoms > CLOSED_ANYWAY  # then the bound may be below the prices'
-        shortfall = (self._course.asked if is_cut else self.best.bound) - self.best.value
-        groups = self._pricer.all_within(self._feasible, shortfall)
+        pricer = self._pricer
+        if not is_last and self.problem.n_atoms > CLOSED_ANYWAY:
+            pricer = Pricer(self.problem, self.clock, room_for=FEW_GROUPS)
+        shortfall = self._course.price_bound - self.best.value
+        if shortfall >= self._course.compared:
+            return following
+        groups = pricer.all_within(self._feasible, shortfall)
         if groups is None:
             return following
-        chosen, bound = solve_whole(self.problem, groups, self.clock, CLOSING_SECONDS)
+        self._course.compared = shortfall
+        may_be_out = self._feasible.atoms + self.problem.penalty <= shortfall
+        chosen, bound = solve_whole(self.problem, groups, self.clock, CLOSING_SECONDS, may_be_out)
         if len(chosen):
             members, kind, row = (column[chosen] for column in groups)
             self.columns.add(members, kind, row)
@@ -531,6 +501,10 @@ class Search:
         self.best.bound = min(self.best.bound, max(bound, self.best.value))
         self._tell("Comparing all placements that could be better")
         return following
+
+    def _groups_of_best(self) -> Groups:
+        self.exchange.start(self.best.room_of)
+        return self.exchange.groups()
 
     def _place(self, groups: Groups) -> None:
         """Start from groups in rooms of their kinds; other atoms are unplaced."""

@@ -8,10 +8,13 @@ import pytest
 
 from benchmarks.peers.room_problems import real_mix
 from engine.core.checkpoint import FileCheckpoint
+from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.crf.rooms import Rooms
+from engine.rooms import placement as placement_module
 from engine.rooms.best import Best
 from engine.rooms.placement import Placement, place_in_rooms
+from engine.rooms.search import STATE_VERSION
 
 CASE = real_mix(150)
 
@@ -85,6 +88,19 @@ def test_more_work_than_a_run_had_goes_on_where_it_stopped(tmp_path: Path) -> No
     assert longer.room.tolist() == place(max_work=0.7).room.tolist()
     assert longer.weight >= short.weight
     assert len(longer.unplaced) <= len(short.unplaced)
+
+
+def test_a_state_of_an_earlier_version_is_left_aside(
+    uninterrupted: Placement, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "rooms.npz"
+    with monkeypatch.context() as earlier:
+        earlier.setattr(placement_module, "STATE_VERSION", STATE_VERSION - 1)
+        place(max_work=0.1, checkpoint=FileCheckpoint(path))
+    with pytest.raises(InvalidProblemError, match="search version"):
+        place(checkpoint=FileCheckpoint(path))
+    again = place(checkpoint=FileCheckpoint(path, is_private=True))
+    assert again.work == uninterrupted.work
 
 
 @pytest.mark.parametrize("looks", range(1, 12))
