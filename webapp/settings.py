@@ -385,7 +385,7 @@ CACHES = {
 # Maximum waiting jobs of one organisation, calls a minute of one token, and wrong tokens a minute
 # from one address.
 ORGANISATION_MAX_WAITING_JOBS = whole_number("ORGANISATION_MAX_WAITING_JOBS", 200)
-# Maximum running jobs of one organisation in one queue (short, long).
+# Maximum running jobs of one organisation in one queue (short, long, card).
 ORGANISATION_MAX_RUNNING_JOBS = whole_number("ORGANISATION_MAX_RUNNING_JOBS", 1_000)
 # Scheduler of Dask's workers, tcp://HOST:8786 or tls://HOST:8786, if one learning job may use more
 # hosts than its own. Sets of fewer pixels (at the size of their models) are learned on one host.
