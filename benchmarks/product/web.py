@@ -10,7 +10,8 @@ loopback: looks at a list, a page of pairs, a card, decides. Then one person dec
 a row, and every decision is looked up in the database. Prints how long each kind of page took and
 what the web server's processes used. The aim is a 95th percentile of 200 ms for every page on two
 idle cores. The first ten seconds, in which each process reads the cohorts and files that it keeps,
-are reported on a line of their own; ``--instance`` keeps and reuses a filled SQLite installation.
+are reported on a line of their own; ``--instance`` keeps and reuses a filled SQLite installation,
+whose unfinished jobs are cancelled first.
 With ``--alone`` one person asks for each page, without jobs, and the processor time of the web
 server is printed: that figure holds on a busy machine too.
 """
@@ -55,6 +56,11 @@ for k in range({count}):
     model_learn(user=bob, name=f"Meanwhile {{k}}", cohorts=past, relative_gap=1e-6)
 pairs_create(user=bob, name="Meanwhile", cohort=Cohort.objects.get(name__startswith="First-years"),
              model=LearnedModel.objects.exclude(findings={{}}).first(), same=("Gender",))
+"""
+# Jobs that an earlier measurement left in a kept instance would go on beside this one.
+_CANCEL = """
+from webapp.jobs.models import ACTIVE_STATES, Job, JobState
+Job.objects.filter(state__in=ACTIVE_STATES).update(state=JobState.CANCELLED)
 """
 _RUNNING = """
 from webapp.jobs.models import Job
@@ -369,6 +375,7 @@ def main() -> None:
             product.run(_FILL, timeout=1800)
             (folder / "filled").touch()
         keys = product.run(_ADDRESSES).split()
+        product.run(_CANCEL)
         product.start()
         stack.callback(product.stop)
         if options.alone:
