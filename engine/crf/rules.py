@@ -6,7 +6,11 @@ same       partners agree in a column (gender, hall, ...); a blank is a separate
 single     a student lives alone
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -64,29 +68,30 @@ def split_groups(survey: Survey, rules: Rules) -> tuple[StudentGroup, ...]:
     InvalidProblemError
         If a rule names a column that is not in the survey.
     """
-    taken = {student for pair in rules.locks for student in pair} | set(rules.single)
     columns = [_column(survey, name) for name in rules.same]
-    keys = list(zip(*columns, strict=True)) if columns else [()] * survey.n_students
-    members: dict[tuple[str, ...], list[int]] = {}
-    for student, key in enumerate(keys):
-        if student not in taken:
-            members.setdefault(key, []).append(student)
-    forbidden: dict[tuple[str, ...], set[Pair]] = {key: set() for key in members}
+    keys: Sequence[Any] = list(zip(*columns, strict=True)) or [()] * survey.n_students
+    if len(columns) == 1:
+        keys = columns[0]  # without a tuple for each of 10,000 students
+    places = {key: k for k, key in enumerate(sorted(set(keys)))}
+    codes = np.fromiter(map(places.__getitem__, keys), np.int64)  # -1 for students in no group
+    codes[[*chain.from_iterable(rules.locks), *rules.single]] = -1
+    forbidden: dict[int, set[Pair]] = defaultdict(set)
     for pair in rules.forbids:
         first, second = sorted(pair)
-        if keys[first] == keys[second] and taken.isdisjoint(pair):
-            forbidden[keys[first]].add((first, second))
+        if codes[first] == codes[second] != -1:
+            forbidden[int(codes[first])].add((first, second))
     return tuple(
         StudentGroup(
-            name=", ".join(value or "(blank)" for value in key),
-            students=np.array(group, dtype=np.int64),
-            forbidden=_places(group, forbidden[key]),
+            name=", ".join(column[students[0]] or "(blank)" for column in columns),
+            students=students,
+            forbidden=_places(students, forbidden[code]),
         )
-        for key, group in sorted(members.items())
+        for code in np.unique(codes[codes >= 0]).tolist()
+        for students in [np.flatnonzero(codes == code)]
     )
 
 
-def _places(group: list[int], pairs: set[Pair]) -> IntArray:
+def _places(group: IntArray, pairs: set[Pair]) -> IntArray:
     """Return pairs of a group's ascending students as positions in the group."""
     return np.searchsorted(group, np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2))
 

@@ -112,7 +112,7 @@ def _reference_conflicts(survey: Survey, rules: Rules) -> list[RuleConflict]:
 
 def _contradictions(survey: Survey, rules: Rules) -> list[RuleConflict]:
     ids = survey.ids
-    locks = sorted({(min(pair), max(pair)) for pair in rules.locks})
+    locks = sorted({(i, j) if i < j else (j, i) for i, j in rules.locks})
     forbids = {(min(pair), max(pair)) for pair in rules.forbids}
     conflicts = []
     counts = Counter(chain.from_iterable(locks))
