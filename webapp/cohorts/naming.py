@@ -231,14 +231,17 @@ def sentence_on_page(request: Any, sentence: str) -> str:
         return sentence
     if not may_see_names(user) or are_hidden(request):
         return sentence
+    shown: dict[UUID, ShownNames] = request.__dict__.get("_shown_names", {})
+    of_page = next(iter(shown.values())) if len(shown) == 1 else ShownNames()
+    if numbers <= of_page.people.keys():
+        return of_page.in_words(sentence)
     found: dict[int, set[UUID]] = {}
     mentioned = Student.objects.filter(
         cohort__organisation=user.organisation_id, number__in=sorted(numbers)[:MAX_NAMED]
     ).order_by()
     for number, cohort, whole in mentioned.values_list("number", "cohort", "cohort__half_of"):
         found.setdefault(number, set()).add(whole or cohort)
-    shown = request.__dict__.get("_shown_names", {}).keys()
-    found = {n: keys if len(keys) == 1 else keys & shown for n, keys in found.items()}
+    found = {n: keys if len(keys) == 1 else keys & shown.keys() for n, keys in found.items()}
     sure = {number: next(iter(keys)) for number, keys in found.items() if len(keys) == 1}
     cohorts = Cohort.objects.defer(*Cohort.HEAVY).in_bulk(set(sure.values()))
     return _LABEL.sub(

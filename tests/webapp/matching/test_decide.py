@@ -16,6 +16,7 @@ from webapp.cohorts.selectors.surveys import forget_surveys
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import HELD_STATES, PairState, PlacedPair, Placement, PlacementEvent
 from webapp.housing.pairs.decisions import Decision, pairs_decide
+from webapp.housing.pairs.rules import held_pairs
 from webapp.housing.pairs.swaps import pairs_swap
 from webapp.housing.pairs.table import count_standing, forbidden_pairs, pair_counts, standing_pairs
 from webapp.housing.services.undo import decision_undo
@@ -225,12 +226,30 @@ def test_a_card_reads_the_answers_of_the_cohort_once(
     card = reverse("housing:pair", args=[placement.pk, pair.pk])
     page = reverse("housing:placement", args=[placement.pk]) + f"?pair={pair.pk}"
     forget_surveys()
-    for address, headers, most, n_reads in ((card, HTMX, 18, 1), (page, {}, 42, 0)):
+    for address, headers, most, n_reads in ((card, HTMX, 15, 1), (page, {}, 21, 0)):
         with CaptureQueriesContext(connection) as queries:
             assert Page(client.get(address, headers=headers)).has("heading", "For and against")
         reads = [q for q in queries if '"cohorts_student"."answers"' in q["sql"]]
         assert len(reads) == n_reads
         assert len(queries) <= most
+
+
+def test_a_decision_asks_few_queries(bob: User, client_of: Callable, placement: Placement) -> None:
+    """It read the rules, the days and the rooms of its pair twice, and the placement four times."""
+    client, (first, pair) = client_of(bob), two_of(placement)
+    address = reverse("housing:pairs-decide", args=[placement.pk])
+    for one, most in ((first, 100), (pair, 37)):  # the first one reads what a process keeps
+        sent = {"decision": "accept", "pair": f"{one.pk}:{one.version}"}
+        with CaptureQueriesContext(connection) as queries:
+            assert client.post(address, sent, headers=HTMX).status_code == 200
+        assert len(queries) <= most
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the plan of SQLite")
+def test_held_pairs_are_found_by_an_index(placement: Placement) -> None:
+    """In the order of students, every page read all 5,000 pairs to find those that are held."""
+    held = held_pairs(placement).values_list("first_number", "second_number")
+    assert "placement_id=? AND state=?" in held.explain()
 
 
 @pytest.mark.parametrize("state", list(PairState))

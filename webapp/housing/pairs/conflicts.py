@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 from engine import Rules, Survey
 from engine.inference import RuleConflict, check_rules
 from engine.learning.roommates.model import RoommateModel
-from webapp.housing.models import Placement
-from webapp.housing.pairs.rules import number_of, pair_rules
+from webapp.housing.pairs.rules import number_of
 
 MAX_BUTTONS = 3
 KEPT_CHECKS = 32  # a decision changes the rules, viewing the page does not
@@ -44,13 +43,13 @@ ModelLoader = Callable[[], RoommateModel]
 
 
 def find_conflicts(
-    placement: Placement, survey: Survey, load_model: ModelLoader | None = None
+    rules: Rules, survey: Survey, load_model: ModelLoader | None = None
 ) -> list[Conflict]:
-    """Return the conflicts that prevent a placement; empty if there are none.
+    """Return the conflicts of rules that prevent a placement; empty if there are none.
 
     The model is loaded only if a student must stay single, to suggest one.
     """
-    found = _check(_Case(id(survey), survey, pair_rules(placement)))
+    found = _check(_Case(id(survey), survey, rules))
     return [_present(conflict, survey, load_model) for conflict in found]
 
 

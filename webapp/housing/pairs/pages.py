@@ -6,12 +6,13 @@ from typing import Any
 from webapp.accounts.models import User
 from webapp.common.listing import light
 from webapp.common.parameters import whole_number
-from webapp.housing.models import APART, PairState, Placement
+from webapp.housing.models import APART, PairState, PlacedPair, Placement
 from webapp.housing.pairs.cards import pair_card
 from webapp.housing.pairs.conflicts import Conflict
 from webapp.housing.pairs.numbers import PairNumbers
 from webapp.housing.pairs.placing import pair_conflicts
 from webapp.housing.pairs.table import (
+    apart_counts,
     count_standing,
     forbidden_pairs,
     pair_counts,
@@ -41,14 +42,17 @@ def pairs_context(
     if not placement.is_computed:
         return context
     counts = pair_counts(placement)
-    forbidden = dict(forbidden_pairs(placement).values_list("pk", "state"))
+    apart = apart_counts(placement)
+    # Without a rule there is no pair to look for.
+    named = forbidden_pairs(placement) if any(apart.values()) else PlacedPair.objects.none()
+    forbidden = dict(named.values_list("pk", "state"))
     table = pair_table(placement, parameters, conflicts, user)
     rows = list(table.page.object_list)
     keys = [row.pk for row in rows]
     n_open = counts.of(PairState.OPEN)
     context |= {
         "table": table,
-        "tabs": pair_tabs(placement, counts, table.tab),
+        "tabs": pair_tabs(counts, apart, table.tab),
         "decided": counts.total - n_open,
         "total": counts.total,
         "n_open": n_open,
@@ -73,7 +77,8 @@ def drawer_context(
     """Return the context of the card alone, for a click on a row of the page."""
     numbers = PairNumbers(placement)
     table = pair_table(placement, parameters, _conflicts(numbers), user)
-    keys = [pair.pk for pair in table.page.object_list]
+    rows: Any = table.page.object_list
+    keys = list(rows.values_list("pk", flat=True))
     context = {"placement": placement, "kept": _kept(parameters)}
     return context | _card(numbers, parameters, keys)
 

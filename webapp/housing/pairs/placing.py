@@ -33,6 +33,7 @@ from webapp.housing.models import (
 from webapp.housing.pairs.conflicts import Conflict, find_conflicts
 from webapp.housing.pairs.decisions import lock_pairs
 from webapp.housing.pairs.numbers import PairNumbers
+from webapp.housing.pairs.rules import add_locks
 from webapp.housing.rules import NO, PlacementRules
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.versions import next_number, version_of_pairs_use
@@ -135,7 +136,8 @@ def pair_conflicts(placement: Placement, numbers: PairNumbers | None = None) -> 
     A caller that has ``numbers`` passes them: reading a cohort's answers takes most of the time.
     """
     numbers = numbers or PairNumbers(placement)
-    return find_conflicts(placement, numbers.survey, lambda: numbers.model)
+    rules = add_locks(placement, numbers.rules)
+    return find_conflicts(rules, numbers.survey, lambda: numbers.model)
 
 
 @with_fresh_count

@@ -7,7 +7,7 @@ whose version is None was deleted, and one without a row did not exist before.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
@@ -118,10 +118,10 @@ def _create(pairs: Iterable[PlacedPair]) -> list[PlacedPair]:
 
 
 def note_counts(placement: Placement) -> None:
-    """Store the counts of pairs that lists show of a locked placement."""
-    placement.n_pairs = placement.pairs.count()
-    placement.n_open = placement.pairs.filter(state=PairState.OPEN).count()
-    placement.save(update_fields=["n_pairs", "n_open"])
+    """Set the counts of pairs that lists show of a placement; the caller saves it."""
+    is_open = Q(state=PairState.OPEN)
+    counts = placement.pairs.aggregate(pairs=Count("pk"), open=Count("pk", filter=is_open))
+    placement.n_pairs, placement.n_open = counts["pairs"], counts["open"]
 
 
 def follow(

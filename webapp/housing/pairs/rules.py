@@ -1,10 +1,12 @@
 """Conversion of the rules of a placement in pairs to those of the engine."""
 
+from dataclasses import replace
+
 from django.db.models import Q, QuerySet
 
 from engine import Rules
 from webapp.cohorts.selectors.surveys import cohort_positions
-from webapp.housing.models import HELD_STATES, Placement
+from webapp.housing.models import HELD_STATES, PlacedPair, Placement
 from webapp.matching.models import ForbiddenPair
 
 
@@ -20,20 +22,30 @@ def pair_rules(placement: Placement, *, with_locks: bool = True) -> Rules:
     withdrew stay single.
     """
     place = cohort_positions(placement.cohort).__getitem__
-    locks = _locks(placement) if with_locks else []
-    return Rules(
-        locks=tuple((place(first), place(second)) for first, second in locks),
+    rules = Rules(
         forbids=tuple((place(first), place(second)) for first, second in _forbids(placement)),
         same=tuple(placement.same),
         single=tuple(place(number) for number in _singles(placement)),
     )
+    return add_locks(placement, rules) if with_locks else rules
+
+
+def add_locks(placement: Placement, rules: Rules) -> Rules:
+    """Return the rules of a placement with the locks of its pairs."""
+    place = cohort_positions(placement.cohort).__getitem__
+    locks = tuple((place(first), place(second)) for first, second in _locks(placement))
+    return replace(rules, locks=locks)
+
+
+def held_pairs(placement: Placement) -> QuerySet[PlacedPair]:
+    """Return the held pairs in no order: for one, SQLite would read all pairs of the placement."""
+    return placement.pairs.filter(state__in=HELD_STATES).order_by()
 
 
 def _locks(placement: Placement) -> list[tuple[int, int]]:
     """Return held pairs, then locks of other pairs, by the students' numbers."""
-    held = placement.pairs.filter(state__in=HELD_STATES)
     rules = placement.locks.values_list("first__number", "second__number")
-    pairs = [*held.values_list("first_number", "second_number")]
+    pairs = [*held_pairs(placement).values_list("first_number", "second_number")]
     return list(dict.fromkeys(pairs + [(min(rule), max(rule)) for rule in rules]))
 
 

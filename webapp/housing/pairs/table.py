@@ -174,11 +174,15 @@ def pair_table(
     return PairTable(tab, page, sort, query, against, conflicted)
 
 
-def pair_tabs(placement: Placement, counts: PairCounts, shown: str) -> list[Tab]:
-    """Return the tabs with their counts; rejected pairs have a tab if there are any."""
-    apart = forbids_of(placement).aggregate(
+def apart_counts(placement: Placement) -> dict[str, int]:
+    """Return the number of rules that keep pairs apart, by the state of such a pair."""
+    return forbids_of(placement).aggregate(
         **{state: Count("pk", filter=Q(placement=_owner(placement, state))) for state in APART}
     )
+
+
+def pair_tabs(counts: PairCounts, apart: Mapping[str, int], shown: str) -> list[Tab]:
+    """Return the tabs with their counts; rejected pairs have a tab if there are any."""
     tabs = [
         Tab(state.value, str(state.label), counts.of(state))
         for state in (PairState.OPEN, PairState.ACCEPTED, PairState.LOCKED, PairState.SWAPPED)

@@ -59,7 +59,7 @@ def event_record(
     placement.version += 1
     placement.changes += int(is_by_hand and unsettles(before, after, details))
     placement.updated_at = timezone.now()
-    placement.save(update_fields=["version", "changes", "updated_at"])
+    placement.save(update_fields=["version", "changes", "updated_at", "n_pairs", "n_open"])
     event = PlacementEvent.objects.create(
         placement=placement,
         version=placement.version,

@@ -33,6 +33,7 @@ def lock_placement(placement: Placement) -> Placement:
     locked = (
         Placement.objects.select_for_update(of=("self",))
         .select_related("job", "cohort", "model", "buildings", "organisation")
+        .defer("model__weights", "model__curves")
         .filter(pk=placement.pk)
         .first()
     )

@@ -160,6 +160,8 @@ class Seating:
         entered = {
             seat.room for number, seat in self.seats.items() if seat.room != self._old_room[number]
         }
+        if not entered:  # nobody changes rooms
+            return
         checked = {
             room: [place.student for place in self._members[key]]
             for key, room in self._rooms.items()

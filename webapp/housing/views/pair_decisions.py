@@ -34,7 +34,7 @@ from webapp.housing.pairs.rule_changes import rule_change
 from webapp.housing.pairs.swaps import pairs_swap, swap_offer
 from webapp.housing.pairs.table import with_questions
 from webapp.housing.typed_students import SeveralStudentsError, students_typed
-from webapp.housing.views.pairs import find_pairs
+from webapp.housing.views.pairs import find_pairs, find_pairs_to_change
 from webapp.housing.views.questions import Question, ask, trail_of
 
 _ICONS = {
@@ -81,7 +81,7 @@ def _toast_event(request: SignedInRequest, placement: Placement, event: Placemen
 @staff_required
 def decide(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Accept, reject, lock, forbid or reopen one or more pairs."""
-    placement = find_pairs(request, uuid)
+    placement = find_pairs_to_change(request, uuid)
     form = DecidePairsForm.typed(request)
 
     def act(*, decision: Decision, pair: dict[int, int], back: str) -> None:
@@ -208,7 +208,8 @@ def _find_pair(request: SignedInRequest, uuid: str, pair_id: int) -> tuple[Place
 @viewer_required
 def pair(request: SignedInRequest, uuid: str, pair_id: int) -> HttpResponse:
     """Show the card of one pair: the drawer alone, or the page with it open."""
-    placement, _rest = _find_pair(request, uuid, pair_id)
+    placement = find_pairs(request, uuid)
+    get_or_404(PlacedPair.objects.filter(placement=placement).only("pk"), pair_id)
     parameters = {**request.GET.dict(), "pair": str(pair_id)}
     if not request.htmx:
         address = reverse("housing:placement", args=[placement.pk])

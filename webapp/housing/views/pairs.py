@@ -26,6 +26,11 @@ def find_pairs(request: SignedInRequest, uuid: str) -> Placement:
     return get_owned_or_404(with_questions(), request.user, uuid)
 
 
+def find_pairs_to_change(request: SignedInRequest, uuid: str) -> Placement:
+    """Return what :func:`find_pairs` does, without relations: the act locks and reads it again."""
+    return get_owned_or_404(Placement.objects.filter(is_pairs=True), request.user, uuid)
+
+
 def pairs_page(request: SignedInRequest, uuid: str) -> HttpResponse:
     """Show the pairs of a placement under the URL's tab, order, filter and page."""
     found = find_pairs(request, uuid)
