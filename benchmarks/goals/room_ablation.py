@@ -52,6 +52,7 @@ PARTS: dict[str, tuple[Any, str, Any]] = {
     "pairing by matching": (Search, "_pair", _nothing),
     "first exchange": (Search, "_improve_by_exchange", _nothing),
     "rounding": (Search, "_round", _nothing),
+    "cuts": (Search, "_tighten", _nothing),
     "dive": (Search, "_dive", _nothing),
     "tail of the dive": (dive, "_fill_the_rest", lambda *args: None),
     "exchange after a dive": (search, "improve", lambda *args, **options: None),

@@ -8,6 +8,7 @@ from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.rooms.clock import SearchClock
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
+from engine.rooms.cuts import NONE, charges
 from engine.rooms.master import Left, Master
 from engine.rooms.part import restrict
 from engine.rooms.prices import Prices
@@ -23,7 +24,7 @@ TAIL_GROUPS = 3_000  # largest number of groups in that programme
 TAIL_SHARE = 0.1  # of the master's value: how far groups may violate their prices, at first
 TAIL_TRIES = 8  # each with half the share; lower shares admit no group
 TAIL_SECONDS = 5.0  # counted seconds
-LEAST_WORTH = 1e-7  # smallest amount by which those groups may violate their prices
+LEAST_WORTH = 1e-7  # least value above the prices of a group that a dive adds
 
 
 def dive(
@@ -31,11 +32,13 @@ def dive(
     columns: Columns,
     find_groups: Callable[[BoolArray, Prices], Groups],
     clock: SearchClock,
+    cuts: IntArray = NONE,
 ) -> Groups:
     """Return members, kinds and rows of groups that fit together; some atoms may be in no group.
 
     ``columns`` are the first columns of the dive, which adds those that it finds. Each step has its
     own master over the remaining atoms and groups, so that the last steps cost almost nothing.
+    ``cuts`` (c, 3) are used while none of their atoms is taken: then the atoms' rows imply them.
     ``find_groups(is_taken, prices)`` prices more groups for the remaining atoms.
     """
     is_taken = np.zeros(problem.n_atoms, dtype=bool)
@@ -44,11 +47,11 @@ def dive(
         left = _left(problem, is_taken, fixed)
         open_ = columns.without(is_taken)
         is_small = bool(left.atoms.sum() <= CORNER)
-        master = Master(problem, open_, clock, left)
+        master = Master(problem, open_, clock, left, cuts[~is_taken[cuts].any(axis=1)])
         master.add_new_columns()
         if not master.solve(at_corner=is_small):
             break
-        found = find_groups(is_taken, master.prices())
+        found = _worthy(problem, find_groups(is_taken, master.prices()), master)
         columns.add(*found)
         if open_.add(*found):
             master.add_new_columns()
@@ -66,6 +69,17 @@ def dive(
         is_taken[open_.members[chosen][open_.members[chosen] >= 0]] = True
     members, kind, row = (np.concatenate(part) for part in zip(*fixed, strict=True))
     return members, kind, row
+
+
+def _worthy(problem: RoomProblem, found: Groups, master: Master) -> Groups:
+    """Return the groups whose values exceed their prices and the charges of cuts."""
+    if not len(master.cuts):
+        return found
+    members, kind, row = found
+    asked = master.prices().of_groups(members, kind, row)
+    asked += charges(master.cuts, master.cut_prices(), members, problem.n_atoms)
+    good = problem.group_values(members, kind, row) > asked + LEAST_WORTH
+    return members[good], kind[good], row[good]
 
 
 def _fill_the_rest(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.rooms.clock import SearchClock
 from engine.rooms.columns import Columns
+from engine.rooms.cuts import NONE, payers
 from engine.rooms.prices import Prices
 from engine.rooms.problem import RoomProblem
 
@@ -43,7 +44,8 @@ class Master:
     Prices come from an interior point. If many are optimal, it lies in their middle, so that fewer
     rounds of columns are needed than from a corner, however degenerate the master is. Fixing groups
     needs a corner, where few are used: the simplex method, whose basis is kept between solves. With
-    ``left``, the master covers only what remains, and columns must fit that.
+    ``left``, the master covers only what remains, and columns must fit that. ``cuts`` (c, 3) are
+    triples of atoms, and at most one group holds two atoms of a triple.
 
     With few columns, few atoms have a choice, and duals are extreme. ``set_penalties`` bounds
     them: no atom costs less than minus its penalty.
@@ -55,9 +57,10 @@ class Master:
         columns: Columns,
         clock: SearchClock,
         left: Left | None = None,
+        cuts: IntArray = NONE,
     ) -> None:
         self._problem = problem
-        self._columns = columns
+        self._columns, self.cuts = columns, cuts
         self._left = left or Left(
             np.ones(problem.n_atoms, dtype=bool), problem.count, np.ones(len(problem.row_kind))
         )
@@ -71,10 +74,11 @@ class Master:
         problem, n = self._problem, self._problem.n_atoms
         t, r = problem.n_kinds, len(problem.row_kind)
         atoms = self._left.atoms.astype(float)
-        lower = np.concatenate((atoms, np.full(t + r, -highspy.kHighsInf)))
-        upper = np.concatenate((atoms, self._left.count, self._left.rows)).astype(float)
+        c = len(self.cuts)
+        lower = np.concatenate((atoms, np.full(t + r + c, -highspy.kHighsInf)))
+        upper = np.concatenate((atoms, self._left.count, self._left.rows, np.ones(c)))
         none = np.empty(0, dtype=np.int32)
-        self._model.addRows(n + t + r, lower, upper, 0, none, none, np.empty(0))
+        self._model.addRows(n + t + r + c, lower, upper.astype(float), 0, none, none, np.empty(0))
         self._model.addCols(
             n,
             problem.penalty.astype(np.float64),
@@ -115,11 +119,17 @@ class Master:
         self, members: IntArray, kind: IntArray, row: IntArray
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the start of each group's entries (g,), and the row of the model of each entry."""
-        n, t = self._problem.n_atoms, self._problem.n_kinds
+        n, t, r = self._problem.n_atoms, self._problem.n_kinds, len(self._problem.row_kind)
         table = np.column_stack((members, n + kind, np.where(row >= 0, n + t + row, -1)))
         group, place = np.nonzero(table >= 0)
+        index = table[group, place]
+        if len(self.cuts):
+            cut, payer = payers(self.cuts, members, n)
+            group = np.concatenate((group, payer))
+            order = np.argsort(group, kind="stable")
+            group, index = group[order], np.concatenate((index, n + t + r + cut))[order]
         start = np.searchsorted(group, np.arange(len(kind)))
-        return start.astype(np.int32), table[group, place].astype(np.int32)
+        return start.astype(np.int32), index.astype(np.int32)
 
     def solve(self, *, at_corner: bool) -> bool:
         """Solve the master; return False if the clock runs out first.
@@ -141,6 +151,11 @@ class Master:
         return bool(self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal)
 
     @property
+    def n_atoms(self) -> int:
+        """Number of atoms n."""
+        return self._problem.n_atoms
+
+    @property
     def value(self) -> float:
         """Value of the mixture, penalties included."""
         return -float(self._model.getInfo().objective_function_value)
@@ -148,9 +163,14 @@ class Master:
     def prices(self) -> Prices:
         """Return the duals of the last solve; those of kinds and rooms are not negative."""
         dual = -np.array(self._model.getSolution().row_dual)
-        n, t = self._problem.n_atoms, self._problem.n_kinds
+        n, t, r = self._problem.n_atoms, self._problem.n_kinds, len(self._problem.row_kind)
         others = np.maximum(dual[n:], 0.0)
-        return Prices(dual[:n], others[:t], others[t:])
+        return Prices(dual[:n], others[:t], others[t : t + r])
+
+    def cut_prices(self) -> FloatArray:
+        """Return the duals of the cuts in the last solve, not negative, shape (c,)."""
+        dual = -np.array(self._model.getSolution().row_dual)
+        return np.asarray(np.maximum(dual[len(dual) - len(self.cuts) :], 0.0))
 
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """Return the unplaced share of each atom (n,) and the used share of each group (g,)."""

@@ -97,7 +97,7 @@ class Pricer:
         if is_exact and not run.is_whole:
             share = self._pair_shares(prices)
         feasible = Prices(self._raised(prices, share), prices.kinds, prices.rows)
-        estimate = self._bound_of(prices, share)
+        estimate = self.bound_of(prices, share)
         bound = estimate if is_exact else np.inf
         return Priced(*run.found(), bound, estimate, run.is_whole, feasible)
 
@@ -334,7 +334,7 @@ class Pricer:
         kind = np.where(fixed, np.append(self._problem.row_kind, -1)[row], cheapest)
         run.put(groups[:, :-1], kind, row, values)
 
-    def _bound_of(self, prices: Prices, share: FloatArray) -> float:
+    def bound_of(self, prices: Prices, share: FloatArray) -> float:
         """Return the dual value with the price of every atom raised by its share."""
         problem = self._problem
         kinds, rows = np.maximum(prices.kinds, 0.0), np.maximum(prices.rows, 0.0)

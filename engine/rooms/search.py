@@ -17,6 +17,7 @@ from engine.rooms.best import Best
 from engine.rooms.clock import SearchClock
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
+from engine.rooms.cuts import NONE, violated_cuts
 from engine.rooms.dive import dive
 from engine.rooms.doubles import is_matching, solve_matching
 from engine.rooms.exchange import Exchange, improve
@@ -28,6 +29,7 @@ from engine.rooms.pricing_run import MOST_WORK
 from engine.rooms.problem import Groups, RoomProblem
 from engine.rooms.rounding import first_fit
 from engine.rooms.seating import seat_groups
+from engine.rooms.tightening import price_with_cuts
 
 SMOOTHING = 0.5  # initial share of the step from the master's prices to the best ones so far
 FIRST_STRAY = 1.0  # deviations of the scores by which first prices may be below shares of a room
@@ -39,6 +41,10 @@ LONGEST = 64  # factor on the work of the first exact search, up to which later 
 FEW_COLUMNS = 0.4  # per atom, from a heuristic search: with fewer, an exact search follows
 MOST_COLUMNS, KEPT_COLUMNS = 12, 8  # per atom: above the first, drop all but the second
 DIVE_COLUMNS = 12  # per atom at the start of a dive
+CUT_ROUNDS = 12
+MANY = 1_000  # atoms from which cuts, which take a second a round, wait until the gap is small
+NEAR_FOR_CUTS = 0.01  # relative gap: cuts close less than that
+LEAST_CUT_PRICE = 1e-7  # nats; cheaper cuts are dropped
 BEDS_SECONDS = 10.0  # counted seconds, to find beds if pairs who never share break the plan
 CLOSE = 1e-6  # tolerance on whole numbers of people
 CLOSED_ANYWAY = 60  # number of atoms up to which the gap is closed after every dive
@@ -63,11 +69,12 @@ class Course:
     ----------
     stage : str, name of the next stage, or END.
     target : float, relative gap to which the relaxation is solved next.
-    price_bound : float, bound that the feasible prices prove.
+    price_bound : float, bound that the feasible prices prove by themselves, without cuts.
     most_work : int, entries read in one exact pricing; doubled if that proved nothing.
     smoothing, is_near, is_barren : settings for pricing the next round of columns.
     estimate : float, least bound estimated by heuristic pricing.
     is_optimal : whether the last relaxation was solved to its target.
+    cut_rounds : int, rounds of cuts since.
     is_better, idle_steps : whether this dive improved the placement; fillings without gain.
     quiet : int, dives in a row without a better placement.
     compared : float, shortfall of the last programme over all groups; it would end the same again.
@@ -82,6 +89,7 @@ class Course:
     is_barren: bool = False
     estimate: float = np.inf
     is_optimal: bool = False
+    cut_rounds: int = 0
     is_better: bool = False
     idle_steps: int = 0
     quiet: int = 0
@@ -113,6 +121,7 @@ class Search:
         self.exchange = Exchange(problem, clock)
         self.columns = Columns(problem)
         self._pricer = Pricer(problem, clock)
+        self._cuts = NONE
         self.best = Best.of(self.exchange, offset)
         with clock.without_limit():
             self.beds = Beds(self.exchange)
@@ -155,6 +164,7 @@ class Search:
             "price": self._set_first_prices,
             "generate": self._generate,
             "round": self._round,
+            "tighten": self._tighten,
             "dive": self._dive,
             "polish": self._polish,
             "close": self._close,
@@ -193,6 +203,7 @@ class Search:
             "members": columns.members.astype(np.int32),
             "kind": columns.kind.astype(np.int32),
             "row": columns.row.astype(np.int32),
+            "cuts": self._cuts,
             **self.prices.state("prices"),
             **self._duals.state("duals"),
             **({} if self._feasible is None else self._feasible.state("feasible")),
@@ -211,6 +222,7 @@ class Search:
         self.best.bound = float(saved["bound"])
         groups = (np.asarray(saved[x], dtype=np.int64) for x in ("members", "kind", "row"))
         self.columns.add(*groups)
+        self._cuts = np.asarray(saved["cuts"], dtype=np.int64)
         self.prices = Prices.restore(saved, "prices")
         self._duals = Prices.restore(saved, "duals")
         if "feasible_atoms" in saved:
@@ -339,7 +351,7 @@ class Search:
         while True:
             is_over = self._generate_round(master)
             if is_over is not None:
-                course.is_optimal = is_over
+                course.is_optimal, course.cut_rounds = is_over, 0
                 course.smoothing, course.is_near, course.is_barren = SMOOTHING, True, False
                 return None
             if not is_small or self.clock.is_over():
@@ -404,6 +416,32 @@ class Search:
             self._course.estimate, self.prices = found.estimate, prices
         return found
 
+    def _tighten(self) -> str | None:
+        """Add cuts against mixtures that no placement attains, and prove the remaining bound."""
+        problem, course = self.problem, self._course
+        is_far = problem.n_atoms >= MANY and self.best.gap > NEAR_FOR_CUTS
+        if problem.n_atoms <= CLOSED_ANYWAY or course.cut_rounds == CUT_ROUNDS or is_far:
+            return None  # for few atoms, all better placements are compared after the dive
+        course.cut_rounds += 1
+        master = Master(problem, self.columns, self.clock, cuts=self._cuts)
+        master.add_new_columns()
+        if not master.solve(at_corner=False):
+            return None
+        prices = master.cut_prices()
+        found = price_with_cuts(problem, self._pricer, master.prices(), self._cuts, prices)
+        if found is None:
+            return None
+        self.best.bound = min(self.best.bound, found.bound)
+        shares = master.shares()[1]
+        new = violated_cuts(self.columns.members, shares, problem.n_atoms)
+        few = slice(0, COLUMNS_A_ROUND)
+        added = self.columns.add(found.members[few], found.kind[few], found.row[few])
+        self._tell("Proving how good a placement can be")
+        if not (added or len(new)):
+            return None
+        self._cuts = np.concatenate((self._cuts[prices > LEAST_CUT_PRICE], new))
+        return "tighten"
+
     def _drop_poor_columns(self) -> None:
         """Drop groups that prices rule out, because unused columns slow the master.
 
@@ -434,7 +472,7 @@ class Search:
     def _dive(self) -> None:
         """Build a complete placement from the mixture, improve it, and keep it if better."""
         few = self.columns.best(self._duals, DIVE_COLUMNS)
-        groups = dive(self.problem, few, self._find_groups, self.clock)
+        groups = dive(self.problem, few, self._find_groups, self.clock, self._cuts)
         self.columns.add(few.members, few.kind, few.row)
         self._place(groups)
         self.beds.complete(self._rng)
