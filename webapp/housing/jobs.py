@@ -23,7 +23,7 @@ from webapp.housing.selectors.outcomes import low_score, moved_from, outcome
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.changes import change_store, curve_point
 from webapp.housing.services.placements import placement_clash
-from webapp.housing.services.versions import start_of, version_store
+from webapp.housing.services.versions import places_prepare, start_of, version_store
 from webapp.housing.suites import SuiteProblem, arranged, with_suites
 from webapp.housing.uncertainty import uncertainty_shares
 from webapp.jobs.context import JobContext
@@ -99,6 +99,7 @@ def place(context: JobContext) -> Outcome:
     found, of_suites = arranged(suites, found, should_stop=context.should_stop)
     rooms, doubts = _rooms(problem, found), uncertainty_shares(problem)
     outcomes = _version_outcome(placement, rules, problem, found)
+    places_prepare(placement)
 
     def save() -> dict[str, Any]:
         version = version_store(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -302,27 +303,23 @@ def test_a_proposal_purged_while_it_is_computed_leaves_nothing(
     assert len(files_of(placement)) == 2  # of the first run; the purge was undone with the job
 
 
-def test_rooms_are_made_before_the_lock_of_storing_is_taken(
+def test_rooms_and_places_are_made_before_the_lock_of_storing_is_taken(
     bob: User, placement: Placement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Storing 5,000 pairs kept everybody else from writing while it made their rooms."""
-    rooms = placement.buildings.rooms
-    wanted = rooms.count()
+    """Storing 5,000 pairs kept everybody else from writing while it made their rooms and places."""
     seen = []
 
-    def count_then_store(**values: object) -> None:
-        seen.append(rooms.count())
+    def count_then_store(**values: Any) -> None:
+        stored = Placement.objects.get(pk=values["placement_id"])
+        seen.append((stored.buildings.rooms.count(), stored.places.count(), stored.is_computed))
         result_store(**values)
 
     monkeypatch.setattr(computing, "result_store", count_then_store)
-    placement.pairs.all().delete()
-    placement.places.update(room=None, bed=None)
-    rooms.all().delete()
-    pairs_compute(user=bob, placement=placement)
+    pairs_create(user=bob, name="Fresh", cohort=placement.cohort, model=placement.model)
     (job,) = run_waiting()
     assert job.state == JobState.SUCCEEDED, job.error
-    assert seen == [wanted] == [rooms.count()]
-    assert wanted > 1
+    students = placement.cohort.n_students
+    assert seen == [((students + 1) // 2, students, False)]
 
 
 @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING])

@@ -20,6 +20,7 @@ from webapp.files import store
 from webapp.housing.models import Placement
 from webapp.housing.pairs.placing import result_store, rooms_prepare, write_result
 from webapp.housing.pairs.rules import number_of, pair_rules
+from webapp.housing.services.versions import places_prepare
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Subject, job_kind
 from webapp.matching.allowed_pairs import allowed_scores
@@ -70,6 +71,7 @@ def propose(context: JobContext) -> Save:
         "seconds": context.seconds,
     }
     rooms_prepare(placement, len(values))
+    places_prepare(placement)
 
     def save() -> dict[str, Any]:
         result_store(

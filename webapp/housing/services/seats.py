@@ -58,8 +58,9 @@ class Seating:
     """Seats to be assigned, checked as a whole.
 
     Make it with the placement locked; with ``is_locked=False`` it is a plan, to be made again if
-    the places or rules that it read have changed once the placement is locked. ``before`` and
-    ``after`` are the rows of the students concerned, in the order of ``seats``.
+    the places or rules that it read have changed once the placement is locked. ``places``, if
+    given, are those of the students, read since. ``before`` and ``after`` are the rows of the
+    students concerned, in the order of ``seats``.
 
     Raises
     ------
@@ -68,15 +69,20 @@ class Seating:
     """
 
     def __init__(
-        self, placement: Placement, seats: Mapping[int, Seat], *, is_locked: bool = True
+        self,
+        placement: Placement,
+        seats: Mapping[int, Seat],
+        *,
+        is_locked: bool = True,
+        places: Mapping[int, Place] | None = None,
     ) -> None:
         self.placement, self.seats, self._is_locked = placement, seats, is_locked
-        self._places = places_of(placement, seats)
+        self._places = places_of(placement, seats) if places is None else dict(places)
         self._stays = stays_in(placement)
         for number in seats:
             if number not in self._places:
                 raise HousingError(_("S-%(number)s is not in this placement.") % {"number": number})
-        self._old_room = {number: place.room_id for number, place in self._places.items()}
+        self._old_room = {number: self._places[number].room_id for number in seats}
         touched = {*self._old_room.values(), *(seat.room for seat in seats.values())} - {None}
         self._rooms = self._lock_rooms(touched)
         self._members = self._members_after()

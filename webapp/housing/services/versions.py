@@ -7,7 +7,7 @@ A stored version rarely fits the present exactly: people withdrew, rooms closed,
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,12 +68,14 @@ class FittedVersion:
     refused : why students cannot have the room that the version names, by number.
     rooms : each student's room afterwards, by number.
     here : each student's room now, by number.
+    places : every place of the placement as it was read, by number.
     """
 
     seats: dict[int, Seat] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
     rooms: dict[int, int | None] = field(default_factory=dict)
     here: dict[int, int | None] = field(default_factory=dict)
+    places: dict[int, Place] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -81,6 +83,19 @@ class FittedVersion:
         seats = sorted(self.seats.items())
         entries = [(n, self.here[n], seat.room, seat.bed, seat.is_locked) for n, seat in seats]
         return hashlib.sha256(json.dumps(entries).encode()).hexdigest()[:16]
+
+
+@transaction.atomic
+def places_prepare(placement: Placement) -> None:
+    """Give every student a place without a bed ahead of the transaction of a first version.
+
+    SQLite has one lock for all that is written, and nobody can decide while it is held.
+
+    Raises HousingError if the placement was removed during the computation.
+    """
+    locked = lock_placement(placement)
+    if not locked.is_computed:
+        _seat_everybody(locked)
 
 
 def version_store(
@@ -198,7 +213,8 @@ def fit_version(placement: Placement, version: PlacementVersion) -> FittedVersio
 
 
 _READ = (
-    "placement_id", "student_id", "number", "room_id", "bed", "is_locked", "has_left",
+    "placement_id", "student_id", "number", "room_id", "bed", "is_locked", "has_left", "score",
+    "doubt",
     "student__cohort_id", "student__number", "student__attributes",
 )  # fmt: skip
 
@@ -241,7 +257,7 @@ class _Fitting:
         self._part_musts(rooms)
         beds = self._beds(rooms)
         seats = {n: s for n in rooms if (s := self._seat(self._places[n], rooms[n], beds.get(n)))}
-        return FittedVersion(seats, self._refused, rooms, here)
+        return FittedVersion(seats, self._refused, rooms, here, self._places)
 
     def _unchanged_first(self, members: Mapping[int, list[Place]]) -> list[int]:
         """Return the keys of the rooms; in suites, rooms whose people stay come first.
@@ -437,10 +453,10 @@ def _take_into_force(
         _save_present(user, placement)
     before = state_of(placement)
     _set_state(placement, version, fitted)
-    seating = Seating(placement, fitted.seats)
+    seating = Seating(placement, fitted.seats, places=fitted.places)
     seating.check()
     seating.write()
-    _write_uncertainty(placement, version)
+    _write_uncertainty(version, fitted.places.values())
     placed = placement.places.with_bed().count()
     if placement.is_pairs:
         people = counted(placed // 2, "pair")
@@ -518,10 +534,10 @@ def _has_news(placement: Placement) -> bool:
     return any(event.before != event.after for event in events.only("placement", "before", "after"))
 
 
-def _write_uncertainty(placement: Placement, version: PlacementVersion) -> None:
+def _write_uncertainty(version: PlacementVersion, places: Iterable[Place]) -> None:
     doubts = {row[0]: row[5] for row in version.rows}
     changed = []
-    for place in placement.places.only("placement", "student", "doubt"):
+    for place in places:
         doubt = doubts.get(place.student_id, place.doubt)
         if doubt != place.doubt:
             place.doubt = doubt
