@@ -155,7 +155,7 @@ def test_stopping_takes_ten_seconds_at_most_whatever_the_programs_do(
     for program in server.children:
         assert program.is_running
         log = tmp_path / "log" / f"{program.name}.log"
-        wait_for(lambda log=log: "deaf" in log.read_text(), seconds=60)
+        wait_for(lambda log=log: log.exists() and "deaf" in log.read_text(), seconds=60)
     started = time.monotonic()
     server._stop()
     assert time.monotonic() - started < 10
