@@ -181,8 +181,8 @@ def test_deciding_by_keyboard_alone(page_as: Callable[..., Page], tmp_path: Path
     page.locator("#learn-form").get_by_role("button", name="Learn").press("Enter")
     expect(page.get_by_text("Certified: within").first).to_be_visible(timeout=JOB_MS)
     pair_half_b(page)
-    total = page.locator("tr.pair").count()
     page.wait_for_load_state()  # the page reloads when the job ends; keys work once its scripts run
+    total = page.locator("tr.pair").count()
     page.keyboard.press("j")
     expect(page.locator("tr.pair:focus")).to_have_count(1)
     page.keyboard.press("j")
