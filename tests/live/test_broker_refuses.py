@@ -31,7 +31,8 @@ def test_jobs_are_done_once_the_broker_takes_writes_again(product: Product) -> N
         broker.config_set("maxmemory", 1)
     finally:
         os.kill(worker, signal.SIGCONT)
-    wait_for(lambda: not broker.llen("short"))
+    log = product.instance / "log" / "worker.log"
+    wait_for(lambda: "OutOfMemoryError" in log.read_text(), logs=product.logs)
     time.sleep(REFUSING_SECONDS)
     broker.config_set("maxmemory", 0)
     wait_for(lambda: product.rows(_UNFINISHED)[0][0] == 0, logs=product.logs)

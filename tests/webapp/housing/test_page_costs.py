@@ -59,7 +59,7 @@ def test_pages_of_a_larger_university_cost_as_much(
 
 
 @pytest.mark.django_db
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="the plan of SQLite")
+@pytest.mark.any_database  # the plan is that of SQLite
 @pytest.mark.parametrize(
     ("places", "index"),
     [

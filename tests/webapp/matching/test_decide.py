@@ -245,7 +245,7 @@ def test_a_decision_asks_few_queries(bob: User, client_of: Callable, placement: 
         assert len(queries) <= most
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="the plan of SQLite")
+@pytest.mark.any_database  # the plan is that of SQLite
 def test_held_pairs_are_found_by_an_index(placement: Placement) -> None:
     """In the order of students, every page read all 5,000 pairs to find those that are held."""
     held = held_pairs(placement).values_list("first_number", "second_number")
