@@ -3,6 +3,8 @@
 import ctypes
 import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _MADV_DONTNEED = 4
@@ -21,6 +23,20 @@ def freeze_loaded_objects() -> None:
     gc.collect()
     gc.freeze()
     give_back_pages_of_files()
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Let no garbage collection begin meanwhile.
+
+    Storing 5,000 pairs makes 45,000 objects that stay, and a tenth of its time was spent on walking
+    over them while the database was locked.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def give_back_pages_of_files() -> None:

@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 
 from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
+from webapp.collector import no_collection
 from webapp.common.errors import Refusal
 from webapp.database.full_disk import is_full_disk
 from webapp.files import store
@@ -223,7 +224,7 @@ def _finish(job: Job, outcome: dict[str, Any] | Callable[[], dict[str, Any] | No
 
     The row of the job is locked first: no other process ends the job while its results are kept.
     """
-    with transaction.atomic():
+    with no_collection(), transaction.atomic():
         job_update(job=job, heartbeat_at=Now())
         result = (outcome() if callable(outcome) else outcome) or {}
         endings.job_succeed(job=job, result=result)

@@ -59,8 +59,8 @@ class Seating:
 
     Make it with the placement locked; with ``is_locked=False`` it is a plan, to be made again if
     the places or rules that it read have changed once the placement is locked. ``places``, if
-    given, are those of the students, read since. ``before`` and ``after`` are the rows of the
-    students concerned, in the order of ``seats``.
+    given, are all of the placement, read since it was locked. ``before`` and ``after`` are the rows
+    of the students concerned, in the order of ``seats``.
 
     Raises
     ------
@@ -77,7 +77,8 @@ class Seating:
         places: Mapping[int, Place] | None = None,
     ) -> None:
         self.placement, self.seats, self._is_locked = placement, seats, is_locked
-        self._places = places_of(placement, seats) if places is None else dict(places)
+        self._all_places = [] if places is None else list(places.values())
+        self._places = places_of(placement, seats) if places is None else places
         self._stays = stays_in(placement)
         for number in seats:
             if number not in self._places:
@@ -99,15 +100,18 @@ class Seating:
 
     def _members_after(self) -> dict[int, list[Place]]:
         """Return the future members of each changed room."""
-        people = self.placement.places.select_related("student").defer("student__answers")
         members: dict[int, list[Place]] = {key: [] for key in self._rooms}
-        for place in people.filter(room__in=self._rooms):
-            if place.room_id is not None and place.number not in self.seats:
+        for place in self._all_places or self._read_members():
+            if place.room_id in members and place.number not in self.seats:
                 members[place.room_id].append(place)
         for number, seat in self.seats.items():
             if seat.room is not None:
                 members[seat.room].append(self._places[number])
         return members
+
+    def _read_members(self) -> Iterable[Place]:
+        people = self.placement.places.select_related("student").defer("student__answers")
+        return people.filter(room__in=self._rooms)
 
     def _rows_after(self) -> list[Row]:
         taken: dict[int, list[tuple[int, Stay]]] = defaultdict(list)
@@ -195,9 +199,13 @@ class Seating:
                     % {"rooms": self._rooms[key], "number": number, "when": when}
                 )
 
-    def write(self) -> None:
-        """Write beds and scores: old beds are freed before new ones are taken."""
-        changed: dict[int, Place] = {}
+    def write(self, others: Iterable[Place] = ()) -> None:
+        """Write beds and scores: old beds are freed before new ones are taken.
+
+        ``others`` are places whose uncertainty changed, as they were given.
+        """
+        changed = {place.number: place for place in others}
+        freed = []
         for old, row in zip(self.before, self.after, strict=True):
             if old == row:
                 continue
@@ -205,7 +213,8 @@ class Seating:
             place.room = None if row[1] is None else self._rooms[row[1]]
             place.bed, place.is_locked, place.has_left = row[2], row[3], row[4]
             changed[row[0]] = place
-        freed = [row[0] for row in self.before if row[0] in changed and row[1] is not None]
+            if old[1] is not None:
+                freed.append(row[0])
         if freed:
             self.placement.places.filter(number__in=freed).update(room=None, bed=None)
         if self.is_move:
@@ -213,7 +222,7 @@ class Seating:
                 if place.score != score:
                     place.score = score
                     changed[place.number] = place
-        fields = ["room", "bed", "is_locked", "has_left", "score"]
+        fields = ["room", "bed", "is_locked", "has_left", "score", "doubt"]
         update_rows(list(changed.values()), fields)
 
     @cached_property

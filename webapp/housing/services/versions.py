@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from webapp.accounts.models import User
 from webapp.common.formats import counted
-from webapp.database.rows import update_rows
 from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import (
     ActKind,
@@ -455,8 +454,7 @@ def _take_into_force(
     _set_state(placement, version, fitted)
     seating = Seating(placement, fitted.seats, places=fitted.places)
     seating.check()
-    seating.write()
-    _write_uncertainty(version, fitted.places.values())
+    seating.write(_set_uncertainty(version, fitted.places.values()))
     placed = placement.places.with_bed().count()
     if placement.is_pairs:
         people = counted(placed // 2, "pair")
@@ -534,7 +532,8 @@ def _has_news(placement: Placement) -> bool:
     return any(event.before != event.after for event in events.only("placement", "before", "after"))
 
 
-def _write_uncertainty(version: PlacementVersion, places: Iterable[Place]) -> None:
+def _set_uncertainty(version: PlacementVersion, places: Iterable[Place]) -> list[Place]:
+    """Set the uncertainty of a version's students; return the places where it is another."""
     doubts = {row[0]: row[5] for row in version.rows}
     changed = []
     for place in places:
@@ -542,7 +541,7 @@ def _write_uncertainty(version: PlacementVersion, places: Iterable[Place]) -> No
         if doubt != place.doubt:
             place.doubt = doubt
             changed.append(place)
-    update_rows(changed, ["doubt"])
+    return changed
 
 
 @transaction.atomic
