@@ -13,10 +13,10 @@ from celery.signals import worker_init, worker_process_init, worker_ready
 
 from engine.learning.segmentation.network.training import device_name
 from tasks.celery import app
-from tasks.priority import give_way
 from webapp.checks import refuse_unsafe_settings
 from webapp.files import store
 from webapp.jobs.liveness import say_stopping
+from webapp.jobs.priority import give_way, give_way_again
 from webapp.jobs.registry import Queue
 from webapp.jobs.runner import run_next
 from webapp.supervisor.linux import die_with_parent
@@ -94,8 +94,9 @@ def _look_at_card() -> str:
 
 @worker_process_init.connect
 def end_with_worker(**kwargs: Any) -> None:
-    """End this process of the worker when the worker is killed, whatever its job does."""
+    """End this process of the worker when the worker is killed, and let its jobs give way."""
     die_with_parent(current_process()._parent_pid)
+    give_way_again()
 
 
 def wait_for_store() -> None:

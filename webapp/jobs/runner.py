@@ -25,6 +25,7 @@ from webapp.jobs.context import JobContext
 from webapp.jobs.failures import DISK_FULL, OUR_FAULT, OUT_OF_MEMORY, TOO_LONG, Failure
 from webapp.jobs.models import Job
 from webapp.jobs.pieces import pieces_deal, spread_advance, spread_report
+from webapp.jobs.priority import at_usual_priority
 from webapp.jobs.watchdog import Watchdog
 from webapp.translation.lazy import gettext_lazy
 
@@ -224,7 +225,7 @@ def _finish(job: Job, outcome: dict[str, Any] | Callable[[], dict[str, Any] | No
 
     The row of the job is locked first: no other process ends the job while its results are kept.
     """
-    with no_collection(), transaction.atomic():
+    with no_collection(), at_usual_priority(), transaction.atomic():
         job_update(job=job, heartbeat_at=Now())
         result = (outcome() if callable(outcome) else outcome) or {}
         endings.job_succeed(job=job, result=result)

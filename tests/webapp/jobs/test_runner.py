@@ -16,7 +16,7 @@ from engine import InfeasibleError, InvalidProblemError, Progress
 from webapp.accounts.models import Organisation, User
 from webapp.common.errors import Refusal
 from webapp.jobs import context as context_module
-from webapp.jobs import registry, runner, services
+from webapp.jobs import priority, registry, runner, services
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState, JobTracePoint
 from webapp.jobs.registry import Outcome
@@ -49,6 +49,21 @@ def test_it_succeeds_with_a_result(start: Callable[..., Job]) -> None:
     assert (job.state, job.progress) == (JobState.SUCCEEDED, 1.0)
     assert job.result == {"draw": float(np.random.default_rng(3).random()), "x": 5}
     assert job.finished_at >= job.started_at
+
+
+def test_it_gives_way_while_it_computes_and_not_while_it_stores(
+    start: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int | str] = []
+    monkeypatch.setattr(priority, "_steps", 7)
+    monkeypatch.setattr(priority, "_set_session", seen.append)
+
+    def run(context: JobContext) -> Outcome:
+        seen.append("computes")
+        return lambda: seen.append("stores")
+
+    assert finished(start(run)).state == JobState.SUCCEEDED
+    assert seen == ["computes", 0, "stores", 7]
 
 
 FAILURES = [
