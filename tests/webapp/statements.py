@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class Sent:
     seconds: float
 
 
+@lru_cache(maxsize=20_000)  # most statements are sent again and again
 def shape_of(sql: str) -> str:
     """Return a statement without what differs from call to call: numbers and lengths of lists."""
     return _LIST.sub("()", sql)
