@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import connections, models, router
 from django.db.models.functions import Coalesce
 from django.http import Http404
 from django.utils.translation import gettext as _
@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from webapp.accounts.models import Organisation, User
 
 M = TypeVar("M", bound=models.Model)
+_ANY_OWNER = -987_654_321  # key of no organisation
 
 
 def owned_by(model: type[M] | models.QuerySet[M], user: User) -> models.QuerySet[M]:
@@ -54,10 +55,30 @@ def owned_counts(
     user: User, models_counted: Iterable[type[models.Model]]
 ) -> dict[type[models.Model], int]:
     """Return the number of objects of each model in the user's organisation, by one query."""
-    numbers = {model: _number(model) for model in models_counted}
-    organisation = Organisation.objects.filter(pk=user.organisation_id or 0).order_by()
-    row = organisation.values_list(*numbers.values()).first() or [0] * len(numbers)
-    return dict(zip(numbers, row, strict=True))
+    counted = tuple(dict.fromkeys(models_counted))
+    if not counted:
+        return {}
+    alias = router.db_for_read(Organisation)
+    sql, values = _counting_query(counted, alias)
+    owner = user.organisation_id or 0
+    with connections[alias].cursor() as cursor:
+        cursor.execute(sql, [owner if value == _ANY_OWNER else value for value in values])
+        row = cursor.fetchone() or [0] * len(counted)
+    return dict(zip(counted, row, strict=True))
+
+
+@cache
+def _counting_query(
+    counted: tuple[type[models.Model], ...], alias: str
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the SQL of counts and its values, in which `_ANY_OWNER` is the organisation.
+
+    It is on every page of staff, and Django took a tenth of such a page to compile it.
+    """
+    numbers = [_number(model) for model in counted]
+    organisation = Organisation.objects.using(alias).filter(pk=_ANY_OWNER).order_by()
+    sql, values = organisation.values_list(*numbers).query.get_compiler(alias).as_sql()
+    return sql, tuple(values)
 
 
 @cache

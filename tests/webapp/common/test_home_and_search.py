@@ -9,7 +9,9 @@ from django.test import Client, RequestFactory
 from tests.webapp.roles import Page, Part
 from webapp.accounts.models import User
 from webapp.common import hooks
+from webapp.common.selectors import owned_counts
 from webapp.common.toasts import Toast
+from webapp.housing.models import BuildingList, Placement
 
 ClientOf = Callable[[User], Client]
 
@@ -108,3 +110,17 @@ def test_lines_of_the_rail_with_one_name_tell_their_section(client_of: ClientOf,
     assert "Home" in titles
     (organisation,) = page.element.find_class("rail__organisation")
     assert organisation.find("span") is None
+
+
+@pytest.mark.every_database
+def test_objects_are_counted_for_each_organisation_apart(
+    bob: User, mallory: User, campus: BuildingList
+) -> None:
+    """The query is compiled once, for whoever comes first."""
+    for _ in range(2):
+        assert owned_counts(bob, [BuildingList, Placement]) == {BuildingList: 1, Placement: 0}
+        assert owned_counts(mallory, [Placement, BuildingList]) == {BuildingList: 0, Placement: 0}
+        assert owned_counts(User(), [BuildingList]) == {BuildingList: 0}
+    BuildingList.objects.create(organisation=mallory.organisation, name="Theirs")
+    assert owned_counts(mallory, [BuildingList, Placement]) == {BuildingList: 1, Placement: 0}
+    assert owned_counts(bob, []) == {}
