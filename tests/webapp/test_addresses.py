@@ -174,6 +174,8 @@ NONSENSE = {
     "a zero byte": "\x00",
     "long text": "🙂" + "n" * 1199,
 }
+# Python takes it for a digit and not for a number; to each database it is a short text.
+OF_PYTHON = {"a digit that is no number"}
 FIELDS = (
     "shown",
     "members", "asked", "keep_requests", "names_for", "importance-0", "r0", "q0", "place-id",
@@ -314,7 +316,13 @@ def test_nobody_reaches_an_object_of_another_organisation(
 
 
 @pytest.mark.every_database
-@pytest.mark.parametrize("text", NONSENSE.values(), ids=NONSENSE)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=name, marks=pytest.mark.any_database if name in OF_PYTHON else ())
+        for name, text in NONSENSE.items()
+    ],
+)
 def test_nonsense_in_every_parameter_never_fails(
     carol: User, urls: dict[str, str], text: str
 ) -> None:
