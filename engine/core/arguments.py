@@ -96,3 +96,12 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Mark ``array`` as read-only and return it, as for every array in a result."""
     array.setflags(write=False)
     return array
+
+
+def as_kernel_input(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only contiguous view of ``array``, or a copy if it is not contiguous.
+
+    Numba compiles a kernel again for each combination of writable, read-only and strided arrays.
+    Inputs that always have the same form are compiled for once; the array itself stays writable.
+    """
+    return read_only(np.ascontiguousarray(array).view())

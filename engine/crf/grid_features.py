@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.arguments import FloatArray, IntArray, as_kernel_input, read_only
 from engine.core.errors import InvalidProblemError
 from engine.kernels.edge_codes import add_to_histogram, count_label_pairs
 
@@ -129,6 +129,11 @@ class EdgeFeatures:
     vertical: CodeArray
     horizontal_basis: FloatArray
     vertical_basis: FloatArray
+
+    def __post_init__(self) -> None:
+        """Keep read-only views of the codes, whether computed or read from a file."""
+        for name in ("horizontal", "vertical"):
+            object.__setattr__(self, name, as_kernel_input(getattr(self, name)))
 
     @property
     def n_features(self) -> int:
@@ -239,6 +244,7 @@ class GridFeatures:
     def observed_statistics(self, labels: LabelArray) -> FloatArray:
         """Return phi(Y) of a labelling, shape (K,)."""
         histograms = self._empty_histograms()
+        labels = as_kernel_input(labels)
         count_label_pairs(self.edges.horizontal, labels, 0, histograms[0])
         count_label_pairs(self.edges.vertical, labels, 1, histograms[1])
         return self.assemble_statistics(labels.astype(np.float64), *histograms)
@@ -255,8 +261,8 @@ class GridFeatures:
         vertical : ndarray, shape (rows - 1, columns, 4)
         """
         histograms = self._empty_histograms()
-        add_to_histogram(self.edges.horizontal, horizontal, histograms[0])
-        add_to_histogram(self.edges.vertical, vertical, histograms[1])
+        add_to_histogram(self.edges.horizontal, as_kernel_input(horizontal), histograms[0])
+        add_to_histogram(self.edges.vertical, as_kernel_input(vertical), histograms[1])
         return self.assemble_statistics(node, *histograms)
 
     def assemble_statistics(
@@ -317,6 +323,7 @@ class GridExample:
             raise InvalidProblemError(
                 f"labels: expected shape {self.features.shape}, received {self.labels.shape}."
             )
+        object.__setattr__(self, "labels", as_kernel_input(self.labels))
 
     def observed_statistics(self) -> FloatArray:
         """Return phi(Y), shape (K,)."""

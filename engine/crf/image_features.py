@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.arguments import FloatArray, IntArray, as_kernel_input, read_only
 from engine.crf.grid_features import (
     CodeArray,
     EdgeFeatures,
@@ -62,6 +62,11 @@ class ImageNodeFeatures:
     colours: NDArray[np.uint8]
     gradients: NDArray[np.float32]
 
+    def __post_init__(self) -> None:
+        """Keep read-only views, whether computed or read from a file."""
+        for name in ("colours", "gradients"):
+            object.__setattr__(self, name, as_kernel_input(getattr(self, name)))
+
     @property
     def n_features(self) -> int:
         """Length of u_i."""
@@ -85,6 +90,7 @@ class ImageNodeFeatures:
     def project(self, residual: FloatArray) -> FloatArray:
         """Return sum_i residual_i u_i, shape (100,)."""
         statistics = np.empty(N_NODE_FEATURES)
+        residual = as_kernel_input(residual)
         project_on_sinusoids(self.colours, residual, statistics[: 2 * N_SINUSOIDS])
         work = np.empty(self.gradients.shape[:2])
         project_on_blocks(residual, self.gradients, work, statistics[2 * N_SINUSOIDS :])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.arguments import FloatArray
+from engine.core.arguments import FloatArray, as_kernel_input
 from engine.core.options import check_number
 from engine.kernels.grid_entropy import entropy_along, fill_gradient
 from engine.oracles.protocol import Vertex
@@ -39,6 +39,7 @@ class GridEntropy:
 
     def value(self, point: FloatArray) -> float:
         """Return H(tau) in nats."""
+        point = as_kernel_input(point)
         return float(entropy_along(self.shape, self.rho, point, point, 0.0)[0])
 
     def gradient(self, point: FloatArray) -> FloatArray:
@@ -51,11 +52,10 @@ class GridEntropy:
         self, point: FloatArray, vertex: Vertex
     ) -> Callable[[float], tuple[float, float, float]]:
         """Return g -> H, H', H'' at tau + g (v - tau), for a vertex given by all its entries."""
+        start, end = as_kernel_input(point), as_kernel_input(vertex.values)
 
         def evaluate(step: float) -> tuple[float, float, float]:
-            value, slope, curvature = entropy_along(
-                self.shape, self.rho, point, vertex.values, step
-            )
+            value, slope, curvature = entropy_along(self.shape, self.rho, start, end, step)
             return float(value), float(slope), float(curvature)
 
         return evaluate
