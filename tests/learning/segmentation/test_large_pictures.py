@@ -32,7 +32,7 @@ from tests.learning.segmentation.test_tiled_prediction import collect
 from tests.learning.segmentation.wire_pictures import wire_pictures, wires
 
 SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3)
-SHAPE = (480, 1600)
+SHAPE = (160, 1600)
 OLD_MODEL = Path(__file__).parent / "data" / "boosted_model_1.npz"
 
 
