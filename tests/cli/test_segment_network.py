@@ -14,7 +14,15 @@ from engine.datasets.label_maps import write_label_map
 from engine.datasets.masks import write_mask
 from engine.datasets.synthetic_images import generate_leaf_images
 from engine.estimators import Segmenter
+from engine.learning.segmentation.network import learning
 from engine.learning.segmentation.network.training import HOW_TO_GET
+
+
+@pytest.fixture(autouse=True)
+def small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train networks as small as those of the tests of learning, which are compiled already."""
+    monkeypatch.setattr(learning, "CPU_WIDTH", 2)
+    monkeypatch.setattr(learning, "CPU_BATCH", 2)
 
 
 @pytest.fixture

@@ -42,6 +42,18 @@ def grains(count: int, seed: int = 0, side: int = 32) -> tuple[list[Any], list[A
     return images, masks
 
 
+def many_labels() -> tuple[Any, Any]:
+    """Return a picture of 32 labels, of a colour each, and its labels.
+
+    Compiling a network takes longer than all else. Networks of this picture are compiled once.
+    """
+    rng = np.random.default_rng(0)
+    label = (np.arange(64) // 8)[:, None] % 8 * 4 + (np.arange(64) // 16)[None] % 4
+    colours = rng.integers(0, 255, (32, 3))
+    image = np.clip(colours[label] + rng.normal(0, 5, (64, 64, 3)), 0, 255).astype(np.uint8)
+    return image, label.astype(np.uint8)
+
+
 def dealt(images: list[Any], labels: list[Any], n_labels: int = 2) -> list[TrainingPicture]:
     read = [
         (image, np.zeros((*image.shape[:2], 0), np.float32), label.astype(np.uint8))
@@ -78,9 +90,10 @@ def test_labels_of_a_fold_have_no_effect_on_its_network() -> None:
 
 
 def test_a_single_picture_is_held_out_in_blocks() -> None:
-    (picture,) = dealt(*grains(1))
+    image, labels = many_labels()
+    (picture,) = dealt([image], [labels], 32)
     assert picture.folds.shape == picture.labels.shape
-    network, (one,) = learner(TINY).learn([picture])
+    network, (one,) = learner(TINY, 32).learn([picture])
     for fold in range(4):
         own = network.log_odds(picture.colours, np.array(fold))
         assert_array_equal(one.maps[picture.folds == fold], own[picture.folds == fold])
@@ -153,12 +166,8 @@ def test_unknown_pixels_have_no_weight() -> None:
 
 
 def test_thirty_two_labels_give_as_many_maps(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    label = (np.arange(64) // 8)[:, None] % 8 * 4 + (np.arange(64) // 16)[None] % 4
-    colours = rng.integers(0, 255, (32, 3))
-    image = np.clip(colours[label] + rng.normal(0, 5, (64, 64, 3)), 0, 255).astype(np.uint8)
+    image, labels = many_labels()
     names = [f"label {k}" for k in range(32)]
-    labels = label.astype(np.uint8)
     trained = train_class_segmentation([image], [labels], names, loss="trees", network=TINY)
     trained.model.save(tmp_path / "model.npz")
     model = load_segmentation_model(tmp_path / "model.npz")

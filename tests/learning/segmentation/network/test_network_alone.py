@@ -1,5 +1,6 @@
 """The network alone is compared with trees and edges, and used where it makes fewer mistakes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from engine.learning.segmentation.model import (
     load_segmentation_model,
     make_segmentation_model,
 )
-from engine.learning.segmentation.network.learning import NetworkOptions
 from engine.learning.segmentation.network_alone import fit_slope
 from engine.learning.segmentation.prediction import predict_segmentation
 from engine.learning.segmentation.tree_features import boosted_features, class_features
@@ -186,8 +186,8 @@ def test_label_maps_learn_the_network_alone_too() -> None:
 
 
 def test_the_comparison_names_both_and_says_which_was_chosen() -> None:
-    images, masks = grains(5)
-    options = NetworkOptions(width=4, steps=40, batch=4)
+    images, masks = grains(4)
+    options = replace(TINY, steps=40)
     trained = train_boosted_segmentation(images, masks, network=options)
     assert {"trees", "network alone"} <= set(trained.errors)
     own = {"trees": "trees", "network": "network alone"}.get(trained.loss, trained.loss)
@@ -196,7 +196,7 @@ def test_the_comparison_names_both_and_says_which_was_chosen() -> None:
 
 
 def test_without_time_no_candidate_with_edges_has_an_error() -> None:
-    images, masks = grains(5)
+    images, masks = grains(4)
     trained = train_boosted_segmentation(images, masks, network=TINY, max_seconds=0.001)
     assert set(trained.errors) <= {"trees", "network alone"}
     assert trained.loss in ("trees", "network")
