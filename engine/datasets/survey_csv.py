@@ -1,6 +1,7 @@
 """Reader of the command line's survey, pairs and rules files, by the import page's reader."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
@@ -222,12 +223,11 @@ def _attributes(preview: Preview) -> dict[str, tuple[str, ...]]:
 
 def people_of(survey: Survey) -> People:
     """Return the names by which students of a survey may be given: ids, e-mails and full names."""
-    counts = {
-        name: {cell: cells.count(cell) for cell in dict.fromkeys(cells) if cell}
+    kinds = {
+        name: personal_kind(name, "", Counter(filter(None, cells)))
         for name, cells in survey.attributes.items()
         if name not in survey.questionnaire.names
     }
-    kinds = {name: personal_kind(name, "", answers) for name, answers in counts.items()}
     mails = [name for name, kind in kinds.items() if kind == E_MAILS]
     named = [name for name, kind in kinds.items() if kind == NAMES]
     emails = survey.attributes[mails[0]] if mails else ()

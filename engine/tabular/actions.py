@@ -14,7 +14,7 @@ from engine.tabular.causes import ActionError, Cause
 from engine.tabular.checks import MAX_QUESTIONS
 from engine.tabular.choices import MAX_LEVELS, SINGLE, Choices, Kind, Role, move_level
 from engine.tabular.columns import cells_of_file, column_cells, name_of
-from engine.tabular.facts import numbers_in, several_in
+from engine.tabular.facts import facts_of
 from engine.tabular.guesses import guess_choices, with_guessed_order
 from engine.tabular.numerals import Groups, read_edges
 from engine.tabular.preview import build_preview, most_telling_questions
@@ -190,7 +190,7 @@ def _rename(choices: Choices, request: Request) -> Choices:
 
 
 def _split(choices: Choices, request: Request) -> Choices:
-    if several_in(request.table, request.column) is None:
+    if facts_of(request.table)[request.column].several is None:
         raise ActionError("The cells of this column do not hold several answers.")
     choices = choices.without_parts(request.column)
     return split_column(request.table, request.column)(choices)
@@ -198,7 +198,7 @@ def _split(choices: Choices, request: Request) -> Choices:
 
 def _group(choices: Choices, request: Request) -> Choices:
     """Read a column as groups with the borders that staff typed, or with the proposed ones."""
-    style = numbers_in(request.table, request.column)
+    style = facts_of(request.table)[request.column].numbers
     if style is None:
         raise ActionError("The cells of this column are no numbers.")
     groups = suggested(request.table, request.column)

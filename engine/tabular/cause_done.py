@@ -6,7 +6,7 @@ from dataclasses import replace
 from engine.tabular.causes import GARBLED, Act, Cause, Resolution, State
 from engine.tabular.choices import Choices, Keep, Role
 from engine.tabular.columns import repeats
-from engine.tabular.facts import declined_in, made_dates_in
+from engine.tabular.facts import facts_of
 from engine.tabular.garbled import repaired
 from engine.tabular.guesses import FREE_TEXT, MAKERS_OWN, with_guessed_order
 from engine.tabular.preview import ColumnPreview, Preview
@@ -374,7 +374,7 @@ def _restored(preview: Preview) -> Iterator[Cause]:
         meant = preview.choices.meanings.get(column.index, {})
         made = {
             cell: typed
-            for cell, typed in made_dates_in(preview.table, column.index).items()
+            for cell, typed in facts_of(preview.table)[column.index].made_dates.items()
             if meant.get(cell) == typed
         }
         if made:
@@ -473,7 +473,8 @@ def _declined_cells(preview: Preview, column: ColumnPreview) -> list[str]:
     if column.index >= preview.table.n_columns:
         return []
     meant = preview.choices.meanings.get(column.index, {})
-    return [cell for cell in declined_in(preview.table, column.index) if meant.get(cell) == ""]
+    declined = facts_of(preview.table)[column.index].declined
+    return [cell for cell in declined if meant.get(cell) == ""]
 
 
 def _blanked(preview: Preview) -> Iterator[Cause]:

@@ -11,7 +11,7 @@ from engine.tabular.columns import event_column, latest_of, repeats, time_column
 from engine.tabular.identity import IDENTITY
 from engine.tabular.ids import is_no_id
 from engine.tabular.meanings import same_meaning
-from engine.tabular.personal import E_MAILS, personal_kind
+from engine.tabular.personal import are_e_mails
 from engine.tabular.preview import (
     ColumnPreview,
     Preview,
@@ -126,9 +126,8 @@ def _destroyed_ids(preview: Preview) -> Iterator[Cause]:
 
 def _destroyed(preview: Preview, index: int) -> Cause:
     mails = next(
-        (k for k in range(preview.table.n_columns)
-         if personal_kind("", "", preview.table.answers(k)) == E_MAILS), None
-    )  # fmt: skip
+        (k for k in range(preview.table.n_columns) if are_e_mails(preview.table.answers(k))), None
+    )
     fix = None
     if mails is not None:
         name = preview.columns[mails].name

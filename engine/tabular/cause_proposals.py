@@ -7,7 +7,7 @@ from dataclasses import replace
 from engine.tabular.causes import GARBLED, GROUPED_FROM, Act, Cause, Resolution, Sample, State
 from engine.tabular.choices import Choices, ColumnChoice, Keep, Kind, Role
 from engine.tabular.columns import spelled_apart, unfinished_rows
-from engine.tabular.facts import numbers_in, several_in, title_of
+from engine.tabular.facts import facts_of
 from engine.tabular.garbled import repaired, repairs
 from engine.tabular.guesses import MAKERS_OWN, with_guessed_order
 from engine.tabular.id_column import is_response_id
@@ -131,7 +131,7 @@ def _as_rule(index: int, *, is_need: bool) -> Act:
 def _several(preview: Preview) -> Iterator[Cause]:
     parents = {c.choice.part.parent for c in preview.columns if c.choice.part is not None}
     for column in _of_file(preview):
-        several = several_in(preview.table, column.index)
+        several = facts_of(preview.table)[column.index].several
         if several is None or column.index in parents:
             continue
         if column.choice.role not in (Role.IGNORE, Role.QUESTION):
@@ -172,7 +172,7 @@ def _options(several: Several) -> tuple[str, ...]:
 
 def split_column(table: Table, index: int) -> Act:
     """Return the action that makes a yes-or-no column of every option of a column."""
-    several = several_in(table, index)
+    several = facts_of(table)[index].several
 
     def act(choices: Choices) -> Choices:
         if several is None:
@@ -197,12 +197,13 @@ def split_column(table: Table, index: int) -> Act:
 def _spoken(table: Table, index: int, option: str) -> str:
     """Return the label of an option: a code alone means nothing without its question."""
     name = repaired(option)
-    return f"{title_of(table, index)} {name}" if len(name) <= 2 or name.isdecimal() else name
+    is_bare = len(name) <= 2 or name.isdecimal()
+    return f"{facts_of(table)[index].title} {name}" if is_bare else name
 
 
 def _numbers(preview: Preview) -> Iterator[Cause]:
     for column in _of_file(preview):
-        style = numbers_in(preview.table, column.index)
+        style = facts_of(preview.table)[column.index].numbers
         if style is None or column.choice.groups or column.choice.role is not Role.IGNORE:
             continue
         said = f"{column.name} {column.wording}".casefold().split()
@@ -234,7 +235,7 @@ def suggested(table: Table, index: int) -> Groups | None:
     """Return the proposed groups for a column of numbers."""
     key = ("suggested", index)
     if key not in table.memo:
-        style = numbers_in(table, index)
+        style = facts_of(table)[index].numbers
         cells = list(table.answers(index).elements())
         table.memo[key] = suggest_groups(cells, style) if style else None
     found: Groups | None = table.memo[key]
@@ -471,7 +472,7 @@ def _unfinished(preview: Preview) -> Iterator[Cause]:
 def _capitals(preview: Preview) -> Iterator[Cause]:
     """Yield ids that differ in capitals only, where an id names a person and not a response."""
     for column in preview.columns_as(Role.ID):
-        if column.choice.part is not None or is_response_id(preview.table, column.index):
+        if column.choice.part is not None or is_response_id(facts_of(preview.table)[column.index]):
             continue
         same = spelled_apart(preview.table, preview.choices, column.index)
         if not same:

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from engine.tabular.choices import Choices, Keep, Role
 from engine.tabular.dates import read_times
+from engine.tabular.facts import facts_of
 from engine.tabular.ids import is_no_id
-from engine.tabular.makers import LIMESURVEY, Own, own_column
+from engine.tabular.makers import LIMESURVEY, Own
 from engine.tabular.survey_table import is_blank
 from engine.tabular.table import Table
 from engine.tabular.text import fold_id, fold_title
@@ -128,11 +129,11 @@ def _order(table: Table) -> list[tuple[bool, float]]:
     if column is not None:
         read = read_times(table.column(column)) or [None] * n
         times = [0.0 if time is None else time.timestamp() for time in read]
-    for index, name in enumerate(table.header):
-        if own_column(table.layout.maker, name, index) is Own.FINISHED:
+    for one in facts_of(table):
+        if one.own is Own.FINISHED:
             finished = [
                 so_far and fold_title(cell) not in _NO
-                for so_far, cell in zip(finished, table.column(index), strict=True)
+                for so_far, cell in zip(finished, table.column(one.index), strict=True)
             ]
     return list(zip(finished, times, strict=True))
 
@@ -141,11 +142,7 @@ def unfinished_rows(table: Table) -> list[int]:
     """Return the numbers of the rows that the survey program marks as not finished."""
     found: list[int] | None = table.memo.get("unfinished")
     if found is None:
-        marks = [
-            table.column(index)
-            for index, name in enumerate(table.header)
-            if own_column(table.layout.maker, name, index) is Own.FINISHED
-        ]
+        marks = [table.column(one.index) for one in facts_of(table) if one.own is Own.FINISHED]
         stamps = [
             table.column(index)
             for index, name in enumerate(table.header)
@@ -180,10 +177,9 @@ def spelled_apart(table: Table, choices: Choices, index: int) -> list[tuple[str,
 
 def event_column(table: Table) -> int | None:
     """Return the column that names the event of a row; None if all rows are of one event."""
-    for index, name in enumerate(table.header):
-        is_event = own_column(table.layout.maker, name, index) is Own.EVENT
-        if is_event and len(set(table.column(index))) > 1:
-            return index
+    for one in facts_of(table):
+        if one.own is Own.EVENT and len(set(table.column(one.index))) > 1:
+            return one.index
     return None
 
 
@@ -197,12 +193,12 @@ def time_column(table: Table) -> int | None:
 
 def _time_column(table: Table) -> int | None:
     candidates = []
-    for index, name in enumerate(table.header):
-        plain = "".join(name.casefold().split())
-        is_time = own_column(table.layout.maker, name, index) is Own.TIME
-        if (is_time or plain in _LATEST_TIMES) and read_times(table.column(index)):
+    for one in facts_of(table):
+        plain = "".join(one.name.casefold().split())
+        is_time = one.own is Own.TIME
+        if (is_time or plain in _LATEST_TIMES) and read_times(table.column(one.index)):
             late = any(plain.startswith(word) for word in _LATEST_TIMES)
-            candidates.append((late, is_time, index))
+            candidates.append((late, is_time, one.index))
     return max(candidates)[2] if candidates else None
 
 

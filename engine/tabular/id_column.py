@@ -6,26 +6,18 @@ e-mail of the person.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.tabular.dates import read_times
+from engine.tabular.facts import ColumnFacts
 from engine.tabular.ids import is_no_id
-from engine.tabular.makers import Own, is_e_mail_name, own_column
-from engine.tabular.personal import names_others
+from engine.tabular.makers import Own, is_e_mail_name
+from engine.tabular.personal import NUMBER_TITLE, names_others
 from engine.tabular.survey_table import ID_TITLE
-from engine.tabular.table import Table
 
 _MIN_FILLED = 0.6
-_LONGEST_TITLE = 30  # letters; a longer one that names a number is a question
 _MIN_DIFFERENT = 0.5
-_PERSON = re.compile(
-    r"\b(?:student|university|uni|campus|banner|person|peoplesoft|emplid|employee)\b.{0,12}"
-    r"\b(?:id|no|nr|number|code|#)\b|\b(?:uin|netid|net id|sid|puid|unid|emplid|matric\w*)\b|"
-    r"matrikel|matrícula|matricula|kennung|n[uú]mero de (?:estudiante|alumno)|numéro étudiant|"
-    r"^student(?:[ _-]?(?:id|no|nr|number))?$|student_?id|studentid",
-    re.I,
-)
 _RESPONSE = re.compile(r"^(?:response|respondent|submission|entry|record|answer|antwort)s?[ _-]?"
                        r"(?:id|no|nr|number|#)?$", re.I)  # fmt: skip
 
@@ -39,10 +31,9 @@ class IdColumn:
     n_repeats: int
 
 
-def find_id_column(table: Table, guessed: int | None) -> IdColumn | None:
+def find_id_column(facts: Sequence[ColumnFacts], guessed: int | None) -> IdColumn | None:
     """Return the column of ids; ``guessed`` is the choice by names of columns alone."""
-    persons = [_judged(table, index) for index in range(table.n_columns)]
-    usable = [one for one in persons if one is not None]
+    usable = [one for one in map(_judged, facts) if one is not None]
     own = [one for one in usable if one.rank == 0]
     mails = [one for one in usable if one.rank == 1]
     best = min(own, key=lambda one: (one.n_blank, one.index), default=None) or min(
@@ -62,25 +53,19 @@ def find_id_column(table: Table, guessed: int | None) -> IdColumn | None:
     return None
 
 
-def is_number_title(title: str) -> bool:
-    """Return True if a title names the number of a person."""
-    return len(title) <= _LONGEST_TITLE and "?" not in title and bool(_PERSON.search(title))
-
-
 def is_id_title(title: str) -> bool:
     """Return True if a title names the number of a person or of a response."""
     return (
-        _PERSON.search(title) is not None
+        NUMBER_TITLE.search(title) is not None
         or _RESPONSE.match(title) is not None
         or ID_TITLE.match(title.strip()) is not None
     )
 
 
-def is_response_id(table: Table, index: int) -> bool:
+def is_response_id(column: ColumnFacts) -> bool:
     """Return True if a column holds the id of a response, where capitals make a difference."""
-    name = table.header[index]
-    own = own_column(table.layout.maker, name, index)
-    return own is Own.RESPONSE_ID or (own is None and _RESPONSE.match(name) is not None)
+    is_named = column.own is None and _RESPONSE.match(column.name) is not None
+    return is_named or column.own is Own.RESPONSE_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,35 +85,34 @@ def _is_better(plain: _Judged, best: _Judged) -> bool:
     return not (best.n_repeats and not plain.n_repeats)
 
 
-def _judged(table: Table, index: int) -> _Judged | None:
-    cells = table.answered(index)
-    empty = {cell for cell in set(cells) if is_no_id(cell)}
-    filled = [cell for cell in cells if cell not in empty]
-    different = {cell.casefold() for cell in filled}
-    if len(filled) < _MIN_FILLED * len(cells) or len(different) < _MIN_DIFFERENT * len(filled):
+def _judged(column: ColumnFacts) -> _Judged | None:
+    filled = {cell: n for cell, n in column.counts.items() if not is_no_id(cell)}
+    n_rows, n_filled = len(column.cells), sum(filled.values())
+    n_different = len({cell.casefold() for cell in filled})
+    if n_filled < _MIN_FILLED * n_rows or n_different < _MIN_DIFFERENT * n_filled:
         return None
-    rank = _rank(table, index, filled)
-    return _Judged(index, rank, len(cells) - len(filled), len(filled) - len(different))
+    return _Judged(column.index, _rank(column, filled), n_rows - n_filled, n_filled - n_different)
 
 
-def _rank(table: Table, index: int, filled: Sequence[str]) -> int:
-    name = table.header[index]
-    wording = table.wordings[index] if index < len(table.wordings) else ""
-    own = own_column(table.layout.maker, name, index)
-    if is_response_id(table, index):
+def _rank(column: ColumnFacts, filled: Mapping[str, int]) -> int:
+    name, wording, own = column.name, column.wording, column.own
+    if is_response_id(column):
         return 2
-    if own in (Own.TIME, Own.STATUS, Own.OTHER, Own.FINISHED, Own.NAME) or read_times(filled):
+    if own in (Own.TIME, Own.STATUS, Own.OTHER, Own.FINISHED, Own.NAME):
         return 4
-    is_short = sum(len(cell) for cell in filled) <= 60 * len(filled)
-    mails = sum("@" in cell for cell in filled)
+    if read_times([cell for cell in column.cells if cell in filled]):
+        return 4
+    n_filled = sum(filled.values())
+    is_short = sum(n * len(cell) for cell, n in filled.items()) <= 60 * n_filled
+    mails = sum(n for cell, n in filled.items() if "@" in cell)
     if mails and own is None and names_others(f"{name} {wording}"):
         return 4  # the e-mail of a requested roommate
-    if (
-        own in (Own.E_MAIL, Own.TICKET)
-        or (mails > 0.9 * len(filled))
-        or (mails and is_e_mail_name(name))
-    ):
+    if own in (Own.E_MAIL, Own.TICKET) or mails > 0.9 * n_filled:
         return 1
-    if own is Own.PERSON or (is_short and (_PERSON.search(name) or _PERSON.search(wording))):
+    if mails and is_e_mail_name(name):
+        return 1
+    if own is Own.PERSON or (
+        is_short and (NUMBER_TITLE.search(name) or NUMBER_TITLE.search(wording))
+    ):
         return 0
     return 3

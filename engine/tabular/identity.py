@@ -5,10 +5,10 @@ people, such as a parent or an emergency contact, are not among them.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from engine.tabular.choices import Role
-from engine.tabular.facts import title_of
+from engine.tabular.facts import ColumnFacts, facts_of
 from engine.tabular.personal import E_MAILS, NAMES, PRONOUNS, Personal
 from engine.tabular.table import Table
 from engine.tabular.text import fold_title
@@ -44,17 +44,19 @@ _OF_THE_LIST = {
 }
 
 
-def identity_roles(table: Table, kinds: Mapping[int, Personal | None]) -> dict[int, Role]:
+def identity_roles(
+    facts: Sequence[ColumnFacts], kinds: Mapping[int, Personal | None]
+) -> dict[int, Role]:
     """Return {column: role} of the columns that make up the identity of a row's student.
 
     Parameters
     ----------
     kinds : {column: the reason why it is personal}, for columns that have no other use.
     """
-    titles = {k: title_of(table, k) for k in kinds if not _is_of_another(table, k)}
+    titles = {k: facts[k].title for k in kinds if not _OF_ANOTHER.search(facts[k].title)}
     names = [k for k in titles if kinds[k] == NAMES]
     preferred = [k for k in names if _PREFERRED.search(titles[k])]
-    parts = _name_parts(table, titles, [k for k in names if k not in preferred])
+    parts = _name_parts(facts, titles, [k for k in names if k not in preferred])
     roles = dict.fromkeys(parts, Role.NAME)
     for role, columns in (
         (Role.PREFERRED, preferred),
@@ -62,10 +64,10 @@ def identity_roles(table: Table, kinds: Mapping[int, Personal | None]) -> dict[i
         (Role.EMAIL, [k for k in titles if kinds[k] == E_MAILS]),
     ):
         roles |= dict.fromkeys(columns[:1], role)
-    listed = {k: _OF_THE_LIST.get(fold_title(name)) for k, name in enumerate(table.header)}
+    listed = {one.index: _OF_THE_LIST.get(fold_title(one.name)) for one in facts}
     taken = set(roles.values())
     for k, known in listed.items():
-        if known is not None and known not in taken and table.answers(k):
+        if known is not None and known not in taken and facts[k].answers:
             roles[k] = known
     return roles
 
@@ -74,17 +76,15 @@ def name_order(table: Table, columns: list[int]) -> list[int]:
     """Return columns of parts of a name in the order of a name, the family name last."""
 
     def place(column: int) -> int:
-        title = _words(title_of(table, column))
+        title = _words(facts_of(table)[column].title)
         return 2 if _FAMILY.search(title) else 0 if _GIVEN.search(title) else 1
 
     return sorted(columns, key=place)
 
 
-def _is_of_another(table: Table, index: int) -> bool:
-    return _OF_ANOTHER.search(title_of(table, index)) is not None
-
-
-def _name_parts(table: Table, titles: Mapping[int, str], names: list[int]) -> list[int]:
+def _name_parts(
+    facts: Sequence[ColumnFacts], titles: Mapping[int, str], names: list[int]
+) -> list[int]:
     """Return the column of full names, or the first columns of given and family names.
 
     "Nom" beside "Prénom" and "Name" beside "Vorname" hold the family name, unless they hold the
@@ -95,16 +95,16 @@ def _name_parts(table: Table, titles: Mapping[int, str], names: list[int]) -> li
     full = [k for k in names if k not in family and k not in given]
     if family and (given or full):
         return [(given or full)[0], family[0]]
-    if given and full and not _holds(table, full[0], given[0]):
+    if given and full and not _holds(facts[full[0]], facts[given[0]]):
         return [given[0], full[0]]
     return (full or given or family)[:1]
 
 
-def _holds(table: Table, whole: int, part: int) -> bool:
+def _holds(whole: ColumnFacts, part: ColumnFacts) -> bool:
     """Return True if most cells of a column contain the cell of another one in the same row."""
     pairs = [
         (a.casefold(), b.casefold())
-        for a, b in zip(table.column(whole), table.column(part), strict=True)
+        for a, b in zip(whole.cells, part.cells, strict=True)
         if a and b
     ]
     return 2 * sum(b in a for a, b in pairs) >= len(pairs)

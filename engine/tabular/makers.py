@@ -202,6 +202,8 @@ def _qualtrics_wordings(names: list[str], following: list[str], below: Sequence[
 
 def own_column(maker: str, name: str, position: int) -> Own | None:
     """Return the content of a survey program's own column; None for a question of the survey."""
+    if maker == LIMESURVEY:
+        return _LIMESURVEY_OWN.get(_limesurvey_key(name))
     key = fold_title(name)
     if maker == QUALTRICS:
         if _QUALTRICS_TECHNICAL.search(name):
@@ -219,8 +221,6 @@ def own_column(maker: str, name: str, position: int) -> Own | None:
         if position < 6 and key in _E_MAILS:
             return Own.E_MAIL
         return _MICROSOFT_OWN.get(key) if position < 8 or key != "name" else None
-    if maker == LIMESURVEY:
-        return _LIMESURVEY_OWN.get(_limesurvey_key(name))
     if maker == REDCAP:
         if name.endswith(("_complete", "_timestamp")):
             return Own.TIME if name.endswith("_timestamp") else Own.FINISHED

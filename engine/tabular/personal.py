@@ -1,9 +1,10 @@
 """Personal columns, which name the person or others: never questions, whatever their answers."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from engine.tabular.facts import ColumnFacts
 from engine.tabular.scales import declines_to_answer
 from engine.tabular.text import fold_answer
 
@@ -78,6 +79,13 @@ _PRIVATE_TITLE = re.compile(
     r"instagram|snapchat|tiktok|linkedin|discord|whats ?app|telegram|wechat)(?: ?\(.*\))?",
     re.IGNORECASE,
 )
+NUMBER_TITLE = re.compile(
+    r"\b(?:student|university|uni|campus|banner|person|peoplesoft|emplid|employee)\b.{0,12}"
+    r"\b(?:id|no|nr|number|code|#)\b|\b(?:uin|netid|net id|sid|puid|unid|emplid|matric\w*)\b|"
+    r"matrikel|matrícula|matricula|kennung|n[uú]mero de (?:estudiante|alumno)|numéro étudiant|"
+    r"^student(?:[ _-]?(?:id|no|nr|number))?$|student_?id|studentid",
+    re.I,
+)
 # Words beside a name that mean no person: a place of living, a subject, an origin.
 _THING = re.compile(
     r"\b(?:hall|building|room|house|dorm\w*|residence|campus|school|college|university|course|program\w*|"
@@ -100,6 +108,7 @@ _FULL_NAME = re.compile(rf"{_PART},? {_PART}(?: {_PART}){{0,4}}|{_PART}, {_PART}
 _SMALL_WORD = re.compile(r"\b(?:the|a|an|and|or|of|to|in|is|are|my|i|you|not|no|very|with)\b", re.I)
 _MIN_DIFFERENT = 0.5
 _SHARE = 0.8
+_LONGEST_TITLE = 30  # letters; a longer one that names a number is a question
 _SMALL_FILE = 5  # rows; with fewer, full names that all differ are no answers
 
 
@@ -119,8 +128,23 @@ NUMBERS = Personal("It holds numbers of people.")
 PRIVATE = Personal("It may identify people.")
 
 
+def personal_kinds(facts: Sequence[ColumnFacts], person: int | None) -> dict[int, Personal | None]:
+    """Return {column: the reason why it is personal, or None} of a survey.
+
+    Columns of the survey program and the column of ids, ``person``, are left out. Its people may
+    name each other by their ids and e-mails.
+    """
+    known = [one for one in facts if one.index == person or are_e_mails(one.answers)]
+    people = frozenset(cell for one in known if person is not None for cell in one.answers)
+    return {
+        one.index: personal_kind(one.name, one.wording, one.answers, people)
+        for one in facts
+        if one.own is None and one.index != person
+    }
+
+
 def personal_kind(
-    title: str, wording: str, answers: Mapping[str, int], people: Iterable[str] = ()
+    title: str, wording: str, answers: Mapping[str, int], people: Container[str] = ()
 ) -> Personal | None:
     """Return the reason why a column is personal; None for all others.
 
@@ -130,18 +154,18 @@ def personal_kind(
     answers : {cell: rows}, blanks not counted.
     people : ids and e-mails of the file, which a column of requested roommates names.
     """
+    by_number = NUMBERS if is_number_title(title) else None
     if not answers:
-        return None
+        return by_number
     rows, different = sum(answers.values()), len(answers)
     enough = _SHARE * different
     named = f"{title} {wording}"
-    known = set(people)
     if names_others(named):
         named_people = [cell for cell in answers if not is_nobody(cell)]
-        hits = sum(cell in known or names_a_person(cell) for cell in named_people)
+        hits = sum(cell in people or names_a_person(cell) for cell in named_people)
         if hits and hits >= 0.5 * len(named_people):
             return OTHERS
-    if sum(map(is_e_mail, answers)) >= enough:
+    if are_e_mails(answers):
         return E_MAILS
     if sum(_HANDLE.fullmatch(cell) is not None for cell in answers) >= enough and (
         different >= _MIN_DIFFERENT * rows
@@ -156,7 +180,12 @@ def personal_kind(
     full = sum(_is_full_name(cell) for cell in answers)
     if is_varied and full >= enough and not _THING.search(named):
         return NAMES
-    return None
+    return by_number
+
+
+def is_number_title(title: str) -> bool:
+    """Return True if a title names the number of a person."""
+    return len(title) <= _LONGEST_TITLE and "?" not in title and bool(NUMBER_TITLE.search(title))
 
 
 def _kind_by_title(titles: Iterable[str], answers: Mapping[str, int]) -> Personal | None:
@@ -199,6 +228,11 @@ def _are_capitalised(answers: Mapping[str, int]) -> bool:
         and not _THING.search(cell)
         for cell in answers
     )
+
+
+def are_e_mails(answers: Mapping[str, int]) -> bool:
+    """Return True if most of the different cells of a column are e-mails."""
+    return bool(answers) and sum(map(is_e_mail, answers)) >= _SHARE * len(answers)
 
 
 def is_e_mail(cell: str) -> bool:

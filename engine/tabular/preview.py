@@ -20,7 +20,7 @@ from engine.tabular.columns import (
     name_of,
     wording_of,
 )
-from engine.tabular.facts import made_dates_in
+from engine.tabular.facts import facts_of
 from engine.tabular.identity import IDENTITY
 from engine.tabular.problems import Problem, Severity
 from engine.tabular.table import Table
@@ -216,7 +216,7 @@ def pending_made_dates(table: Table, choices: Choices, index: int) -> dict[str, 
     if index >= table.n_columns or f"made dates {table.header[index]}" in choices.settled:
         return {}
     meant = choices.meanings.get(index, {})
-    made = made_dates_in(table, index)
+    made = facts_of(table)[index].made_dates
     return {cell: typed for cell, typed in made.items() if cell not in meant}
 
 

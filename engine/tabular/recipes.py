@@ -19,7 +19,7 @@ from engine.tabular.choices import (
     column_from_json,
     column_to_json,
 )
-from engine.tabular.facts import several_in
+from engine.tabular.facts import facts_of
 from engine.tabular.guesses import MAKERS_OWN, guess_choices
 from engine.tabular.numerals import Groups
 from engine.tabular.personal import E_MAILS, NAMES
@@ -115,7 +115,7 @@ def _with_column(table: Table, choices: Choices, index: int, column: Mapping[str
     columns[index] = replace(told, part=None)
     meanings = {**choices.meanings, index: dict(column.get("meanings", {}))}
     choices = replace(choices, columns=tuple(columns), meanings=meanings)
-    if column.get("parts") and several_in(table, index) is not None:
+    if column.get("parts") and facts_of(table)[index].several is not None:
         choices = split_column(table, index)(choices)
         named = {part["option"]: part for part in column["parts"]}
         for k, made in enumerate(choices.columns):
@@ -180,10 +180,10 @@ def changes_since(table: Table, content: Mapping[str, Any]) -> Changes:
 def _unknown(cells: Sequence[str], told: Mapping[str, Any]) -> list[str]:
     groups = Groups.from_json(told.get("groups"))
     known = {*told["levels"], *told.get("meanings", {})}
-    found = dict.fromkeys(cell for cell in cells if not is_blank(cell) and cell not in known)
+    found = [cell for cell in dict.fromkeys(cells) if not is_blank(cell) and cell not in known]
     if groups is not None:
         return [cell for cell in found if groups.level_of(cell) not in known]
-    return list(found)
+    return found
 
 
 def recipe_cause(table: Table, content: Mapping[str, Any], name: str) -> Cause:

@@ -92,14 +92,14 @@ def is_error(cell: str) -> bool:
 
 
 def classify_columns(
-    header: Sequence[str], rows: Sequence[Sequence[str]]
+    header: Sequence[str], columns: Sequence[Counter[str]]
 ) -> tuple[ColumnGuess, ...]:
     """Guess role, kind and order of answers of every column.
 
     Parameters
     ----------
     header : sequence of str
-    rows : sequence of rows of text cells, each as long as the header.
+    columns : sequence of the counts of each column's cells, blanks included.
 
     Notes
     -----
@@ -107,33 +107,32 @@ def classify_columns(
     else the first column if its values all differ and are no measurement. A scale of whole numbers
     that several columns share is assumed for columns in which nobody chose one of its ends.
     """
-    columns = [[row[k].strip() for row in rows] for k in range(len(header))]
-    guesses = [_classify(name, cells) for name, cells in zip(header, columns, strict=True)]
+    guesses = [_classify(name, counts) for name, counts in zip(header, columns, strict=True)]
     guesses = _share_scale(guesses)
     chosen = _find_id(header, columns)
     if chosen is not None:
-        cells = columns[chosen]
+        counts = columns[chosen]
         guesses[chosen] = ColumnGuess(
             header[chosen],
             "id",
             "id",
             (),
             (),
-            sum(is_blank(cell) for cell in cells),
-            len(set(cells)),
+            sum(n for cell, n in counts.items() if is_blank(cell)),
+            len(counts),
             "Every row has its own value.",
-            tuple(cells[:3]),
+            tuple(list(counts)[:3]),
         )
-    return tuple(guesses)
+    return tuple(_with_usual_scale(guesses))
 
 
-def _find_id(header: Sequence[str], columns: Sequence[Sequence[str]]) -> int | None:
+def _find_id(header: Sequence[str], columns: Sequence[Counter[str]]) -> int | None:
     """Return the column of ids, if any; a named id column may repeat values by mistake."""
-    for index, (name, cells) in enumerate(zip(header, columns, strict=True)):
+    for index, (name, counts) in enumerate(zip(header, columns, strict=True)):
         # Only half of the values differ if a file was pasted twice.
-        if ID_TITLE.match(name.strip()) and 0 < len(cells) <= 2 * len(set(cells)):
+        if ID_TITLE.match(name.strip()) and 0 < counts.total() <= 2 * len(counts):
             return index
-    if columns and len(columns[0]) > 1 and len(set(columns[0])) == len(columns[0]):
+    if columns and len(columns[0]) == columns[0].total() > 1:
         first = columns[0]
         measure = _MEASURE.match(header[0]) or all(
             is_number(c) and not is_whole_number(c) for c in first
@@ -143,8 +142,8 @@ def _find_id(header: Sequence[str], columns: Sequence[Sequence[str]]) -> int | N
     return None
 
 
-def _classify(name: str, cells: Sequence[str]) -> ColumnGuess:
-    counter = Counter({cell: n for cell, n in Counter(cells).items() if not is_blank(cell)})
+def _classify(name: str, counts: Counter[str]) -> ColumnGuess:
+    counter = Counter({cell: n for cell, n in counts.items() if not is_blank(cell)})
     answered = counter.total()
     role, kind, levels, reason = _judge(name, counter, answered)
     return ColumnGuess(
@@ -153,7 +152,7 @@ def _classify(name: str, cells: Sequence[str]) -> ColumnGuess:
         kind,
         levels,
         tuple(counter[level] for level in levels),
-        len(cells) - answered,
+        counts.total() - answered,
         len(counter),
         reason,
         tuple(list(counter)[:3]),
@@ -201,14 +200,36 @@ def _share_scale(guesses: list[ColumnGuess]) -> list[ColumnGuess]:
     scale, columns = Counter(g.levels for g in numbered).most_common(1)[0]
     if columns < max(MIN_SHARING, len(numbered) / 2):
         return guesses
-    shared = []
-    for guess in guesses:
-        is_part = guess in numbered and set(guess.levels) < set(scale) and len(guess.levels) > 2
-        if is_part:
-            counts = dict(zip(guess.levels, guess.counts, strict=True))
-            guess = replace(guess, levels=scale, counts=tuple(counts.get(x, 0) for x in scale))
-        shared.append(guess)
-    return shared
+    return [
+        _on_scale(guess, scale)
+        if guess in numbered and set(guess.levels) < set(scale) and len(guess.levels) > 2
+        else guess
+        for guess in guesses
+    ]
+
+
+def _with_usual_scale(guesses: Sequence[ColumnGuess]) -> list[ColumnGuess]:
+    """Complete the scale of any column to the usual one of those with three or more numbers."""
+    scales = Counter(
+        guess.levels
+        for guess in guesses
+        if len(guess.levels) > 2 and all(map(str.isdigit, guess.levels))
+    )
+    usual, times = scales.most_common(1)[0] if scales else ((), 0)
+    if times < MIN_SHARING or 2 * times <= scales.total():
+        return list(guesses)
+    return [
+        _on_scale(guess, usual)
+        if len(guess.levels) > 2 and set(guess.levels) < set(usual)
+        else guess
+        for guess in guesses
+    ]
+
+
+def _on_scale(guess: ColumnGuess, scale: tuple[str, ...]) -> ColumnGuess:
+    counts = dict(zip(guess.levels, guess.counts, strict=True))
+    counted = tuple(counts.get(level, 0) for level in scale)
+    return replace(guess, kind="ordinal", levels=scale, counts=counted)
 
 
 def fill_gaps(levels: tuple[str, ...]) -> tuple[str, ...]:

@@ -94,11 +94,19 @@ class Table:
             for number, cell in zip(self.row_numbers, cells, strict=True)
         )
 
+    def counts(self, index: int) -> Counter[str]:
+        """Return the count of each answered cell of a column, blanks included; counted once."""
+        key = ("counts", index)
+        if key not in self.memo:
+            self.memo[key] = Counter(self.answered(index))
+        found: Counter[str] = self.memo[key]
+        return found
+
     def answers(self, index: int) -> Counter[str]:
         """Return the count of each cell of a column, blanks left out; counted once."""
         key = ("answers", index)
         if key not in self.memo:
-            counts = Counter(self.answered(index))
+            counts = self.counts(index)
             self.memo[key] = Counter({cell: n for cell, n in counts.items() if not is_blank(cell)})
         found: Counter[str] = self.memo[key]
         return found

@@ -16,7 +16,7 @@ from engine.tabular.cause_proposals import split_column
 from engine.tabular.causes import Cause, State
 from engine.tabular.choices import Choices, ColumnChoice, Kind, Role
 from engine.tabular.columns import name_of, wording_of
-from engine.tabular.facts import made_dates_in, numbers_in, several_in
+from engine.tabular.facts import facts_of
 from engine.tabular.garbled import repaired
 from engine.tabular.guesses import guess_choices
 from engine.tabular.meanings import same_writing
@@ -182,7 +182,7 @@ def _with_parts(table: Table, choices: Choices, questionnaire: Questionnaire) ->
     for index in range(table.n_columns):
         known = {fold_title(text) for text in _titles(table, choices)}
         missing = {fold_title(q.name) for q in questionnaire.questions} - known
-        if not missing or several_in(table, index) is None:
+        if not missing or facts_of(table)[index].several is None:
             continue
         split = split_column(table, index)(choices)
         added = {fold_title(column.name) for column in split.columns[len(choices.columns) :]}
@@ -194,7 +194,7 @@ def _with_parts(table: Table, choices: Choices, questionnaire: Questionnaire) ->
 def _asked_column(table: Table, choices: Choices, index: int, question: Question) -> ColumnChoice:
     column = choices.columns[index]
     groups = column.groups
-    style = numbers_in(table, index) if index < table.n_columns else None
+    style = facts_of(table)[index].numbers if index < table.n_columns else None
     if style is not None and not _fits(table, index, question.levels):
         groups = groups_of_levels(question.levels, style)
     return replace(
@@ -219,7 +219,7 @@ def _meanings(table: Table, choices: Choices, index: int, question: Question) ->
     """Return the meanings of the cells of a question with another spelling than its answers."""
     if index >= table.n_columns or choices.columns[index].groups is not None:
         return {}
-    made = made_dates_in(table, index)
+    made = facts_of(table)[index].made_dates
     found = {}
     for cell in table.answers(index):
         if cell in question.levels or cell in made:

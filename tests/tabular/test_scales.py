@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.tabular.answer_order import order_answers
-from engine.tabular.facts import declined_in
+from engine.tabular.facts import facts_of
 from engine.tabular.reading import read_table
 from engine.tabular.scales import declines_to_answer, rank_answers
 
@@ -73,7 +73,7 @@ def test_dont_know_is_beside_a_scale_and_between_yes_and_no(
     answers: list[str], declined: tuple[str, ...]
 ) -> None:
     rows = "".join(f"N{k:03d},{answers[k % len(answers)]}\n" for k in range(24))
-    assert declined_in(read_table(f"Student ID,Asked\n{rows}".encode()), 1) == declined
+    assert facts_of(read_table(f"Student ID,Asked\n{rows}".encode()))[1].declined == declined
 
 
 @pytest.mark.parametrize(

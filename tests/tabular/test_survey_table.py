@@ -1,5 +1,7 @@
 """Roles, kinds and orders of answers, on made-up columns and on a real survey."""
 
+from collections import Counter
+
 import pytest
 
 from engine.datasets.csv_table import read_csv_table
@@ -14,8 +16,12 @@ from engine.tabular.table import build_table
 from tests.shared_data import shared_data
 
 
+def classify_rows(header, rows):
+    return classify_columns(header, [Counter(cells) for cells in zip(*rows, strict=True)])
+
+
 def classify(name, cells):
-    return classify_columns(["id", name], [[f"S{k}", cell] for k, cell in enumerate(cells)])[1]
+    return classify_rows(["id", name], [[f"S{k}", cell] for k, cell in enumerate(cells)])[1]
 
 
 @pytest.mark.parametrize(
@@ -119,27 +125,27 @@ def test_a_number_that_nobody_chose_stays_on_the_scale():
 def test_a_scale_shared_by_most_columns_completes_the_others():
     full = ["1", "2", "3", "4", "5"]
     rows = [[a, a, a, b] for a, b in zip(full, ["2", "3", "4", "5", "5"], strict=True)]
-    guesses = classify_columns(["A", "B", "C", "D"], rows)
+    guesses = classify_rows(["A", "B", "C", "D"], rows)
     assert guesses[3].levels == tuple(full)
     assert guesses[3].counts == (0, 1, 1, 1, 2)
 
 
 def test_the_id_column_is_found_by_name_or_place():
     rows = [[f"x{k}", str(k % 3), f"S-{k}"] for k in range(20)]
-    assert [g.role for g in classify_columns(["Remark", "Quiet", "student_id"], rows)][2] == "id"
-    assert classify_columns(["Code", "Quiet", "Other"], rows)[0].role == "id"
+    assert [g.role for g in classify_rows(["Remark", "Quiet", "student_id"], rows)][2] == "id"
+    assert classify_rows(["Code", "Quiet", "Other"], rows)[0].role == "id"
 
 
 def test_ids_of_rows_pasted_twice_are_still_ids():
     rows = [["A1", "Yes"], ["B2", "No"], ["C3", "Yes"]] * 2
-    assert classify_columns(["student_id", "Quiet"], rows)[0].role == "id"
-    assert classify_columns(["student_id", "Quiet"], [["A1", "Yes"]] * 6)[0].role != "id"
+    assert classify_rows(["student_id", "Quiet"], rows)[0].role == "id"
+    assert classify_rows(["student_id", "Quiet"], [["A1", "Yes"]] * 6)[0].role != "id"
 
 
 def test_every_column_of_the_real_survey():
     table = read_csv_table(shared_data("young_people_survey/responses.csv"))
     assert (len(table.rows), len(table.header)) == (1010, 150)
-    guesses = {g.name: g for g in classify_columns(table.header, table.rows)}
+    guesses = {g.name: g for g in classify_rows(table.header, table.rows)}
     one_to_five = [
         g for g in guesses.values() if g.role == "question" and g.levels == tuple("12345")
     ]

@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 
 from engine.tabular.choices import Choices, Role
 from engine.tabular.columns import column_cells, n_columns, name_of, wording_of
+from engine.tabular.facts import facts_of
 from engine.tabular.guesses import guess_choices
 from engine.tabular.id_column import find_id_column, is_id_title
 from engine.tabular.ids import is_no_id
@@ -104,7 +105,7 @@ def _id_column(finder: StudentFinder, table: Table, columns: Sequence[int]) -> i
     best = max(columns, key=lambda k: (fits(k), -k), default=None)
     if best is not None and fits(best) >= _ENOUGH:
         return best
-    person = find_id_column(table, None)
+    person = find_id_column(facts_of(table), None)
     if person is not None and person.index in columns:
         return person.index
     return 0 if not table.layout.maker and 0 in columns else None

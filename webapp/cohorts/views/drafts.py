@@ -15,7 +15,7 @@ from engine.tabular.actions import apply_action, read_request
 from engine.tabular.cause_done import requests_in
 from engine.tabular.cause_proposals import group_sizes, suggested
 from engine.tabular.choices import Role
-from engine.tabular.facts import numbers_in, several_in
+from engine.tabular.facts import facts_of
 from engine.tabular.file_kinds import FileKind
 from engine.tabular.guesses import MAKERS_OWN
 from engine.tabular.identity import IDENTITY
@@ -332,10 +332,10 @@ def column_offers(preview: Preview, column: ColumnPreview) -> dict[str, Any]:
     table, index = preview.table, column.index
     if column.choice.part is not None:
         return {}
-    style = numbers_in(table, index)
-    groups = (column.choice.groups or suggested(table, index)) if style else None
+    facts = facts_of(table)[index]
+    groups = (column.choice.groups or suggested(table, index)) if facts.numbers else None
     return {
-        "several": several_in(table, index),
+        "several": facts.several,
         "is_split": any(
             c.choice.part is not None and c.choice.part.parent == index for c in preview.columns
         ),

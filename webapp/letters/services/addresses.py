@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine.tabular.choices import Role
+from engine.tabular.facts import facts_of
 from engine.tabular.identity import identity_roles
 from engine.tabular.personal import personal_kind
 from engine.tabular.student_files import (
@@ -85,7 +86,7 @@ def _guess(cohort: Cohort, finder: StudentFinder, table: Table) -> list[str]:
         uses[mail] = EMAIL
     rest = [k for k, use in enumerate(uses) if use in (IGNORE, NAME)]
     kinds = {k: personal_kind(table.header[k], "", table.answers(k)) for k in rest}
-    for k, role in identity_roles(table, kinds).items():
+    for k, role in identity_roles(facts_of(table), kinds).items():
         if role in (Role.PREFERRED, Role.PRONOUNS) and k in rest:
             uses[k] = role.value
     return uses
