@@ -43,10 +43,11 @@ def _read_rows(text: str, delimiter: str, limits: Limits) -> list[tuple[int, tup
     rows: list[tuple[int, tuple[str, ...], int]] = []
     # Without strict mode, a quote that is never closed makes one cell of the rest of the file.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    stored = _StoredCells()
     row_number = 0
     try:
         for row_number, cells in enumerate(reader, start=1):
-            row = trimmed([clean_text(cell) for cell in trimmed(cells)])
+            row = trimmed([stored[cell] for cell in trimmed(cells)])
             check_width(len(row), limits)
             if len(rows) > limits.rows:
                 raise TableError(
@@ -59,6 +60,14 @@ def _read_rows(text: str, delimiter: str, limits: Limits) -> list[tuple[int, tup
             f"Row {row_number + 1:,}: a quotation mark is not closed or not doubled."
         ) from error
     return rows
+
+
+class _StoredCells(dict[str, str]):
+    """The stored form of every different cell; equal cells share one string."""
+
+    def __missing__(self, cell: str) -> str:
+        found = self[cell] = clean_text(cell)
+        return found
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Table that every reader returns, the limits it enforces, and the error that it raises."""
 
 import html
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -168,11 +169,14 @@ def build_table(source: Source, layout: SheetLayout, min_columns: int = 2) -> Ta
         _checked(_fitted(line, width, named, forgiving=is_xlsx), header, line.number)
         for line in below
     )
-    _check_order(below, titles, layout)
     wordings = _wordings(by_number, layout, named, groups)
+    short = tuple(line.number for line in below if not is_xlsx and len(line.cells) < width)
+    foot = _foot_rows(below, rows, len(header))
+    if layout.header_row:
+        _check_order(below, titles, layout.header_row)
+    repeated = _repeated_headers(header, wordings, below, rows)
     has_options = layout.maker in (QUALTRICS, SURVEYMONKEY, LIMESURVEY)
     options = find_option_columns(header, wordings, rows, layout.maker) if has_options else ()
-    short = tuple(line.number for line in below if not is_xlsx and len(line.cells) < width)
     return Table(
         header,
         with_answers(rows, options),
@@ -188,8 +192,8 @@ def build_table(source: Source, layout: SheetLayout, min_columns: int = 2) -> Ta
         options,
         tuple(line.number for line in below if line.is_hidden),
         tuple(named.index(k) for k in sheet.hidden_columns if k in named),
-        tuple(_repeated_headers(header, wordings, below, rows)),
-        tuple(_foot_rows(below, rows, len(header))),
+        tuple(repeated),
+        tuple(foot),
     )
 
 
@@ -265,17 +269,15 @@ def _wordings(
     return tuple(said)
 
 
-def _check_order(lines: Sequence[Line], titles: Sequence[str], layout: SheetLayout) -> None:
+def _check_order(lines: Sequence[Line], titles: Sequence[str], header_row: int) -> None:
     """Refuse a second header that names the columns in another order, or other columns.
 
     A row that repeats the header exactly is left out when choices are guessed.
     """
-    if not layout.header_row:
-        return
     known = {fold_answer(title) for title in titles if title}
     for line in lines:
-        head = [fold_answer(cell) for cell in line.cells if cell][:3]
-        if len(head) < 2 or not known.issuperset(head):
+        head = list(itertools.islice(filter(None, line.cells), 3))
+        if len(head) < 2 or not all(fold_answer(cell) in known for cell in head):
             continue
         cells = [fold_answer(cell) for cell in line.cells]
         differing = [k for k, cell in enumerate(cells[: len(titles)]) if cell in known
@@ -283,7 +285,7 @@ def _check_order(lines: Sequence[Line], titles: Sequence[str], layout: SheetLayo
         if len(differing) > 1 and sum(cell in known for cell in cells) > 0.6 * line.n_filled:
             raise TableError(
                 f"Row {line.number:,} names the columns again, in another order than row "
-                f"{layout.header_row:,}. Two files seem to be pasted together: upload each."
+                f"{header_row:,}. Two files seem to be pasted together: upload each."
             )
 
 
@@ -297,13 +299,13 @@ def _repeated_headers(
     names = [fold_answer(title) for title in header]
     asked = [fold_answer(wording) for wording in wordings]
     for line, row in zip(lines, rows, strict=True):
-        filled = [(fold_answer(cell), k) for k, cell in enumerate(row) if cell]
-        is_header = len(filled) > 1 and (
-            all(cell == names[k] for cell, k in filled)
-            or (bool(asked) and all(cell == asked[k] for cell, k in filled))
+        filled = [(cell, k) for k, cell in enumerate(row) if cell]
+        if len(filled) < 2:
+            continue
+        is_header = all(fold_answer(cell) == names[k] for cell, k in filled) or (
+            bool(asked) and all(fold_answer(cell) == asked[k] for cell, k in filled)
         )
-        is_ids = len(filled) > 1 and sum(map(is_import_id, row)) > 0.5 * len(filled)
-        if is_header or is_ids:
+        if is_header or sum(map(is_import_id, row)) > 0.5 * len(filled):
             yield line.number
 
 
