@@ -8,7 +8,6 @@ from engine.tabular.id_column import is_id_title
 from engine.tabular.makers import is_e_mail_name
 from engine.tabular.personal import is_e_mail, looks_like_person
 from engine.tabular.rooms import Column, guess_roles, read_rooms
-from engine.tabular.survey_table import is_blank
 from engine.tabular.table import Table
 
 _ENOUGH = 0.5
@@ -37,6 +36,13 @@ def kind_of_file(table: Table) -> FileKind | None:
     Rooms have no column of people; a roster has people and their rooms; a survey has at least three
     questions and people or the marks of a survey program.
     """
+    if "kind" not in table.memo:
+        table.memo["kind"] = _kind(table)
+    kind: FileKind | None = table.memo["kind"]
+    return kind
+
+
+def _kind(table: Table) -> FileKind | None:
     roles = guess_roles(table.header, table.rows)
     places = [k for k, role in enumerate(roles) if role in _PLACES]
     people = [k for k in range(table.n_columns) if k not in places and _is_of_people(table, k)]
@@ -55,15 +61,18 @@ def kind_of_file(table: Table) -> FileKind | None:
 
 def _is_of_people(table: Table, index: int) -> bool:
     """Return True for a column, filled in at least half of the rows, that identifies people."""
-    cells = [cell for cell in table.column(index) if not is_blank(cell)]
-    if not cells or len(cells) < _ENOUGH * table.n_rows:
+    answers = table.answers(index)
+    enough = _ENOUGH * answers.total()
+    if not answers or answers.total() < _ENOUGH * table.n_rows:
         return False
     title = table.header[index].strip().casefold()
-    if sum(map(is_e_mail, cells)) >= _ENOUGH * len(cells):
-        return True
     if title in _OF_PEOPLE or is_e_mail_name(title) or is_id_title(title):
         return True
-    return "name" in title and sum(map(looks_like_person, cells)) >= _ENOUGH * len(cells)
+    if sum(n for cell, n in answers.items() if is_e_mail(cell)) >= enough:
+        return True
+    return "name" in title and enough <= sum(
+        n for cell, n in answers.items() if looks_like_person(cell)
+    )
 
 
 def _reads_as_rooms(table: Table, roles: list[str]) -> bool:
