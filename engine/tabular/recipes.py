@@ -6,7 +6,7 @@ and else by their header. Differences from last year are reported, never guessed
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,15 +76,16 @@ def recipe_of(table: Table, choices: Choices) -> dict[str, Any]:
     return {"columns": columns, "keep": choices.keep.value, "settled": sorted(choices.settled)}
 
 
-def similarity(table: Table, content: Mapping[str, Any]) -> float:
-    """Return the share of columns that a file and a recipe have in common, 0 to 1."""
-    here, there = set(column_keys(table)), set(content["columns"])
-    return len(here & there) / max(1, len(here | there))
+def most_similar(table: Table, contents: Iterable[Mapping[str, Any]]) -> int | None:
+    """Return the position of the recipe most like a file's form; None if none is worth offering.
 
-
-def is_same_form(table: Table, content: Mapping[str, Any]) -> bool:
-    """Return True if a recipe is worth offering for a file."""
-    return similarity(table, content) >= _SAME_SHARE
+    Forms are alike by the share of all their columns that they have in common.
+    """
+    here = set(column_keys(table))
+    columns = [set(content["columns"]) for content in contents]
+    shares = [len(here & there) / max(1, len(here | there)) for there in columns]
+    best = max(range(len(shares)), key=shares.__getitem__, default=None)
+    return best if best is not None and shares[best] >= _SAME_SHARE else None
 
 
 def apply_recipe(table: Table, content: Mapping[str, Any]) -> Choices:

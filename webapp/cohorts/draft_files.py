@@ -1,7 +1,7 @@
 """The private file behind a draft: the upload as it was sent, written once and encrypted."""
 
 import json
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,8 +23,11 @@ def draft_path(organisation_id: int, uuid: UUID) -> Path:
     return array_path(organisation_id, DRAFTS, uuid, ".json")
 
 
-def write_draft_source(path: Path, source: Source, key: str) -> None:
-    """Write the file under its own key, whole or not at all, for the server's account only."""
+def keep_draft_file(path: Path, key: str, source: Source, table: Table) -> None:
+    """Write the file under its own key, whole or not at all, for the server's account only.
+
+    The page after an upload reads the file no second time, if this process serves it.
+    """
     data = {
         "sheets": [
             {
@@ -42,10 +45,11 @@ def write_draft_source(path: Path, source: Source, key: str) -> None:
         "delimiter": source.delimiter,
     }
     keep_bytes(path, Fernet(key).encrypt(json.dumps(data, ensure_ascii=False).encode()))
+    draft_file(path, key).hold(source, table)
 
 
 def read_draft_source(path: Path, key: str | None) -> Source:
-    """Read the output of :func:`write_draft_source`, or the plain table of an older draft."""
+    """Read the output of :func:`keep_draft_file`, or the plain table of an older draft."""
     content = path.read_bytes()
     data = json.loads(Fernet(key).decrypt(content) if key else content)
     if "sheets" not in data:
@@ -68,22 +72,38 @@ def _sheet(data: dict[str, Any], same: dict[str, str]) -> Sheet:
     return Sheet(data["name"], lines, tuple(data.get("hidden_columns", ())), merges)
 
 
-def draft_source(path: Path, key: str | None) -> Source:
-    """Return the file behind a draft, parsed once in a process, since it never changes."""
-    return _source(path, store.get(path).stat().st_mtime_ns, key)
+class DraftFile:
+    """The file behind a draft in memory: read once, as one table at a time."""
+
+    def __init__(self, path: Path, key: str | None) -> None:
+        self._path = path
+        self._key = key
+        self._table: tuple[SheetLayout | None, Table] | None = None
+
+    @cached_property
+    def source(self) -> Source:
+        """The content of the file, with all its sheets."""
+        return read_draft_source(self._path, self._key)
+
+    def table(self, layout: SheetLayout | None) -> Table:
+        """Return the table of the file under a layout; the likeliest layout if None."""
+        held = self._table
+        if held is None or held[0] != layout:
+            table = build_table(self.source, layout or find_layout(self.source))
+            held = self._table = (layout, table)
+        return held[1]
+
+    def hold(self, source: Source, table: Table) -> None:
+        """Hold the content and the table that an upload was read as."""
+        self.source = source
+        self._table = (table.layout, table)
 
 
-def draft_file_table(path: Path, key: str | None, layout: SheetLayout | None) -> Table:
-    """Return the table of a draft under a layout, from the cache if it was read before."""
-    return _table(path, store.get(path).stat().st_mtime_ns, key, layout)
+def draft_file(path: Path, key: str | None) -> DraftFile:
+    """Return the file behind a draft; it stays in the memory of this process for a while."""
+    return _file(path, store.get(path).stat().st_mtime_ns, key)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _source(path: Path, changed: int, key: str | None) -> Source:
-    return read_draft_source(path, key)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _table(path: Path, changed: int, key: str | None, layout: SheetLayout | None) -> Table:
-    source = _source(path, changed, key)
-    return build_table(source, layout or find_layout(source))
+def _file(path: Path, changed: int, key: str | None) -> DraftFile:
+    return DraftFile(path, key)

@@ -13,7 +13,12 @@ from engine.tabular.source import Source
 from engine.tabular.table import Table
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, Student
-from webapp.cohorts.services.drafts import draft_discard, draft_file, draft_of_source
+from webapp.cohorts.services.drafts import (
+    draft_discard,
+    draft_source,
+    pairs_draft_keep,
+    survey_draft_keep,
+)
 from webapp.common.errors import Refusal
 from webapp.common.listing import light
 from webapp.common.selectors import owned_by
@@ -133,21 +138,21 @@ def file_move(
 def draft_move(*, user: User, draft: Draft, to: str, cohort: Cohort | None) -> str:
     """Import the file of a draft as another kind and discard the draft; return the new address."""
     address = file_move(
-        user=user, filename=draft.filename, source=draft_file(draft), to=to, cohort=cohort
+        user=user, filename=draft.filename, source=draft_source(draft), to=to, cohort=cohort
     )
     draft_discard(user=user, draft=draft)
     return address
 
 
 def _move_survey(user: User, filename: str, source: Source, cohort: Cohort | None) -> str:
-    made = draft_of_source(user=user, filename=filename, source=source)
+    made = survey_draft_keep(user=user, filename=filename, source=source)
     return reverse("cohorts:draft", args=[made.pk])
 
 
 def _move_roster(user: User, filename: str, source: Source, cohort: Cohort | None) -> str:
     if cohort is None:
         raise Refusal(_("Choose the cohort whose roommates the roster names."))
-    made = draft_of_source(user=user, filename=filename, source=source, cohort=cohort)
+    made = pairs_draft_keep(user=user, filename=filename, source=source, cohort=cohort)
     return reverse("cohorts:pairs-draft", args=[cohort.pk, made.pk])
 
 

@@ -237,8 +237,7 @@ def test_an_upload_is_not_readable_without_its_row_or_its_key(
     call_command("encrypt_again", stdout=StringIO())
     settings.ENCRYPTION_KEYS = [NEW]
     again = Draft.objects.get(pk=draft.pk)
-    draft_files._source.cache_clear()
-    draft_files._table.cache_clear()
+    draft_files._file.cache_clear()
     assert draft_table(again).rows[0][1] == "Person Number000"
 
 
@@ -257,6 +256,5 @@ def test_what_a_workbook_hides_and_merges_is_kept_with_its_draft(bob: User) -> N
     ):
         data = (STRANGERS / name).read_bytes()
         draft = draft_create(user=bob, filename=name, size=len(data), read=lambda data=data: data)
-        draft_files._source.cache_clear()
-        draft_files._table.cache_clear()
+        draft_files._file.cache_clear()
         assert title in [cause.title for cause in draft_review(draft).causes]

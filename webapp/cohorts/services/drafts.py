@@ -20,11 +20,10 @@ from engine.tabular.person_search import People
 from engine.tabular.preview import Preview, build_preview
 from engine.tabular.recipes import (
     form_of,
-    is_same_form,
+    most_similar,
     recipe_cause,
     recipe_of,
     recipe_used,
-    similarity,
 )
 from engine.tabular.review import Review, review
 from engine.tabular.source import Source
@@ -32,12 +31,7 @@ from engine.tabular.table import Table, build_table
 from engine.tabular.undo import taken_back, undo_step, with_step
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.cohorts.draft_files import (
-    draft_file_table,
-    draft_path,
-    draft_source,
-    write_draft_source,
-)
+from webapp.cohorts.draft_files import DraftFile, draft_file, draft_path, keep_draft_file
 from webapp.cohorts.models import Cohort, Draft, Recipe
 from webapp.common.errors import ConflictError, Refusal
 from webapp.files import store
@@ -76,39 +70,52 @@ def draft_create(
     TableRefusal, QuotaError
         One sentence; nothing was saved.
     """
-    return draft_of_source(
-        user=user, filename=filename, source=read_source(size, read), cohort=cohort
-    )
+    source = read_source(size, read)
+    if cohort is None:
+        return survey_draft_keep(user=user, filename=filename, source=source)
+    return pairs_draft_keep(user=user, filename=filename, source=source, cohort=cohort)
 
 
-def draft_of_source(
-    *, user: User, filename: str, source: Source, cohort: Cohort | None = None
-) -> Draft:
-    """Store a file that was read already as a draft of a survey, or of a cohort's past pairs.
+def survey_draft_keep(*, user: User, filename: str, source: Source) -> Draft:
+    """Store a file that was read already as a draft of a survey.
 
     Raises TableRefusal or QuotaError in one sentence; nothing was saved.
     """
-    people = People(()) if cohort is None else people_of(cohort)
     with refusals():
-        layout = find_layout(source) if cohort is None else find_pairs_layout(source, people)
+        layout = find_layout(source)
         table = build_table(source, layout)
-    if cohort is None:
-        choices = guess_choices(table).to_json()
-    elif table.n_columns < 2:
-        raise TableRefusal(
-            _("The file has one column; two columns of ids are expected. Nothing was saved.")
-        )
-    else:
-        choices = guess_pair_choices(table, people).to_json()
-    recipe = None if cohort else known_form(user.own_organisation.pk, table)
+    choices = guess_choices(table)
+    recipe = known_form(user.own_organisation.pk, table)
     return draft_keep(
         user=user,
         filename=filename,
         source=source,
         table=table,
-        choices=choices,
-        cohort=cohort,
+        choices=choices.to_json(),
         recipe=recipe,
+    )
+
+
+def pairs_draft_keep(*, user: User, filename: str, source: Source, cohort: Cohort) -> Draft:
+    """Store a file that was read already as a draft of a cohort's past pairs.
+
+    Raises TableRefusal or QuotaError in one sentence; nothing was saved.
+    """
+    people = people_of(cohort)
+    with refusals():
+        layout = find_pairs_layout(source, people)
+        table = build_table(source, layout)
+    if table.n_columns < 2:
+        raise TableRefusal(
+            _("The file has one column; two columns of ids are expected. Nothing was saved.")
+        )
+    return draft_keep(
+        user=user,
+        filename=filename,
+        source=source,
+        table=table,
+        choices=guess_pair_choices(table, people).to_json(),
+        cohort=cohort,
     )
 
 
@@ -128,17 +135,17 @@ def draft_keep(
 
     ``about`` is the key of an object of another application that the file is for.
     """
-    uuid = uuid4()
+    uuid, name = uuid4(), clean_filename(filename)
     path = draft_path(user.own_organisation.pk, uuid)
     key = Fernet.generate_key().decode("ascii")
-    write_draft_source(path, source, key)
+    keep_draft_file(path, key, source, table)
     try:
         with transaction.atomic():
             draft = Draft.objects.create(
                 uuid=uuid,
                 organisation=user.own_organisation,
                 created_by=user,
-                filename=clean_filename(filename),
+                filename=name,
                 n_rows=table.n_rows,
                 n_columns=table.n_columns,
                 read_as=table.description[:60],
@@ -187,8 +194,9 @@ def known_form(organisation_id: int, table: Table) -> Recipe | None:
     exact = recipes.filter(form=form_of(table)).first()
     if exact is not None:
         return exact
-    best = max(recipes[:_RECIPES], key=lambda one: similarity(table, one.content), default=None)
-    return best if best is not None and is_same_form(table, best.content) else None
+    latest = list(recipes[:_RECIPES])
+    best = most_similar(table, [one.content for one in latest])
+    return None if best is None else latest[best]
 
 
 def recipe_keep(*, draft: Draft, preview: Preview, cohort: Cohort) -> None:
@@ -219,14 +227,16 @@ def people_of(cohort: Cohort) -> People:
 
 def draft_table(draft: Draft) -> Table:
     """Return the rows of a draft."""
-    layout = SheetLayout.from_json(draft.choices.get("layout"))
-    path = draft_path(draft.organisation_id, draft.uuid)
-    return draft_file_table(path, draft.file_key, layout)
+    return _file_of(draft).table(SheetLayout.from_json(draft.choices.get("layout")))
 
 
-def draft_file(draft: Draft) -> Source:
+def draft_source(draft: Draft) -> Source:
     """Return the file of a draft as it was uploaded, with all its sheets."""
-    return draft_source(draft_path(draft.organisation_id, draft.uuid), draft.file_key)
+    return _file_of(draft).source
+
+
+def _file_of(draft: Draft) -> DraftFile:
+    return draft_file(draft_path(draft.organisation_id, draft.uuid), draft.file_key)
 
 
 def draft_reread(*, draft: Draft, sheet: int, header_row: int | None, version: int) -> Draft:
@@ -235,7 +245,7 @@ def draft_reread(*, draft: Draft, sheet: int, header_row: int | None, version: i
     Raises TableRefusal if the file cannot be read so, DraftChangedError if the draft changed
     meanwhile; then nothing is changed.
     """
-    source = draft_file(draft)
+    source = draft_source(draft)
     now = SheetLayout.from_json(draft.choices.get("layout")) or find_layout(source)
     with refusals():
         if sheet != now.sheet or header_row is None:

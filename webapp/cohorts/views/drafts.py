@@ -31,11 +31,11 @@ from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import (
     draft_create,
     draft_discard,
-    draft_file,
     draft_first_causes,
     draft_preview,
     draft_reread,
     draft_review,
+    draft_source,
     draft_undo,
     draft_update,
 )
@@ -162,7 +162,7 @@ def draft_confirm(request: SignedInRequest, uuid: str) -> HttpResponse:
     form = ImportForm.typed(request, initial={"name": _suggested_name(found.filename)})
     if not form.is_bound:
         return redirect("cohorts:draft", found.pk)
-    source = draft_file(found) if form.data.get("keep_requests") else None
+    source = draft_source(found) if form.data.get("keep_requests") else None
     made: list[Cohort] = []
 
     def act(*, name: str, version: int | None, **_: Any) -> None:
@@ -347,7 +347,7 @@ def column_offers(preview: Preview, column: ColumnPreview) -> dict[str, Any]:
 
 def _reading(draft: Draft, preview: Preview) -> dict[str, Any]:
     """Return the sheets of the file and the first rows of the sheet that is read."""
-    source, layout = draft_file(draft), preview.table.layout
+    source, layout = draft_source(draft), preview.table.layout
     lines = source.sheets[layout.sheet].lines[:HEADER_ROWS_SHOWN]
     return {
         "sheets": [sheet.name or _("the file") for sheet in source.sheets],
