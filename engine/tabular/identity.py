@@ -51,7 +51,7 @@ def identity_roles(
 
     Parameters
     ----------
-    kinds : {column: the reason why it is personal}, for columns that have no other use.
+    kinds : {column: the reason why it is personal, or None}.
     """
     titles = {k: facts[k].title for k in kinds if not _OF_ANOTHER.search(facts[k].title)}
     names = [k for k in titles if kinds[k] == NAMES]

@@ -134,8 +134,10 @@ def personal_kinds(facts: Sequence[ColumnFacts], person: int | None) -> dict[int
     Columns of the survey program and the column of ids, ``person``, are left out. Its people may
     name each other by their ids and e-mails.
     """
-    known = [one for one in facts if one.index == person or are_e_mails(one.answers)]
-    people = frozenset(cell for one in known if person is not None for cell in one.answers)
+    people: set[str] = set()
+    if person is not None:
+        known = (one for one in facts if one.index == person or are_e_mails(one.answers))
+        people.update(*(one.answers for one in known))
     return {
         one.index: personal_kind(one.name, one.wording, one.answers, people)
         for one in facts
