@@ -2,17 +2,19 @@
 
     python -m benchmarks goals objects PICTURES [--draws 3] [--paint 4]
     python -m benchmarks goals objects PICTURES --numbered
+    python -m benchmarks goals objects PICTURES ... --network [--steps N] [--max-seconds S]
 
 PICTURES has folders train and test with ``NAME.png`` and numbered nuclei ``NAME_instances.tif``.
 Each draw paints short strokes on some dark pictures of train, learns from them as the product does,
 and predicts the dark pictures of test. With ``--numbered`` it learns from the numbered nuclei of
-all dark pictures of train instead: without edges, and with edges as a label. The plain watershed
-has its seeds at least seven pixels apart, the best distance for these pictures.
+all dark pictures of train instead: without edges, and with edges as a label. With ``--network``
+trees and a network learn, with edges only. The plain watershed has its seeds at least seven pixels
+apart, the best distance for these pictures.
 """
 
 import argparse
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from skimage.feature import peak_local_max
 from skimage.measure import label
 from skimage.segmentation import watershed
 
-from engine import predict_segmentation, train_class_segmentation
+from engine import NetworkOptions, predict_segmentation, train_class_segmentation
 from engine.datasets import EDGE_CLASSES, edges_of, read_image
 from engine.learning.segmentation.model import Detail
 from engine.metrics import match_objects, object_planes, separate_objects
@@ -93,10 +95,12 @@ def read_dark(folder: Path) -> list[tuple[NDArray[np.uint8], Numbers]]:
 Dark = list[tuple[NDArray[np.uint8], Numbers]]
 
 
-def from_numbers(learn: Dark, test: Dark) -> None:
+def from_numbers(
+    learn: Dark, test: Dark, network: NetworkOptions | None, max_seconds: float | None
+) -> None:
     """Print object F1 of models that learned from numbered nuclei, without and with edges."""
-    for names in (EDGE_CLASSES[:2], EDGE_CLASSES):
-        started = process_time()
+    for names in (EDGE_CLASSES[:2], EDGE_CLASSES)[network is not None :]:
+        clock, started = perf_counter(), process_time()
         trained = train_class_segmentation(
             [image for image, _ in learn],
             [edges_of(known) if len(names) > 2 else (known > 0).astype(np.uint8)
@@ -104,9 +108,11 @@ def from_numbers(learn: Dark, test: Dark) -> None:
             names,
             detail=Detail(scale=1.0),
             position=False,
+            network=network,
+            max_seconds=max_seconds,
             rng=np.random.default_rng(0),
         )  # fmt: skip
-        seconds = process_time() - started
+        seconds, clock = process_time() - started, perf_counter() - clock
         total = ObjectMatches(0, 0, 0)
         for image, known in test:
             planes = predict_segmentation(trained.model, image).probabilities
@@ -117,7 +123,10 @@ def from_numbers(learn: Dark, test: Dark) -> None:
                 numbers = separate_objects(planes[:, :, 1] > 0.5, planes[:, :, 1])
             total += match_objects(without_specks(numbers), known)
         print(f"{', '.join(names):26} F1 {total.f1:.3f}, {total.n_predicted} objects, "
-              f"{seconds:.0f} processor seconds", flush=True)  # fmt: skip
+              f"{trained.loss}, {seconds:.0f} processor seconds, {clock:.0f} by the clock",
+              flush=True)  # fmt: skip
+        for work in trained.left_out:
+            print("left out:", work)
 
 
 def main() -> None:
@@ -125,14 +134,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pictures", type=Path)
     parser.add_argument("--numbered", action="store_true")
+    parser.add_argument("--network", action="store_true")
+    parser.add_argument("--steps", type=int, help="of each fold of the network")
+    parser.add_argument("--max-seconds", type=float)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--paint", type=int, default=4)
     args = parser.parse_args()
     learn, test = (read_dark(args.pictures / part) for part in ("train", "test"))
     n_known = sum(len(np.unique(known)) - 1 for _, known in test)
     print(f"{n_known} nuclei in {len(test)} pictures; F1 and objects")
+    network = NetworkOptions(steps=args.steps) if args.network else None
     if args.numbered:
-        from_numbers(learn, test)
+        from_numbers(learn, test, network, args.max_seconds)
         return
     print("draw  touching pixels    plain watershed    ours            learning, processor s")
     for draw in range(args.draws):
@@ -145,6 +158,8 @@ def main() -> None:
             ["Background", "Nucleus"],
             detail=Detail(scale=1.0),
             position=False,
+            network=network,
+            max_seconds=args.max_seconds,
             rng=np.random.default_rng(0),
         )
         seconds = process_time() - started
