@@ -1,15 +1,15 @@
 """Touching nuclei counted: object F1 from four painted pictures, beside a plain watershed.
 
-    python -m benchmarks goals objects PICTURES [--draws 3] [--paint 4]
+    python -m benchmarks goals objects PICTURES [--draws 3] [--paint 4] [--whole]
     python -m benchmarks goals objects PICTURES --numbered
     python -m benchmarks goals objects PICTURES ... --network [--steps N] [--max-seconds S]
 
 PICTURES has folders train and test with ``NAME.png`` and numbered nuclei ``NAME_instances.tif``.
-Each draw paints short strokes on some dark pictures of train, learns from them as the product does,
-and predicts the dark pictures of test. With ``--numbered`` it learns from the numbered nuclei of
-all dark pictures of train instead: without edges, and with edges as a label. With ``--network``
-trees and a network learn, with edges only. The plain watershed has its seeds at least seven pixels
-apart, the best distance for these pictures.
+Each draw paints short strokes on some dark pictures of train, or every pixel of them with
+``--whole``, learns from them as the product does, and predicts the dark pictures of test. With
+``--numbered`` it learns from the numbered nuclei of all dark pictures of train instead: without
+edges, and with edges as a label. With ``--network`` trees and a network learn, with edges only. The
+plain watershed has its seeds at least seven pixels apart, the best distance for these pictures.
 """
 
 import argparse
@@ -139,6 +139,7 @@ def main() -> None:
     parser.add_argument("--max-seconds", type=float)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--paint", type=int, default=4)
+    parser.add_argument("--whole", action="store_true", help="every pixel of these is painted")
     args = parser.parse_args()
     learn, test = (read_dark(args.pictures / part) for part in ("train", "test"))
     n_known = sum(len(np.unique(known)) - 1 for _, known in test)
@@ -154,7 +155,10 @@ def main() -> None:
         started = process_time()
         trained = train_class_segmentation(
             [image for image, _ in some],
-            [painted(known, rng) for _, known in some],
+            [
+                (known > 0).astype(np.uint8) if args.whole else painted(known, rng)
+                for _, known in some
+            ],
             ["Background", "Nucleus"],
             detail=Detail(scale=1.0),
             position=False,
