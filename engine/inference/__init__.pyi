@@ -10,7 +10,7 @@ from .matching.bipartite_newton import compute_bipartite_pseudomarginals
 from .matching.bipartite_propagation import propagate_bipartite
 from .matching.exact import compute_bipartite_marginals, compute_matching_marginals
 from .matching.frank_wolfe import FrankWolfeMarginals, compute_frank_wolfe_marginals
-from .matching.graph_newton import compute_graph_pseudomarginals
+from .matching.graph_pseudomarginals import compute_graph_pseudomarginals
 from .matching.impossible_pairs import RuleConflict, check_rules
 from .pairwise.expansion import map_by_expansion
 from .pairwise.frank_wolfe import frank_wolfe_marginals, interior_start

@@ -17,7 +17,7 @@ from engine.inference.matching.bipartite_newton import (
     compute_bipartite_pseudomarginals,
 )
 from engine.inference.matching.bipartite_points import complement, counting_numbers
-from engine.inference.matching.newton_path import inverse_curvature
+from engine.inference.matching.newton_ascent import inverse_curvature
 from engine.objectives.learning_dual import as_semidefinite
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.assignment import AssignmentOracle

@@ -40,7 +40,7 @@ from engine.inference.matching.cascade import (
     solve,
 )
 from engine.inference.matching.newton import newton_rates
-from engine.inference.matching.newton_path import inverse_curvature
+from engine.inference.matching.newton_ascent import inverse_curvature
 from engine.inference.matching.odd_sets import (
     EARLY_EXACT_MAX_NODES,
     EXACT_UP_TO,

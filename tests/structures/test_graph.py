@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.entropies.matching import edge_layout
-from engine.inference.matching.graph_newton import compute_graph_pseudomarginals
+from engine.inference.matching.graph_pseudomarginals import compute_graph_pseudomarginals
 from engine.objectives.learning_dual import make_learning_dual
 from engine.oracles.sparse_matching import max_weight_matching
 from engine.solvers.block_orders import ShuffledOrder

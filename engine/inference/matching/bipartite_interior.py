@@ -23,7 +23,7 @@ from engine.inference.matching.bipartite_points import (
     excess,
     round_to_doubly_stochastic,
 )
-from engine.inference.matching.newton_path import Ascent
+from engine.inference.matching.newton_ascent import Ascent
 from engine.kernels.simplex_entropy import sum_of_maxima
 from engine.solvers.barrier import (
     NO_SETS,

@@ -30,7 +30,7 @@ from engine.inference.matching.bipartite_points import (
     counting_numbers,
     round_to_doubly_stochastic,
 )
-from engine.inference.matching.newton_path import (
+from engine.inference.matching.newton_ascent import (
     Ascent,
     NewtonStep,
     ascend,

@@ -3,8 +3,9 @@
     max <W, tau> + H_rho(tau)   with   d_i + f_i = 1   and   tau(E(U)) <= (|U| - 1) / 2, U odd
 
 The optimum under the degree constraints comes first, by Newton's method (``graph_problem``). If it
-violates odd sets, or stalls at the boundary, the barrier method solves the problem from the inside
-of its odd sets (``barrier``). For every s of the polytope and any y >= 0
+violates odd sets, or is not found in a few steps, as near the boundary, the barrier method solves
+the problem from the inside of its odd sets (``barrier``). Odd sets may also be left out. For every
+s of the polytope and any y >= 0
 
     value(s) <= value(tau) + max_s <s - tau, R> + sum_U y_U r_U,
 
@@ -24,7 +25,7 @@ from engine.core.progress import StopCallback, never_stop
 from engine.core.tolerances import TOLERANCES
 from engine.inference.matching.graph_problem import GraphProblem, free_parts, solve_scaled
 from engine.inference.matching.graph_sets import IDLE, HeldSets, bordered_matrix
-from engine.inference.matching.newton_path import ascend
+from engine.inference.matching.newton_ascent import ascend
 from engine.inference.matching.odd_cuts import find_odd_cuts
 from engine.inference.matching.odd_sets import MOST_FOUND, TOLERANCE, OddSetProof, examine_odd_sets
 from engine.kernels.threads import one_blas_thread
@@ -40,7 +41,6 @@ from engine.solvers.barrier import (
 
 STEPS_INSIDE = 40  # maximum number of steps without odd sets: ten are usual away from boundaries
 TIGHT = 1e-9  # room at the centre below which a set may be tight
-SUM_ERROR = 1e-10  # largest error of a node's sum at a point whose value counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,9 @@ class GraphPolytopeSolution:
     value : float, <W, tau> + H_rho(tau), nats
     upper_bound : float, certified, of its maximum over the matching polytope.
     sets : HeldSets, active odd sets for a warm start.
-    is_feasible : bool, whether every odd-set constraint is proved.
+    is_feasible : bool, whether every odd-set constraint is proved, or left out.
     steps : int, linear systems solved.
+    singles : ndarray, shape (n,), probabilities of staying single, read-only
     """
 
     marginals: FloatArray
@@ -63,6 +64,7 @@ class GraphPolytopeSolution:
     sets: HeldSets
     is_feasible: bool
     steps: int
+    singles: FloatArray
 
 
 def solve_over_graph_polytope(
@@ -84,7 +86,9 @@ def solve_over_graph_polytope(
     ----------
     scores, edges, rho, interior, is_perfect, tolerance : see ``compute_graph_pseudomarginals``;
         the interior point is a mean of matchings.
-    has_odd_sets : bool, False if the graph is bipartite: no odd set is then examined.
+    has_odd_sets : bool
+        False if the graph is bipartite, or to maximise under the degree constraints alone: no odd
+        set is then examined.
     start, held : marginals (e,) and odd sets of a solution for nearby scores.
     should_stop : called before every step.
 
@@ -106,7 +110,10 @@ def solve_over_graph_polytope(
     >>> found.marginals.round(4).tolist(), [nodes.tolist() for nodes in found.sets.nodes]
     ([0.3333, 0.3333, 0.3333], [[0, 1, 2]])
     """
-    marginals = np.array(interior, dtype=np.float64)
+    marginals, singles = np.array(interior, dtype=np.float64), np.zeros(len(rho))
+    if not is_perfect:
+        singles[:] = 1.0  # of nodes without a choice; the others' are overwritten
+        singles[edges[interior >= 1.0]] = 0.0
     value = bound = float(scores[interior >= 1.0].sum())
     steps, is_feasible = 0, True
     parts = free_parts(edges, interior, len(rho))
@@ -120,6 +127,7 @@ def solve_over_graph_polytope(
             near = None if start is None else start[own]
             found = _solve_part(polytope, near, _renumber(problem, held))
             marginals[own] = found.x[: len(own)]
+            singles[problem.nodes] = found.x[len(own) :] if not is_perfect else 0.0
             value, bound = value + found.value, bound + found.upper_bound
             steps, is_feasible = steps + found.steps, is_feasible and found.is_feasible
             kept.append(_held(problem, found.state))
@@ -128,7 +136,9 @@ def solve_over_graph_polytope(
         np.concatenate([np.empty(0), *(part.multipliers for part in kept)]),
         np.concatenate([np.empty(0), *(part.rooms for part in kept)]),
     )
-    return GraphPolytopeSolution(read_only(marginals), value, bound, sets, is_feasible, steps)
+    return GraphPolytopeSolution(
+        read_only(marginals), value, bound, sets, is_feasible, steps, read_only(singles)
+    )
 
 
 def find_violated_sets(
@@ -273,10 +283,8 @@ class EdgePolytope:
 
     def judge(self, state: BarrierState, *, is_last: bool) -> BarrierSolution:
         """Return the solution that a state proves; near a vertex the best matching may bound it."""
-        problem, x = self.problem, state.x
-        value = problem.value(x)
-        if not np.abs(problem.excess(x)).max(initial=0.0) <= SUM_ERROR:
-            value = -np.inf
+        problem, x = self.problem, self.problem.repair(state.x)
+        value = problem.value(x) if problem.is_feasible(x) else -np.inf
         kept = np.where(state.is_tight, state.multipliers, np.maximum(state.multipliers, 0.0))
         limits = (state.member.sum(axis=1) - 1.0) / 2.0
         prices = kept @ self._pairs(state.member)
@@ -291,14 +299,22 @@ class EdgePolytope:
         return BarrierSolution(x, value, max(bound, value), proof, state)
 
     def _vertex_bound(self, x: FloatArray) -> float:
-        """Return the best matching's bound; near a vertex multipliers lose their digits."""
-        problem = self.problem
+        """Return the best vertex's bound; near a vertex multipliers lose their digits.
+
+        Vertices are matchings. Without odd sets they are halves of matchings of two copies of the
+        nodes, in which every edge joins each of its nodes to the other copy of its other node.
+        """
+        problem, edges, count = self.problem, self.problem.edges, self.n_nodes
         constant, rewards = problem.tangent(x)
-        weights, alone = np.split(rewards, [len(problem.edges)])
+        weights, alone = np.split(rewards, [len(edges)])
         if len(alone):
-            weights = weights - alone[problem.edges].sum(axis=1)
+            weights = weights - alone[edges].sum(axis=1)
         kind: MatchingKind = "any" if len(alone) else "perfect"
-        best = max_weight_matching(self.n_nodes, problem.edges, weights, kind)
+        if not self.has_odd_sets:
+            copies = np.array([0, count])
+            edges = np.concatenate([edges + copies, edges[:, ::-1] + copies])
+            count, weights = 2 * count, np.tile(weights / 2.0, 2)
+        best = max_weight_matching(count, edges, weights, kind)
         return constant + best.upper_bound + float(alone.sum())
 
 
@@ -325,7 +341,7 @@ def _solve_part(
         x = (1.0 - TOLERANCES.pull) * x + TOLERANCES.pull * centre
         newton = ascend(problem, x, polytope.accuracy, STEPS_INSIDE, polytope.should_stop)
         bound, steps = newton.upper_bound, newton.steps
-        if newton.status.is_converged:
+        if newton.status.is_converged and problem.is_feasible(newton.point):
             is_feasible = not polytope.has_odd_sets
             if polytope.has_odd_sets:
                 violated, is_feasible = find_violated_sets(

@@ -6,7 +6,7 @@ The probability f_i of staying single is a variable of its own, which makes the 
 variables and its Hessian diagonal.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -14,13 +14,15 @@ from scipy.sparse.csgraph import connected_components
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.tolerances import TOLERANCES
-from engine.inference.matching.newton_path import NewtonStep, inverse_curvature
+from engine.inference.matching.newton_ascent import NewtonStep, inverse_curvature
 
 LIKELY = 0.6  # at most one at a node, even while sums are inexact
 FAR_OFF = 1e-3  # error of a node's sum beyond which nothing is proved
 UNSEEN = 1e-10  # entries near the rounding of the sums
 SMALL = 1e-14  # entries below the rounding of the sums: steps change their logarithms
 LONGEST_FALL = 40.0  # largest fall of a logarithm in one step
+SUM_ERROR = 1e-10  # largest error of a node's sum at a point whose value counts
+REPAIRS = 3  # of sums; one is exact up to rounding unless an entry reaches 0
 SINGULAR = 1e-13  # share of the largest entry that a scaled system cannot tell from 0
 
 
@@ -179,9 +181,23 @@ class GraphProblem:
         x[: len(self.edges)][likely] = 1.0 - others[self.edges[likely, 0]]
         return x
 
-    def eased(self, cut: float) -> "GraphProblem":
-        """Return the problem with counting numbers smaller by ``cut``."""
-        return replace(self, node_counts=self.node_counts - cut)
+    def is_feasible(self, x: FloatArray) -> bool:
+        """Return whether the sums at nodes are exact enough for the value at x to count."""
+        return bool(np.abs(self.excess(x)).max(initial=0.0) <= SUM_ERROR)
+
+    def repair(self, x: FloatArray) -> FloatArray:
+        """Return a point nearby with exact sums at nodes; entries move by shares of their room.
+
+        A step's system loses digits where curvature vanishes, as at 1/2 if rho is 1; this one does
+        not depend on the curvature.
+        """
+        for _ in range(REPAIRS):
+            if self.is_feasible(x):
+                break
+            room = np.concatenate([x[: len(self.edges)] * self.rest(x), x[len(self.edges) :]])
+            moves = self.spread(self.solve(room, -self.excess(x)[:, None])[:, 0])
+            x = self.settle(x + room * moves)
+        return x
 
     @property
     def counts(self) -> FloatArray:

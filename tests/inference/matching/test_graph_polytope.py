@@ -2,21 +2,24 @@
 
 from itertools import combinations
 
+import networkx as nx
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 from engine.core.errors import StoppedError
+from engine.core.progress import never_stop
 from engine.core.status import Status
 from engine.entropies.matching import edge_layout
-from engine.inference.matching.graph_newton import compute_graph_pseudomarginals
-from engine.inference.matching.graph_polytope import solve_over_graph_polytope
+from engine.inference.matching.graph_polytope import EdgePolytope, solve_over_graph_polytope
+from engine.inference.matching.graph_problem import GraphProblem
+from engine.inference.matching.graph_pseudomarginals import compute_graph_pseudomarginals
 from engine.oracles.sparse_matching import max_weight_matching
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.graph import GraphStructure, interior_of_graph
 from tests.patience import busyness
-from tests.structures.test_graph import PRISM, entropy_of
+from tests.structures.test_graph import PRISM, edges_of, entropy_of
 
 FLOWER = [(0, 3), (1, 6), (2, 9), (0, 6), (1, 9), (2, 3)] + [
     (first + a, first + b) for first in (3, 6, 9) for a, b in ((0, 1), (1, 2), (0, 2))
@@ -123,6 +126,48 @@ def test_no_bound_is_lost_where_the_objective_is_flat():
         scores, square, np.ones(4), np.full(4, 0.5), tolerance=1e-8
     )
     assert scores[0] + scores[3] <= found.upper_bound <= scores[0] + scores[3] + 1e-6
+
+
+@pytest.mark.parametrize("scale", [10.0, 50.0])
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("degree", "n", "is_perfect"), [(9, 10, False), (3, 40, True)])
+def test_values_at_halves_are_of_points_whose_sums_are_exact(degree, n, is_perfect, seed, scale):
+    """Sums 2e-6 above 1 once counted: the value lay 1e-4 above the bound, and read as converged."""
+    edges = edges_of(nx.random_regular_graph(degree, n, seed=1))
+    interior = interior_of_graph(edge_layout(n, edges), is_perfect=is_perfect)
+    scores = scale * np.random.default_rng(seed).normal(size=len(edges))
+    found = compute_graph_pseudomarginals(
+        scores, edges, np.ones(n), interior, is_perfect=is_perfect
+    )
+    sums = np.bincount(edges.ravel(), np.repeat(found.marginals, 2)) + found.singles
+    np.testing.assert_allclose(sums, 1.0, atol=1e-9)
+    assert 0.0 <= found.upper_bound - found.value <= 1e-9
+    assert found.status.is_converged
+    assert found.iterations <= 80
+
+
+@pytest.mark.parametrize("is_perfect", [True, False])
+@pytest.mark.parametrize("has_odd_sets", [True, False])
+def test_the_bound_by_a_vertex_is_that_of_the_constraints(has_odd_sets, is_perfect):
+    """Two triangles joined by an edge: without odd sets the best point has all triangles at 1/2."""
+    edges = np.array([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (4, 5), (3, 5)])
+    scores = np.array([9.0, 9.0, 9.0, 0.0, 9.0, 9.0, 9.0])
+    interior = np.array([3.0, 1.0, 1.0, 2.0, 1.0, 3.0, 1.0]) / (4.0 if is_perfect else 8.0)
+    problem = GraphProblem.build(scores, edges, np.ones(6), is_perfect)
+    polytope = EdgePolytope(problem, interior, 1e-9, has_odd_sets, never_stop)
+    x = problem.repair(problem.complete(interior))
+    constant, rewards = problem.tangent(x)
+    cover = np.zeros((6, len(x)))
+    np.add.at(cover, (edges.ravel(), np.repeat(np.arange(7), 2)), 1.0)
+    cover[:, 7:] = np.eye(6)[:, : len(x) - 7]
+    best = linprog(
+        -rewards,
+        A_eq=cover,
+        b_eq=np.ones(6),
+        bounds=(0.0, 1.0),
+        integrality=np.full(len(x), int(has_odd_sets)),
+    )
+    assert polytope._vertex_bound(x) == pytest.approx(constant - best.fun, rel=1e-9)
 
 
 def year(n, share, seed):
