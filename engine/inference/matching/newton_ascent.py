@@ -2,7 +2,7 @@
 
     max <W, x> + H(x)   over 0 <= x <= 1 with sums of one at the nodes
 
-An interior optimum takes about ten steps, from a solution for nearby scores two or three. The Bethe
+An interior optimum takes about ten steps, from a solution for nearby scores half as many. The Bethe
 entropy has no barrier at a vertex, so that steps towards an optimum there may be slow: callers set
 a limit, after which the barrier method (``engine.solvers.barrier``) solves the problem. The kind of
 graph supplies the value, the linear solve and the certificate; this module has step lengths and
