@@ -1,6 +1,6 @@
 """Names of ``engine.solvers``; ``__init__.py`` imports each when it is first used."""
 
-from .block_orders import AllTogether, BlockOrder, CyclicOrder, RandomOrder, ShuffledOrder
+from .block_orders import AllTogether, BlockOrder, RandomOrder, ShuffledOrder
 from .control import Callbacks, Limits
 from .frank_wolfe import FrankWolfe
 from .fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
@@ -14,7 +14,6 @@ __all__ = [
     "AllTogether",
     "BlockOrder",
     "Callbacks",
-    "CyclicOrder",
     "Direction",
     "FrankWolfe",
     "FullyCorrectiveFrankWolfe",

@@ -14,8 +14,8 @@ class BlockOrder(Protocol):
 
     Examples
     --------
-    >>> order: BlockOrder = CyclicOrder(2)
-    >>> [list(each) for each in order.one_pass(3, np.random.default_rng(0))]
+    >>> order: BlockOrder = ShuffledOrder(2)
+    >>> sorted(list(each) for each in order.one_pass(3, np.random.default_rng(0)))
     [[0, 1], [2]]
     """
 
@@ -92,33 +92,6 @@ class RandomOrder:
         """Return independent draws, one for each group of a pass."""
         groups = _groups(count, self.size)
         return [groups[k] for k in rng.integers(len(groups), size=len(groups))]
-
-
-@dataclass(frozen=True, slots=True)
-class CyclicOrder:
-    """Order that visits the groups in turn: the first, the second, ..., in every pass.
-
-    Parameters
-    ----------
-    size : int
-        Structures that move together.
-
-    Examples
-    --------
-    >>> order = CyclicOrder()
-    >>> [list(each) for each in order.one_pass(3, np.random.default_rng(0))]
-    [[0], [1], [2]]
-    """
-
-    size: int = 1
-
-    def __post_init__(self) -> None:
-        """Raise InvalidProblemError for an option out of range."""
-        check_whole("size", self.size, at_least=1)
-
-    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
-        """Return the groups in their own order."""
-        return _groups(count, self.size)
 
 
 def _groups(count: int, size: int) -> list[range]:

@@ -9,7 +9,7 @@ from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.crf.survey_features import make_survey_features
 from engine.objectives.learning_dual import make_learning_dual
-from engine.solvers.block_orders import AllTogether, CyclicOrder, RandomOrder, ShuffledOrder
+from engine.solvers.block_orders import AllTogether, RandomOrder, ShuffledOrder
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.iterate import Iterate
@@ -199,7 +199,7 @@ def test_line_search_beats_the_fixed_rule_per_step():
 
 
 @pytest.mark.parametrize(
-    "order", [kind(k) for kind in (ShuffledOrder, CyclicOrder, RandomOrder) for k in (1, 2)]
+    "order", [kind(k) for kind in (ShuffledOrder, RandomOrder) for k in (1, 2)]
 )
 def test_orders_name_existing_structures(order):
     steps = list(order.one_pass(5, np.random.default_rng(0)))
