@@ -129,7 +129,6 @@ def _replace(
 def sweep_nodes(
     order: IntArray,
     rank: IntArray,
-    all_edges: bool,
     layout: Layout,
     scores: FloatArray,
     rho: FloatArray,
@@ -137,7 +136,7 @@ def sweep_nodes(
     messages: FloatArray,
     work: FloatArray,
 ) -> float:
-    """Visit nodes in ``order``; each sends to its neighbours of higher rank, or to all.
+    """Visit nodes in ``order``; each sends to its neighbours of higher rank.
 
     ``work`` has shape (3, largest cardinality). Return the largest change of a log message.
     """
@@ -148,7 +147,7 @@ def sweep_nodes(
         for k in range(incident_start[node], incident_start[node + 1]):
             target_end = incident_edge[k] ^ 1
             target = edges[target_end // 2, target_end % 2]
-            if not all_edges and rank[target] <= rank[node]:
+            if rank[target] <= rank[node]:
                 continue
             send(target_end, work[0], layout, scores, rho, messages, work[1], work[2])
             moved = _replace(message_start[target_end], cards[target], damping, work[1], messages)

@@ -7,14 +7,13 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
-from engine.core.options import check_choice, check_flag, check_number, check_whole
+from engine.core.options import check_flag, check_number, check_whole
 from engine.core.rounding import sum_allowance
 from engine.core.status import Status
 from engine.crf.grid_features import GridScores
 from engine.graphs.grid import Grid, GridTables
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.marginals import Marginals
-from engine.inference.pairwise.message_passes import SCHEDULES, Schedule
 from engine.inference.pairwise.tree_reweighted import GAP_PERIOD, TreeReweighted
 from engine.kernels.grid_chains import SCORE_LIMIT
 from engine.kernels.long_sums import inner_product
@@ -46,8 +45,8 @@ class GridTreeReweighted:
     Notes
     -----
     An iteration passes forward and back in raster order and updates each message once, by the
-    kernels for learning from pictures, with a table an edge. "checkerboard", damping and scores so
-    large that ratios of probabilities might overflow are left to `TreeReweighted`, which works with
+    kernels for learning from pictures, with a table an edge. Damping, and scores so large that
+    ratios of probabilities might overflow, are left to `TreeReweighted`, which works with
     logarithms and is some 30 times slower.
 
     References
@@ -91,7 +90,6 @@ class GridTreeReweighted:
         max_iterations: int = 1000,
         tolerance: float = 1e-9,
         accuracy: float | None = None,
-        schedule: Schedule = "sequential",
         damping: float = 0.0,
         warm: bool = False,
     ) -> Marginals:
@@ -115,20 +113,18 @@ class GridTreeReweighted:
         check_whole("max_iterations", max_iterations)
         check_number("tolerance", tolerance, at_least=0.0)
         check_number("accuracy", accuracy, at_least=0.0, optional=True)
-        check_choice("schedule", schedule, SCHEDULES)
         check_number("damping", damping, at_least=0.0, below=1.0)
         check_flag("warm", warm)
         tables = self.grid.wrap("scores", scores)
         if not warm:
             self.reset()
-        if schedule == "checkerboard" or damping or not self._is_within_reach(tables):
+        if damping or not self._is_within_reach(tables):
             model = PairwiseModel(self._general.graph, tables.flat)
             return self._general.solve(
                 model,
                 max_iterations=max_iterations,
                 tolerance=tolerance,
                 accuracy=accuracy,
-                schedule=schedule,
                 damping=damping,
                 warm=warm,
             )

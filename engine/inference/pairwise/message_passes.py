@@ -1,49 +1,36 @@
 """Orders in which the nodes of a pairwise model send their messages."""
 
 from collections import deque
-from typing import Literal, get_args
 
 import numpy as np
 
 from engine.core.arguments import IntArray
 from engine.graphs.pairwise import PairwiseGraph
 
-Schedule = Literal["sequential", "checkerboard", "trees"]
-SCHEDULES: tuple[str, ...] = get_args(Schedule)
 
+def message_passes(graph: PairwiseGraph, *, is_forest: bool) -> list[tuple[IntArray, IntArray]]:
+    """Return each pass: the order of nodes, and their ranks in it.
 
-def message_passes(
-    graph: PairwiseGraph, schedule: Schedule
-) -> list[tuple[IntArray, IntArray, bool]]:
-    """Return each pass: the order of nodes, their ranks, and True if they send to all neighbours.
-
-    "trees" goes from the leaves of a forest to its roots and back; no message changes after that.
+    A node sends to its neighbours of higher rank. Passes go forth and back; in a forest from the
+    leaves to the roots and back, after which no message changes.
     """
-    forward = np.arange(graph.n_nodes, dtype=np.int64)
-    if schedule == "checkerboard":
-        order = np.argsort(two_colouring(graph), kind="stable")
-        return [(order, np.argsort(order), True)]
-    if schedule == "trees":
-        from_roots = breadth_first(graph)[1]
+    if is_forest:
+        from_roots = breadth_first(graph)
         to_roots = from_roots[::-1].copy()
-        return [(order, np.argsort(order), False) for order in (to_roots, from_roots)]
+        return [(order, np.argsort(order)) for order in (to_roots, from_roots)]
+    forward = np.arange(graph.n_nodes, dtype=np.int64)
     backward = forward[::-1].copy()  # its own inverse
-    return [(forward, forward, False), (backward, backward, False)]
+    return [(forward, forward), (backward, backward)]
 
 
-def two_colouring(graph: PairwiseGraph) -> IntArray:
-    """Return 0 or 1 a node by breadth-first distance: a proper colouring of bipartite graphs."""
-    return breadth_first(graph)[0] % 2
-
-
-def breadth_first(graph: PairwiseGraph) -> tuple[IntArray, IntArray]:
-    """Return each node's distance from the first node of its part, and the order of visits."""
-    distance = np.full(graph.n_nodes, -1, dtype=np.int64)
+def breadth_first(graph: PairwiseGraph) -> IntArray:
+    """Return the order of visits from the first node of every part."""
+    is_seen = np.zeros(graph.n_nodes, dtype=np.bool_)
     order: list[int] = []
     for root in range(graph.n_nodes):
-        if distance[root] >= 0:
+        if is_seen[root]:
             continue
-        distance[root] = 0
+        is_seen[root] = True
         queue = deque([root])
         while queue:
             node = queue.popleft()
@@ -51,7 +38,7 @@ def breadth_first(graph: PairwiseGraph) -> tuple[IntArray, IntArray]:
             low, high = graph.incident_start[node], graph.incident_start[node + 1]
             for end in graph.incident_edge[low:high]:
                 other = int(graph.edges[end // 2, 1 - end % 2])
-                if distance[other] < 0:
-                    distance[other] = distance[node] + 1
+                if not is_seen[other]:
+                    is_seen[other] = True
                     queue.append(other)
-    return distance, np.array(order, dtype=np.int64)
+    return np.array(order, dtype=np.int64)

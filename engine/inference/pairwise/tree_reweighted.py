@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
-from engine.core.options import check_callables, check_choice, check_flag, check_number, check_whole
+from engine.core.options import check_callables, check_flag, check_number, check_whole
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -27,7 +27,7 @@ from engine.graphs.conditioning_shares import FLOW_TOLERANCE, conditioning_share
 from engine.graphs.dual_rounding import dual_allowance, score_magnitude
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.marginals import CONSISTENT, Marginals
-from engine.inference.pairwise.message_passes import SCHEDULES, Schedule, message_passes
+from engine.inference.pairwise.message_passes import message_passes
 from engine.inference.pairwise.reweighted_programme import interior_programme
 from engine.inference.pairwise.zeros import independent_bound, possible_scores
 from engine.kernels.messages_pairwise import read_beliefs, reweighted_bound, sweep_nodes
@@ -75,9 +75,8 @@ class TreeReweighted:
 
     Notes
     -----
-    An iteration updates each message once: "sequential" sweeps the nodes in their order and back
-    (monotonic chains), "checkerboard" visits nodes by the colour of a breadth-first two-colouring.
-    Cost of an iteration: one exponential an entry of each edge table and direction.
+    An iteration updates each message once: it sweeps the nodes in their order and back (monotonic
+    chains). It costs one exponential an entry of each edge table and direction.
 
     The bound is a dual value: it holds for any finite messages. Undamped sweeps diverge on some
     models (factors of three and more variables), so damping is adapted to the bound during sweeps.
@@ -156,7 +155,6 @@ class TreeReweighted:
         max_iterations: int = 1000,
         tolerance: float = 1e-9,
         accuracy: float | None = None,
-        schedule: Schedule = "sequential",
         damping: float = 0.0,
         warm: bool = False,
         on_progress: ProgressCallback = ignore_progress,
@@ -186,7 +184,6 @@ class TreeReweighted:
         check_whole("max_iterations", max_iterations)
         check_number("tolerance", tolerance, at_least=0.0)
         check_number("accuracy", accuracy, at_least=0.0, optional=True)
-        check_choice("schedule", schedule, SCHEDULES)
         check_number("damping", damping, at_least=0.0, below=1.0)
         check_flag("warm", warm)
         check_callables(on_progress=on_progress, should_stop=should_stop)
@@ -195,8 +192,8 @@ class TreeReweighted:
         if not warm:
             self._messages[:] = 0.0
         if self.is_forest:
-            damping, schedule = 0.0, "trees"
-        run = _Run(self, possible_scores(model), damping, schedule)
+            damping = 0.0
+        run = _Run(self, possible_scores(model), damping)
         change, iteration = 0.0, 0
         settled = max(accuracy or 0.0, GAP_PER_NODE * self.graph.n_nodes)
         status, patience = Status.ITERATION_LIMIT, SWEEPS_FIRST
@@ -358,13 +355,11 @@ class TreeReweighted:
 class _Run:
     """One solve: the model with propagated zeros, the best bound so far, and the damping."""
 
-    def __init__(
-        self, solver: TreeReweighted, model: PairwiseModel, damping: float, schedule: Schedule
-    ) -> None:
+    def __init__(self, solver: TreeReweighted, model: PairwiseModel, damping: float) -> None:
         self.model = model
         self.damping = self._least_damping = damping
         self._solver = solver
-        self._passes = message_passes(solver.graph, schedule)
+        self._passes = message_passes(solver.graph, is_forest=solver.is_forest)
         self.bound = self._lowest = solver._upper_bound(model)
         self._last = np.inf  # the bound one period ago; any bound may follow a start
         self._kept = solver._messages.copy()
@@ -376,11 +371,10 @@ class _Run:
         """Update each message once; return the largest change."""
         solver = self._solver
         change = 0.0
-        for order, rank, to_all in self._passes:
+        for order, rank in self._passes:
             moved = sweep_nodes(
                 order,
                 rank,
-                to_all,
                 solver._layout,
                 self.model.scores,
                 solver._weights,

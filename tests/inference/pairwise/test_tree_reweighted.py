@@ -13,7 +13,6 @@ from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.graphs.spanning_trees import uniform_tree_probabilities
 from engine.inference.pairwise.grid_tree_reweighted import GridTreeReweighted
-from engine.inference.pairwise.message_passes import two_colouring
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
 from engine.inference.pairwise.tree_weights import optimise_tree_weights
 from tests.reference.pairwise_models import exact_node_marginals, infeasibility, random_model
@@ -30,13 +29,13 @@ def solver_of(model: PairwiseModel) -> TreeReweighted:
     zeros=st.sampled_from([0.0, 0.15]),
     scale=st.sampled_from([0.2, 1.0, 6.0]),
     iterations=st.sampled_from([1, 2, 5, 40]),
-    schedule=st.sampled_from(["sequential", "checkerboard"]),
+    damping=st.sampled_from([0.0, 0.3]),
 )
-def test_the_bound_is_never_on_the_wrong_side(seed, zeros, scale, iterations, schedule):
+def test_the_bound_is_never_on_the_wrong_side(seed, zeros, scale, iterations, damping):
     model = random_model(seed, 5, zeros=zeros, scale=scale)
     log_z, _ = exact_node_marginals(model)
     try:
-        answer = solver_of(model).solve(model, max_iterations=iterations, schedule=schedule)
+        answer = solver_of(model).solve(model, max_iterations=iterations, damping=damping)
     except InfeasibleError:
         assert log_z == -np.inf
         return
@@ -67,13 +66,13 @@ def test_messages_go_on_until_the_gap_is_closed(seed, scale):
 
 
 @pytest.mark.parametrize("is_loopy", [False, True])
-def test_both_schedules_come_to_rest_at_one_point(is_loopy):
+def test_damped_messages_converge_to_the_same_point(is_loopy):
     """Loopy propagation too, where couplings are weak and the fixed point is unique."""
     model = random_model(8, 7, most_labels=4, density=0.7, scale=0.3 if is_loopy else 1.5)
     rho = 1.0 if is_loopy else uniform_tree_probabilities(model.graph)
     one, two = (
-        TreeReweighted(model.graph, rho).solve(model, tolerance=1e-12, schedule=schedule)
-        for schedule in ("sequential", "checkerboard")
+        TreeReweighted(model.graph, rho).solve(model, tolerance=1e-12, damping=damping)
+        for damping in (0.0, 0.3)
     )
     assert one.is_converged
     assert two.is_converged
@@ -192,11 +191,10 @@ def shifted_ring(labels: int, free: int) -> PairwiseModel:
     )
 
 
-@pytest.mark.parametrize("schedule", ["sequential", "checkerboard"])
-def test_a_label_that_becomes_impossible_is_a_change(schedule):
+def test_a_label_that_becomes_impossible_is_a_change():
     """Each round rules out one label more, and no finite entry of a message moves."""
     model = shifted_ring(6, 2)
-    answer = TreeReweighted(model.graph, 2 / 3).solve(model, schedule=schedule)
+    answer = TreeReweighted(model.graph, 2 / 3).solve(model)
     assert answer.is_converged
     assert answer.upper_bound == pytest.approx(np.log(2))
     for node in range(3):
@@ -205,7 +203,7 @@ def test_a_label_that_becomes_impossible_is_a_change(schedule):
         )
     impossible = shifted_ring(6, 0)
     with pytest.raises(InfeasibleError, match="probability zero"):
-        TreeReweighted(impossible.graph, 2 / 3).solve(impossible, schedule=schedule)
+        TreeReweighted(impossible.graph, 2 / 3).solve(impossible)
 
 
 def test_invalid_weights_and_foreign_models_are_refused():
@@ -268,26 +266,6 @@ def test_a_caller_can_stop_it():
     answer = solver_of(model).solve(model, should_stop=lambda: True)
     assert answer.status is Status.CANCELLED
     assert not answer.is_converged
-
-
-def test_nodes_are_coloured_once_a_solve(monkeypatch):
-    """Once an iteration, it took four times as long as the messages."""
-    calls = []
-
-    def count(graph):
-        calls.append(graph)
-        return two_colouring(graph)
-
-    monkeypatch.setattr("engine.inference.pairwise.message_passes.two_colouring", count)
-    model = random_model(4, 8)
-    solver_of(model).solve(model, schedule="checkerboard", max_iterations=5, tolerance=0.0)
-    assert len(calls) == 1
-
-
-def test_two_colouring_is_proper_on_grids():
-    graph = Grid(4, 5).to_pairwise()
-    colour = two_colouring(graph)
-    assert (colour[graph.edges[:, 0]] != colour[graph.edges[:, 1]]).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
