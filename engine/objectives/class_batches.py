@@ -28,12 +28,7 @@ FEWEST = LANES // 4
 def in_batches(examples: Sequence[ClassExample], options: LossOptions) -> list[Batch]:
     """Group pictures that may go through the sweeps side by side."""
     by_shape: dict[object, list[ClassExample]] = {}
-    is_alone = (
-        options.loss in LOCAL_LOSSES
-        or options.threshold is not None
-        or options.is_potts
-        or options.inference != "trw"
-    )
+    is_alone = options.loss in LOCAL_LOSSES or options.threshold is not None or options.is_potts
     for place, example in enumerate(examples):
         shape = (example.features.trees.shape, len(example.features.edges.horizontal_basis))
         by_shape.setdefault(place if is_alone else shape, []).append(example)

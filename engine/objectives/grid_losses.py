@@ -3,8 +3,8 @@
 Marginal losses are functions of the pseudomarginals after a fixed number of sweeps, or after the
 number that reaches a threshold; derivatives run back through the sweeps (truncated fitting and
 back-propagation). Tree-reweighted messages have two backends: masks have those of two labels, label
-maps those of any number (`engine.objectives.class_losses`). Mean field, and the losses that need no
-inference, exist once. Values are sums over the picture, nats; smaller is better.
+maps those of any number (`engine.objectives.class_losses`). The losses that need no inference exist
+once. Values are sums over the picture, nats; smaller is better.
 
 Pixels of unknown label do not count themselves; messages pass through them. With some unknown,
 "surrogate-likelihood" is that of the known labels, log Z(theta) - log Z(theta, y known).
@@ -23,10 +23,8 @@ from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.crf.class_features import ClassExample, ClassLabels
 from engine.crf.grid_features import CodeArray, GridExample, LabelScores
 from engine.kernels import backpropagation as back
-from engine.kernels import class_losses as begin
 from engine.objectives import class_losses
 from engine.objectives.grid_chains import GridChains
-from engine.objectives.grid_mean_field import GridMeanField, edges_of_known, logistic_loss
 from engine.objectives.marginal_losses import (
     CLIQUE,
     LIKELIHOOD,
@@ -77,13 +75,10 @@ def loss_and_gradient(
     Notes
     -----
     Time about three times that of the sweeps. Memory a pixel and sweep: 32 bytes for masks, in
-    ``tape`` if the caller gives one, for one run at a time; 16 L for label maps; with mean field
-    16 L.
+    ``tape`` if the caller gives one, for one run at a time; 16 L for label maps.
     """
     if options.loss in LOCAL_LOSSES:
         return _local_loss(example, theta, options.loss)
-    if options.inference == "mean-field":
-        return _mean_field_loss(example, theta, options)
     if isinstance(example, ClassExample):
         return class_losses.tree_reweighted_loss(example, theta, options)
     return _two_label_loss(example, theta, options, Tape() if tape is None else tape)
@@ -128,64 +123,6 @@ def _two_label_loss(
     for before, after in reversed(list(pairwise(tape.states))):
         back.reverse_sweep(factors, before, after, adjoints)
     return float(value), example.features.pull_back(*adjoints[1:])
-
-
-def _mean_field_loss(
-    example: GridExample | ClassExample, theta: FloatArray, options: LossOptions
-) -> Gradient:
-    """Return a loss of mean-field marginals; the likelihood is a difference of two bounds."""
-    value, gradient = _run_mean_field(example, theta, options, is_held=False)
-    if options.loss != LIKELIHOOD:
-        return value, gradient
-    known, slope = _run_mean_field(example, theta, options, is_held=True)
-    return value - known, gradient - slope
-
-
-def _run_mean_field(
-    example: GridExample | ClassExample,
-    theta: FloatArray,
-    options: LossOptions,
-    *,
-    is_held: bool,
-) -> Gradient:
-    """Pass forth and back, keeping all marginals, and back-propagate through them."""
-    labels = known_labels(example)
-    field = GridMeanField(example.features, theta, labels if is_held else None)
-    states: list[FloatArray] = []
-    for _ in range(options.max_sweeps):
-        change = field.sweep(states)
-        if options.threshold is not None and not change > options.threshold:
-            break
-    value, adjoint, slopes = begin_mean_field(field, labels, options)
-    field.go_back(states, adjoint, slopes)
-    return value, example.features.pull_back_labels(slopes)
-
-
-def begin_mean_field(
-    field: GridMeanField, labels: ClassLabels, options: LossOptions
-) -> tuple[float, FloatArray, LabelScores]:
-    """Return the loss, or the likelihood's bound, with derivatives in log q and in scores."""
-    n = field.nodes.shape[2]
-    if options.loss == LIKELIHOOD:
-        return field.lower_bound()
-    if options.loss == CLIQUE:
-        return *logistic_loss(field.logs, labels, edges_of_known(labels < n)), field.zeros()
-    weights = np.array(options.weights or np.ones(n))
-    if options.loss == "univariate-logistic":
-        counts = np.append(weights, 0.0)[np.minimum(labels, n)]
-        return *logistic_loss(field.logs, labels, counts), field.zeros()
-    nothing, adjoint = np.empty((0, *field.nodes.shape)), np.empty_like(field.nodes)
-    value = begin.begin_nodes(
-        NODE_LOSSES[options.loss],
-        options.sharpness,
-        field.marginals,
-        labels,
-        weights,
-        nothing,
-        nothing,
-        adjoint,
-    )
-    return float(value), adjoint, field.zeros()
 
 
 def _local_loss(example: GridExample | ClassExample, theta: FloatArray, loss: str) -> Gradient:

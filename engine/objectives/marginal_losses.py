@@ -28,7 +28,6 @@ PAIRWISE_LOSSES = (*NODE_LOSSES, CLIQUE)
 MARGINAL_LOSSES = (LIKELIHOOD, *PAIRWISE_LOSSES)
 LOCAL_LOSSES = ("pseudolikelihood", "piecewise", "independent")
 LOSSES = (*MARGINAL_LOSSES, *LOCAL_LOSSES)
-INFERENCES = ("trw", "mean-field")
 
 MAX_SWEEPS = 500
 """Maximum number of sweeps to reach a threshold; the loss is then that of the last sweep."""
@@ -44,30 +43,28 @@ Gradient = tuple[float, FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class LossOptions:
-    """Options of a loss of a grid: its name and its inference.
+    """Options of a loss of a grid: its name, and how far its messages are swept.
 
     Parameters
     ----------
     loss : one of `MARGINAL_LOSSES` or `LOCAL_LOSSES`
-    inference : "trw" or "mean-field"; local losses ignore it
     iterations : int, sweeps (forward and backward) when no threshold is given
     threshold : float, optional
-        Sweep until no marginal changes by more than this, or no message m by more than this in
-        |new - old| / (new + old), at most `MAX_SWEEPS` times.
+        Sweep until no message m changes by more than this in |new - old| / (new + old), at most
+        `MAX_SWEEPS` times.
     sharpness : float, alpha of the smoothed classification loss
-    rho : float, in (0, 1/2], edge appearance probability of "trw"; 1/2 if edges score agreement
+    rho : float, in (0, 1/2], edge appearance probability; 1/2 if edges score agreement
     weights : tuple of float, of the pixels of each class in losses of single pixels; all 1 if empty
     is_potts : bool, whether derivatives in the weights of label pairs, all zero, may be left out as
         zeros: that takes half of the time.
 
     Examples
     --------
-    >>> LossOptions("clique-logistic", iterations=5).inference
-    'trw'
+    >>> LossOptions("clique-logistic", iterations=5).max_sweeps
+    5
     """
 
     loss: str = "univariate-logistic"
-    inference: str = "trw"
     iterations: int = 40
     threshold: float | None = None
     sharpness: float = 15.0
@@ -78,7 +75,6 @@ class LossOptions:
     def __post_init__(self) -> None:
         """Raise InvalidProblemError for an unknown name or a number out of range."""
         check_choice("loss", self.loss, LOSSES)
-        check_choice("inference", self.inference, INFERENCES)
         check_whole("iterations", self.iterations, at_least=1)
         check_number("threshold", self.threshold, above=0.0, optional=True)
         check_number("sharpness", self.sharpness, above=0.0)

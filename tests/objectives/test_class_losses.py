@@ -62,7 +62,6 @@ def test_only_truncated_losses_with_pair_tables_go_side_by_side() -> None:
         LossOptions("piecewise"),
         LossOptions(is_potts=True),
         LossOptions(threshold=1e-3),
-        LossOptions(inference="mean-field"),
     ):
         assert len(in_batches(alike, options)) == len(alike), options
 

@@ -15,6 +15,12 @@ Label maps have both for messages, masks and label maps for mean field. GMRES: S
 import numpy as np
 import scipy  # submodules load when first used
 
+from benchmarks.papers.domke2013.grid_mean_field import GridMeanField
+from benchmarks.papers.domke2013.mean_field_losses import (
+    begin_mean_field,
+    is_by_mean_field,
+    loss_and_gradient,
+)
 from benchmarks.papers.domke2013.perturbation import SIDES, perturbed_gradient
 from benchmarks.papers.domke2013.perturbed_messages import bumped_sweep, sum_marginals
 from engine.core.arguments import FloatArray
@@ -25,8 +31,7 @@ from engine.kernels.class_losses import SMALLEST
 from engine.kernels.class_messages import reverse_sweep
 from engine.objectives.class_losses import ScoreSlopes, begin_loss, pull_back
 from engine.objectives.class_messages import ClassMessages, Messages
-from engine.objectives.grid_losses import begin_mean_field, known_labels, loss_and_gradient
-from engine.objectives.grid_mean_field import GridMeanField
+from engine.objectives.grid_losses import known_labels
 from engine.objectives.marginal_losses import (
     CLIQUE,
     LIKELIHOOD,
@@ -59,15 +64,15 @@ def gradient_by(
 ) -> Gradient:
     """Return the loss of one picture and its gradient in theta, by one of `GRADIENTS`.
 
-    "truncated" is the gradient of the product. The others sweep until messages converge (to the
+    "truncated" is that of the sweeps so far. The others sweep until messages converge (to the
     threshold of the options, `REST` by default), whatever their number of iterations, and
     differentiate there; the likelihood is stationary there and needs neither method.
     """
     check_choice("gradient", gradient, GRADIENTS)
     if gradient == "truncated":
         return loss_and_gradient(example, theta, options)
-    is_mean_field = options.inference == "mean-field"
-    run = of_converged_mean_field if is_mean_field else of_converged_messages
+    by_mean_field = is_by_mean_field(options)
+    run = of_converged_mean_field if by_mean_field else of_converged_messages
     value, slope = run(gradient, example, theta, options, is_held=False)
     if options.loss != LIKELIHOOD:
         return value, slope

@@ -27,6 +27,7 @@ import numpy as np
 
 from benchmarks.common.kept_results import Arrays, KeptResults, write_csv
 from benchmarks.common.reporting import print_machine, print_table
+from benchmarks.papers.domke2013.mean_field_losses import InferenceOptions, loss_and_gradient
 from benchmarks.papers.domke2013.segmentation_runs import (
     complete,
     horses_parser,
@@ -36,7 +37,6 @@ from benchmarks.papers.domke2013.segmentation_runs import (
 from engine.crf.grid_features import GridExample
 from engine.learning.segmentation.marginal_fitting import fit_marginals_on_growing_sets
 from engine.learning.segmentation.mask_solvers import SegmentationTask
-from engine.objectives.marginal_losses import LossOptions
 
 LOCAL_RIDGE = 0.1
 """Losses without inference take a tenth of the ridge, as published."""
@@ -68,7 +68,7 @@ class Fit:
     """One row: what is fitted, from where, and the published test error."""
 
     name: str
-    options: LossOptions
+    options: InferenceOptions
     start: str | None  # name of the fit whose parameters start this one
     published: float
     rehearses: bool = True
@@ -83,10 +83,12 @@ def all_fits() -> Iterator[Fit]:
     """Every fit of the table, each after the one that it starts from."""
     for loss, error in PUBLISHED_LOCAL.items():
         start = None if loss == "independent" else "independent"
-        yield Fit(loss, LossOptions(loss), start, error)
+        yield Fit(loss, InferenceOptions(loss), start, error)
     for (loss, sharpness, inference), errors in PUBLISHED.items():
         for iterations, error in zip(ITERATIONS, errors, strict=True):
-            options = LossOptions(loss, inference, iterations, sharpness=max(sharpness, 1.0))
+            options = InferenceOptions(
+                loss, iterations, sharpness=max(sharpness, 1.0), inference=inference
+            )
             tail = f"{inference} {iterations}"
             name = f"{loss} {sharpness}" if sharpness else loss
             start = f"surrogate-likelihood {tail}" if sharpness else "independent"
@@ -148,6 +150,7 @@ def _fit(
         rehearses=fit.rehearses,
         tolerance=tolerance,
         max_seconds=seconds,
+        loss=loss_and_gradient,
     )
     return {
         "theta": outcome.theta,

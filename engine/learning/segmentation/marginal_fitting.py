@@ -10,7 +10,7 @@ References
 Domke 2013, "Learning graphical model parameters with approximate marginal inference".
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
@@ -29,7 +29,7 @@ from engine.learning.segmentation.example_store import ExampleView
 from engine.learning.segmentation.mask_solvers import REHEARSAL_SHARE, subset_sizes
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.grid_losses import Tape, loss_and_gradient
-from engine.objectives.marginal_losses import LossOptions
+from engine.objectives.marginal_losses import Gradient, LossOptions
 from engine.solvers.lbfgs import MEMORY, EvaluationCallback, SmoothFit, minimise_by_lbfgs
 from engine.solvers.result import LearningResult
 
@@ -56,6 +56,10 @@ METRIC_RHO = 0.5
 """Reweighting in the estimate of the Hessian, with initial messages; its value does not matter."""
 
 
+PictureLoss = Callable[[GridExample, FloatArray, LossOptions, Tape | None], Gradient]
+"""Loss of one picture and its gradient in theta; see `loss_and_gradient`."""
+
+
 @dataclass(slots=True)
 class _Objective:
     """Penalised loss of all pictures, computed with one picture per thread."""
@@ -65,6 +69,7 @@ class _Objective:
     ridge: float
     pool: ThreadPoolExecutor
     tapes: SimpleQueue[Tape]  # one per thread
+    loss: PictureLoss
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         parts = self.pool.map(lambda m: self._loss_of(m, theta), range(len(self.examples)))
@@ -77,7 +82,7 @@ class _Objective:
     def _loss_of(self, index: int, theta: FloatArray) -> tuple[float, FloatArray]:
         tape = self.tapes.get()
         try:
-            return loss_and_gradient(self.examples[index], theta, self.options, tape)
+            return self.loss(self.examples[index], theta, self.options, tape)
         finally:
             self.tapes.put(tape)
 
@@ -96,6 +101,7 @@ def fit_marginals(
     on_evaluation: EvaluationCallback | None = None,
     should_stop: StopCallback = never_stop,
     threads: int | None = None,
+    loss: PictureLoss = loss_and_gradient,
 ) -> SmoothFit:
     """Fit theta to labelled pictures by the chosen loss.
 
@@ -115,6 +121,7 @@ def fit_marginals(
     on_evaluation : called after every evaluation, its time counts.
     should_stop : called after every evaluation.
     threads : number of pictures processed in parallel; by default the number of cores.
+    loss : computes the loss of one picture that the options name.
 
     Returns
     -------
@@ -137,7 +144,7 @@ def fit_marginals(
         tapes.put(Tape())
     with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         return minimise_by_lbfgs(
-            _Objective(examples, options, ridge, pool, tapes),
+            _Objective(examples, options, ridge, pool, tapes, loss),
             theta,
             metric=metric,
             memory=memory,
@@ -163,6 +170,7 @@ def fit_marginals_on_growing_sets(
     on_evaluation: EvaluationCallback | None = None,
     should_stop: StopCallback = never_stop,
     threads: int | None = None,
+    loss: PictureLoss = loss_and_gradient,
 ) -> SmoothFit:
     """Fit theta as `fit_marginals` does, after rehearsals on growing random subsets.
 
@@ -174,7 +182,7 @@ def fit_marginals_on_growing_sets(
 
     Parameters
     ----------
-    examples, options, ridge, start, tolerance, threads : see `fit_marginals`.
+    examples, options, ridge, start, tolerance, threads, loss : see `fit_marginals`.
     rng : numpy.random.Generator, draws the order in which pictures join the subsets.
     rehearses : bool
         False to use all pictures at once, for a start that is already near their optimum.
@@ -234,6 +242,7 @@ def fit_marginals_on_growing_sets(
             on_evaluation=report if is_last else None,
             should_stop=should_stop,
             threads=threads,
+            loss=loss,
         )
         if fit.status is Status.CANCELLED and not is_last:
             raise StoppedError("Learning was stopped before all images had been looked at.")

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from benchmarks.papers.domke2013.converged_gradients import GRADIENTS, gradient_by
+from benchmarks.papers.domke2013.mean_field_losses import InferenceOptions, loss_and_gradient
 from engine.core.errors import InvalidProblemError
 from engine.learning.pairwise_fitting import PairwiseFitting, PairwiseObjective
-from engine.objectives.grid_losses import loss_and_gradient
 from engine.objectives.marginal_losses import (
     CLIQUE,
     LIKELIHOOD,
@@ -90,10 +90,11 @@ def test_mean_field_of_masks_has_gradients_at_convergence(loss: str) -> None:
     rng = np.random.default_rng(8)
     mask = tiny_example(rng)
     theta = 0.4 * rng.normal(size=14)
-    truncated = LossOptions(loss, "mean-field", threshold=1e-13)
+    by_mean_field = InferenceOptions(loss, inference="mean-field")
+    truncated = replace(by_mean_field, threshold=1e-13)
     value, expected = loss_and_gradient(mask, theta, truncated)
     for gradient, away in (("implicit", 1e-6), ("two-sided", 1e-4)):
-        found, slope = gradient_by(gradient, mask, theta, LossOptions(loss, "mean-field"))
+        found, slope = gradient_by(gradient, mask, theta, by_mean_field)
         assert found == pytest.approx(value, abs=1e-8)
         assert_allclose(slope, expected, atol=away, err_msg=gradient)
 
@@ -105,7 +106,7 @@ def test_mean_field_at_rest_agrees_with_any_graphs(loss: str) -> None:
     fitting = PairwiseFitting(ANY_GRAPH[loss], inference="mean-field", sharpness=4.0)
     expected, slope = PairwiseObjective(as_pairwise(one), fitting)(theta)
     for gradient in GRADIENTS:
-        options = LossOptions(loss, "mean-field", iterations=60, sharpness=4.0)
+        options = InferenceOptions(loss, 60, sharpness=4.0, inference="mean-field")
         value, found = gradient_by(gradient, one, theta, options)
         assert value == pytest.approx(expected, abs=1e-6), gradient
         away = {"implicit": 2e-6, "truncated": 2e-6, "one-sided": 1e-3}.get(gradient, 2e-5)

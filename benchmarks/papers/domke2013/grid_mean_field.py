@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.papers.domke2013.mean_field_passes import pass_once, reverse_pass
 from engine.core.arguments import BoolArray, FloatArray
 from engine.crf.class_features import ClassFeatures, ClassLabels
 from engine.crf.grid_features import GridFeatures, LabelScores
-from engine.kernels.grid_mean_field import pass_once, reverse_pass
 
 
 class GridMeanField:
