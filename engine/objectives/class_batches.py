@@ -17,7 +17,7 @@ from engine.kernels.class_batches import LANES, reverse_batch, sweep_batch
 from engine.objectives.class_losses import ScoreSlopes, begin_loss, pull_back
 from engine.objectives.class_messages import ClassMessages
 from engine.objectives.grid_losses import loss_and_gradient
-from engine.objectives.marginal_losses import LIKELIHOOD, LOCAL_LOSSES, Gradient, LossOptions
+from engine.objectives.marginal_losses import LIKELIHOOD, Gradient, LossOptions
 
 Batch = Sequence[ClassExample]
 
@@ -28,7 +28,7 @@ FEWEST = LANES // 4
 def in_batches(examples: Sequence[ClassExample], options: LossOptions) -> list[Batch]:
     """Group pictures that may go through the sweeps side by side."""
     by_shape: dict[object, list[ClassExample]] = {}
-    is_alone = options.loss in LOCAL_LOSSES or options.threshold is not None or options.is_potts
+    is_alone = options.threshold is not None or options.is_potts
     for place, example in enumerate(examples):
         shape = (example.features.trees.shape, len(example.features.edges.horizontal_basis))
         by_shape.setdefault(place if is_alone else shape, []).append(example)

@@ -10,6 +10,7 @@ Domke 2013, section 7 (table of losses).
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,8 +27,6 @@ NODE_LOSSES = {
 LIKELIHOOD, CLIQUE = "surrogate-likelihood", "clique-logistic"
 PAIRWISE_LOSSES = (*NODE_LOSSES, CLIQUE)
 MARGINAL_LOSSES = (LIKELIHOOD, *PAIRWISE_LOSSES)
-LOCAL_LOSSES = ("pseudolikelihood", "piecewise", "independent")
-LOSSES = (*MARGINAL_LOSSES, *LOCAL_LOSSES)
 
 MAX_SWEEPS = 500
 """Maximum number of sweeps to reach a threshold; the loss is then that of the last sweep."""
@@ -47,7 +46,7 @@ class LossOptions:
 
     Parameters
     ----------
-    loss : one of `MARGINAL_LOSSES` or `LOCAL_LOSSES`
+    loss : one of ``names``
     iterations : int, sweeps (forward and backward) when no threshold is given
     threshold : float, optional
         Sweep until no message m changes by more than this in |new - old| / (new + old), at most
@@ -64,6 +63,7 @@ class LossOptions:
     5
     """
 
+    names: ClassVar[tuple[str, ...]] = MARGINAL_LOSSES
     loss: str = "univariate-logistic"
     iterations: int = 40
     threshold: float | None = None
@@ -74,7 +74,7 @@ class LossOptions:
 
     def __post_init__(self) -> None:
         """Raise InvalidProblemError for an unknown name or a number out of range."""
-        check_choice("loss", self.loss, LOSSES)
+        check_choice("loss", self.loss, self.names)
         check_whole("iterations", self.iterations, at_least=1)
         check_number("threshold", self.threshold, above=0.0, optional=True)
         check_number("sharpness", self.sharpness, above=0.0)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import logsumexp
 
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import ClassExample
@@ -14,12 +13,12 @@ from engine.graphs.pairwise import PairwiseGraph
 from engine.learning.pairwise_fitting import PairwiseExample, PairwiseFitting, PairwiseObjective
 from engine.objectives.class_batches import FEWEST, batch_loss_and_gradient, in_batches
 from engine.objectives.grid_losses import loss_and_gradient
-from engine.objectives.marginal_losses import HIDDEN, LOCAL_LOSSES, LOSSES, LossOptions
-from tests.objectives.test_class_messages import all_scores, example, parameters
+from engine.objectives.marginal_losses import HIDDEN, MARGINAL_LOSSES, LossOptions
+from tests.objectives.test_class_messages import example, parameters
 
 
 @pytest.mark.parametrize("is_potts", [True, False])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", MARGINAL_LOSSES)
 def test_the_gradient_is_that_of_the_loss(loss: str, is_potts: bool) -> None:
     one = example(5, 6, 3)
     theta = parameters(one, is_potts=is_potts, size=0.1)
@@ -36,10 +35,9 @@ def test_the_gradient_is_that_of_the_loss(loss: str, is_potts: bool) -> None:
 def test_pairs_are_learned_from_a_start_without_any() -> None:
     one = example(5, 6, 3)
     plain = one.features.layout.plain()
-    for loss in LOSSES:
-        if loss != "independent":
-            _, gradient = loss_and_gradient(one, plain, LossOptions(loss, iterations=3))
-            assert (np.abs(gradient[-18:]) > 1e-4).all(), loss
+    for loss in MARGINAL_LOSSES:
+        _, gradient = loss_and_gradient(one, plain, LossOptions(loss, iterations=3))
+        assert (np.abs(gradient[-18:]) > 1e-4).all(), loss
 
 
 @pytest.mark.parametrize("loss", ["univariate-logistic", "clique-logistic", "surrogate-likelihood"])
@@ -59,7 +57,6 @@ def test_pictures_side_by_side_lose_as_one_by_one(loss: str) -> None:
 def test_only_truncated_losses_with_pair_tables_go_side_by_side() -> None:
     alike = [example(5, 6, 3, seed=seed) for seed in range(FEWEST + 2)]
     for options in (
-        LossOptions("piecewise"),
         LossOptions(is_potts=True),
         LossOptions(threshold=1e-3),
     ):
@@ -121,30 +118,10 @@ def test_the_truncated_likelihood_settles_at_surrogate_em() -> None:
     assert_allclose(gradient, slope, atol=2e-3)
 
 
-def test_local_losses_are_those_of_whole_sums() -> None:
-    one = example(2, 2, 3)
-    whole = replace(one, labels=np.array([[0, 1], [2, 1]], dtype=np.uint8))
-    theta = parameters(one, is_potts=False, size=0.5)
-    labellings, scores = all_scores(whole, theta)
-    expected = 0.0
-    for place in np.ndindex(2, 2):
-        others = np.ones((2, 2), dtype=bool)
-        others[place] = False
-        rows = (labellings[:, others] == whole.labels[others]).all(axis=1)
-        own = (labellings == whole.labels).all(axis=(1, 2))
-        expected += logsumexp(scores[rows]) - scores[own][0]
-    value, _ = loss_and_gradient(whole, theta, LossOptions("pseudolikelihood"))
-    assert value == pytest.approx(expected, abs=1e-4)
-
-
-def test_hidden_pixels_say_nothing_to_local_losses() -> None:
+def test_hidden_pixels_do_not_count() -> None:
     one = example(3, 3, 3)
     hidden = replace(one, labels=np.full_like(one.labels, 255))
     theta = parameters(one, is_potts=False)
-    for loss in LOCAL_LOSSES:
-        value, gradient = loss_and_gradient(hidden, theta, LossOptions(loss))
-        assert value == 0.0
-        assert not gradient.any()
     value, gradient = loss_and_gradient(hidden, theta, LossOptions("surrogate-likelihood"))
     assert value == 0.0
     assert not gradient.any()

@@ -8,14 +8,14 @@ from engine.core.errors import InvalidProblemError
 from engine.learning.segmentation.marginal_fitting import PictureLoss
 from engine.objectives.grid_chains import GridChains
 from engine.objectives.grid_losses import loss_and_gradient
-from engine.objectives.marginal_losses import LOCAL_LOSSES, MARGINAL_LOSSES, LossOptions
+from engine.objectives.marginal_losses import MARGINAL_LOSSES, LossOptions
 from tests.reference.tiny_grids import all_statistics, tiny_example
 
 CASES = [
     LossOptions(loss, iterations=iterations, sharpness=5.0, rho=rho)
     for loss in MARGINAL_LOSSES
     for iterations, rho in ((1, 0.5), (4, 0.5), (4, 0.3))
-] + [LossOptions(loss) for loss in LOCAL_LOSSES]
+]
 SHARP = [
     LossOptions("smoothed-classification", iterations=4, sharpness=sharpness)
     for sharpness in (15.0, 50.0)  # the default, and the steepest of the published ones
@@ -110,23 +110,6 @@ def test_converged_surrogate_likelihood_has_the_textbook_gradient() -> None:
     assert_allclose(gradient, statistics - observed, atol=1e-6)
 
 
-def test_pseudolikelihood_by_enumeration() -> None:
-    rng = np.random.default_rng(3)
-    example = tiny_example(rng)
-    theta = rng.normal(size=14)
-    expected = 0.0
-    for i, j in np.ndindex(3, 4):
-        energies = []
-        for value in (True, False):
-            labels = example.labels.copy()
-            labels[i, j] = value
-            energies.append(theta @ example.features.observed_statistics(labels))
-        own = energies[0] if example.labels[i, j] else energies[1]
-        expected += np.logaddexp(*energies) - own
-    value, _ = loss_and_gradient(example, theta, LossOptions("pseudolikelihood"))
-    assert value == pytest.approx(expected, rel=1e-10)
-
-
 @pytest.mark.parametrize("scale", [1.0, 25.0])
 def test_losses_without_coupling_agree_with_the_likelihood(scale: float) -> None:
     """Also where marginals round to 0 and 1: a loss of 40 nats for a false label was one of 691."""
@@ -136,7 +119,7 @@ def test_losses_without_coupling_agree_with_the_likelihood(scale: float) -> None
     theta[N_NODE:] = 0.0
     log_z = np.logaddexp.reduce(all_statistics(example.features) @ theta)
     expected = log_z - theta @ example.features.observed_statistics(example.labels)
-    for loss in ("independent", "pseudolikelihood", "univariate-logistic", "surrogate-likelihood"):
+    for loss in ("univariate-logistic", "surrogate-likelihood"):
         value, _ = loss_and_gradient(example, theta, LossOptions(loss))
         assert value == pytest.approx(expected, rel=1e-9), loss
 

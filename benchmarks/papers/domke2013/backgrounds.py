@@ -35,6 +35,8 @@ from benchmarks.common.reporting import (
     print_table,
     save_figure,
 )
+from benchmarks.papers.domke2013.local_losses import LOCAL_LOSSES
+from benchmarks.papers.domke2013.picture_losses import PaperOptions, loss_and_gradient
 from benchmarks.peers.classes import Pair, read_pairs
 from engine.core.arguments import FloatArray
 from engine.core.progress import never_stop
@@ -50,7 +52,6 @@ from engine.datasets.label_maps import read_label_code
 from engine.learning.segmentation.class_weights import fit_loss, rest_messages
 from engine.metrics.classes import confusion
 from engine.objectives.class_messages import ClassMessages
-from engine.objectives.marginal_losses import LOCAL_LOSSES, LossOptions
 
 SIDE = 240
 """Longest side of the pictures by default, about that of the published 240 x 320."""
@@ -141,7 +142,7 @@ def error(scenes: list[Scene], theta: FloatArray, iterations: int | None) -> flo
 
 def fit(
     train: list[Scene],
-    options: LossOptions,
+    options: PaperOptions,
     start: FloatArray | None,
     shares: tuple[int, ...],
     seconds: float,
@@ -161,26 +162,27 @@ def fit(
             tolerance=TOLERANCE,
             max_seconds=seconds,
             should_stop=never_stop,
+            loss=loss_and_gradient if options.loss in LOCAL_LOSSES else None,
         )
         theta, ended = found.theta, found.status.value
     assert theta is not None
     return np.array(theta), ended
 
 
-def all_fits(is_quick: bool) -> Iterator[tuple[str, LossOptions, float]]:
+def all_fits(is_quick: bool) -> Iterator[tuple[str, PaperOptions, float]]:
     """Name, loss and published test error of every fit, "independent" first."""
     for loss, published in PUBLISHED_LOCAL.items():
-        yield loss, LossOptions(loss), published
+        yield loss, PaperOptions(loss), published
     for k, count in enumerate(ITERATIONS[:1] if is_quick else ITERATIONS):
         for loss, errors in PUBLISHED.items():
-            yield f"{loss} {count}", LossOptions(loss, iterations=count), errors[k]
+            yield f"{loss} {count}", PaperOptions(loss, iterations=count), errors[k]
 
 
 def run(train: list[Scene], test: list[Scene], args: argparse.Namespace) -> list[dict[str, Any]]:
     """Make every fit, print the table and draw figure 6."""
     kept = KeptResults(args.out, {k: v for k, v in vars(args).items() if k != "out"})
 
-    def make(options: LossOptions, start: FloatArray | None, shares: tuple[int, ...]) -> Arrays:
+    def make(options: PaperOptions, start: FloatArray | None, shares: tuple[int, ...]) -> Arrays:
         started = process_time()
         theta, ended = fit(train, options, start, shares, args.seconds)
         seconds = process_time() - started

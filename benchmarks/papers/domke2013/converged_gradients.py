@@ -16,13 +16,14 @@ import numpy as np
 import scipy  # submodules load when first used
 
 from benchmarks.papers.domke2013.grid_mean_field import GridMeanField
-from benchmarks.papers.domke2013.mean_field_losses import (
+from benchmarks.papers.domke2013.local_losses import known_labels
+from benchmarks.papers.domke2013.perturbation import SIDES, perturbed_gradient
+from benchmarks.papers.domke2013.perturbed_messages import bumped_sweep, sum_marginals
+from benchmarks.papers.domke2013.picture_losses import (
     begin_mean_field,
     is_by_mean_field,
     loss_and_gradient,
 )
-from benchmarks.papers.domke2013.perturbation import SIDES, perturbed_gradient
-from benchmarks.papers.domke2013.perturbed_messages import bumped_sweep, sum_marginals
 from engine.core.arguments import FloatArray
 from engine.core.options import check_choice
 from engine.crf.class_features import ClassExample, ClassLabels
@@ -31,7 +32,6 @@ from engine.kernels.class_losses import SMALLEST
 from engine.kernels.class_messages import reverse_sweep
 from engine.objectives.class_losses import ScoreSlopes, begin_loss, pull_back
 from engine.objectives.class_messages import ClassMessages, Messages
-from engine.objectives.grid_losses import known_labels
 from engine.objectives.marginal_losses import (
     CLIQUE,
     LIKELIHOOD,

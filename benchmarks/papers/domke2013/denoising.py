@@ -25,6 +25,7 @@ from PIL import Image
 
 from benchmarks.common.kept_results import Arrays, KeptResults, write_csv
 from benchmarks.common.reporting import REAL_DATA, RESULTS, new_figure, print_machine, print_table
+from benchmarks.papers.domke2013.picture_losses import PaperOptions, loss_and_gradient
 from benchmarks.papers.domke2013.segmentation_runs import mean_error, run_theta
 from engine.core.arguments import FloatArray
 from engine.crf.grid_features import DenseNodeFeatures, EdgeFeatures, GridExample, GridFeatures
@@ -32,7 +33,6 @@ from engine.datasets.picture_view import read_image
 from engine.learning.segmentation.grid_readout import predict_marginals
 from engine.learning.segmentation.marginal_fitting import fit_marginals_on_growing_sets
 from engine.learning.segmentation.mask_solvers import SegmentationTask
-from engine.objectives.marginal_losses import LossOptions
 
 NOISE_LEVELS = (1.25, 1.5, 5.0)
 THRESHOLD = 1e-4
@@ -135,7 +135,7 @@ def fit_all(
         errors = {"train": mean_error(theta, train, 0.5), "test": mean_error(theta, test, 0.5)}
         return {"theta": theta, "status": status, "seconds": duration, **errors}
 
-    def fit(options: LossOptions, start: FloatArray | None) -> Arrays:
+    def fit(options: PaperOptions, start: FloatArray | None) -> Arrays:
         outcome = fit_marginals_on_growing_sets(
             train,
             options,
@@ -144,6 +144,7 @@ def fit_all(
             start=start,
             tolerance=TOLERANCE,
             max_seconds=seconds,
+            loss=loss_and_gradient,
         )
         return ended(outcome.theta, outcome.status.value, outcome.seconds)
 
@@ -154,7 +155,7 @@ def fit_all(
     thetas: dict[str, FloatArray] = {}
     for name in PUBLISHED:
         loss, _, sharpness = name.partition(" ")
-        options = LossOptions(loss, threshold=THRESHOLD, sharpness=float(sharpness or 1))
+        options = PaperOptions(loss, threshold=THRESHOLD, sharpness=float(sharpness or 1))
         start = thetas.get("surrogate-likelihood" if sharpness else "independent")
         found = kept.remember(f"{name} {noise:g}", partial(fit, options, start))
         thetas[name] = found["theta"]

@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.common.reporting import new_figure, print_table, save_figure
 from benchmarks.papers.domke2013.backgrounds import RIDGE
 from benchmarks.papers.domke2013.converged_gradients import gradient_by, rest
+from benchmarks.papers.domke2013.picture_losses import PaperOptions, loss_and_gradient
 from engine.core.arguments import FloatArray
 from engine.core.progress import never_stop
 from engine.core.status import Status
@@ -174,12 +175,13 @@ def run(
     with one_blas_thread():  # small products on several threads take a hundred times as long
         start = fit_loss(
             examples,
-            LossOptions("independent"),
+            PaperOptions("independent"),
             ridge=RIDGE * sum(example.n_known for example in examples),
             centre=np.zeros(examples[0].features.layout.size),
             max_steps=MOST_STEPS,
             tolerance=TOLERANCE,
             should_stop=never_stop,
+            loss=loss_and_gradient,
         ).theta
         shape = examples[0].features.shape
         print(f"\n{len(examples)} pictures of {shape[0]} x {shape[1]}: {judge(examples, start)}")

@@ -26,8 +26,8 @@ from benchmarks.common.reporting import REAL_DATA, print_machine, print_table
 from benchmarks.papers.domke2013 import fitting_thresholds, perturbation_steps
 from benchmarks.papers.domke2013.backgrounds import generated, make_scene
 from benchmarks.papers.domke2013.converged_gradients import GRADIENTS, gradient_by
-from benchmarks.papers.domke2013.mean_field_losses import INFERENCES, InferenceOptions
 from benchmarks.papers.domke2013.perturbation import perturbed_gradient
+from benchmarks.papers.domke2013.picture_losses import INFERENCES, PaperOptions
 from benchmarks.peers.classes import read_pairs
 from engine.core.arguments import FloatArray
 from engine.crf.class_features import ClassExample, ClassFeatures, centred
@@ -113,7 +113,7 @@ def compare_classes(
     labels = rng.integers(0, n_classes, (side, side)).astype(np.uint8)
     example = ClassExample(features, labels)
     theta = features.layout.plain() + 0.2 * rng.normal(size=features.layout.size)
-    plain = InferenceOptions(CLASS_LOSS, inference=inference)
+    plain = PaperOptions(CLASS_LOSS, inference=inference)
     exact = gradient_by("implicit", example, theta, plain)[1]
     ways = {name: (name, plain) for name in GRADIENTS[1:]}
     for count in (5, 10, 40):

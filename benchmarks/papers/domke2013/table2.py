@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks.common.kept_results import Arrays, KeptResults, write_csv
 from benchmarks.common.reporting import print_machine, print_table
-from benchmarks.papers.domke2013.mean_field_losses import InferenceOptions, loss_and_gradient
+from benchmarks.papers.domke2013.picture_losses import PaperOptions, loss_and_gradient
 from benchmarks.papers.domke2013.segmentation_runs import (
     complete,
     horses_parser,
@@ -68,7 +68,7 @@ class Fit:
     """One row: what is fitted, from where, and the published test error."""
 
     name: str
-    options: InferenceOptions
+    options: PaperOptions
     start: str | None  # name of the fit whose parameters start this one
     published: float
     rehearses: bool = True
@@ -83,10 +83,10 @@ def all_fits() -> Iterator[Fit]:
     """Every fit of the table, each after the one that it starts from."""
     for loss, error in PUBLISHED_LOCAL.items():
         start = None if loss == "independent" else "independent"
-        yield Fit(loss, InferenceOptions(loss), start, error)
+        yield Fit(loss, PaperOptions(loss), start, error)
     for (loss, sharpness, inference), errors in PUBLISHED.items():
         for iterations, error in zip(ITERATIONS, errors, strict=True):
-            options = InferenceOptions(
+            options = PaperOptions(
                 loss, iterations, sharpness=max(sharpness, 1.0), inference=inference
             )
             tail = f"{inference} {iterations}"

@@ -1,6 +1,6 @@
 """Learning of the weights of tree scores, maps and edges of class models, by a chosen loss."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import repeat
@@ -17,11 +17,11 @@ from engine.crf.class_features import ClassExample, ClassLayout
 from engine.kernels.threads import count_threads, one_blas_thread
 from engine.kernels.work_time import wall_seconds
 from engine.metrics.classes import Confusion, confusion
-from engine.objectives.class_batches import batch_loss_and_gradient, in_batches
+from engine.objectives.class_batches import Batch, batch_loss_and_gradient, in_batches
 from engine.objectives.class_messages import ClassMessages
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.grid_messages import converge
-from engine.objectives.marginal_losses import LossOptions
+from engine.objectives.marginal_losses import Gradient, LossOptions
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.lbfgs import minimise_by_lbfgs
 from engine.solvers.result import LearningResult
@@ -52,6 +52,10 @@ EDGE_VARIANCE = 0.05
 """Variance of an edge's agreement in the estimate of the curvature; the value matters little."""
 
 
+ClassLoss = Callable[[ClassExample, FloatArray, LossOptions], Gradient]
+"""Loss of one label map and its gradient in theta."""
+
+
 def fit_loss(
     examples: Sequence[ClassExample],
     options: LossOptions,
@@ -63,6 +67,7 @@ def fit_loss(
     tolerance: float = TOLERANCE,
     max_seconds: float | None = None,
     should_stop: StopCallback,
+    loss: ClassLoss | None = None,
 ) -> LearningResult:
     """Minimise a loss of the known pixels, plus lambda/2 ||theta - centre||^2.
 
@@ -77,6 +82,8 @@ def fit_loss(
     tolerance : float, relative decrease of the loss at convergence
     max_seconds : float, optional; all pictures are evaluated once even if no seconds remain.
     should_stop : StopCallback
+    loss : computes the loss of one picture that the options name, one picture at a time; by default
+        that of `loss_and_gradient`, of pictures side by side.
 
     Returns
     -------
@@ -93,7 +100,12 @@ def fit_loss(
     theta = plain if start is None else start
     free = free_parameters(layout, is_potts=options.is_potts)
     metric = estimate_curvature(examples, ridge)[np.ix_(free, free)]
-    batches = in_batches(examples, options)
+    batches = in_batches(examples, options) if loss is None else [[one] for one in examples]
+
+    def loss_of(batch: Batch, theta: FloatArray) -> Gradient:
+        if loss is None:
+            return batch_loss_and_gradient(batch, theta, options)
+        return loss(batch[0], theta, options)
 
     def whole(change: FloatArray) -> FloatArray:
         theta = plain.copy()
@@ -106,7 +118,7 @@ def fit_loss(
             theta = whole(change)
             away = theta - plain
             value, gradient = 0.5 * ridge * float(away @ away), ridge * away
-            parts = pool.map(lambda some: batch_loss_and_gradient(some, theta, options), batches)
+            parts = pool.map(lambda some: loss_of(some, theta), batches)
             for part, slope in parts:
                 value, gradient = value + part, gradient + slope
             return value, gradient[free]

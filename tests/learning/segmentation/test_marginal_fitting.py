@@ -22,7 +22,7 @@ from engine.objectives.grid_losses import Tape, loss_and_gradient
 from engine.objectives.marginal_losses import LossOptions
 from tests.reference.tiny_grids import tiny_example
 
-INDEPENDENT = LossOptions("independent")  # convex: one optimum
+CONVEX = LossOptions("surrogate-likelihood", threshold=1e-12)  # one optimum
 RIDGE = 2.0
 
 
@@ -50,9 +50,9 @@ def rng() -> np.random.Generator:
 def test_growing_sets_reach_the_optimum_of_a_convex_loss() -> None:
     everything = examples(20)
     assert len(subset_sizes(20)) == 2
-    plain = fit_marginals(everything, INDEPENDENT, ridge=RIDGE, tolerance=1e-12)
+    plain = fit_marginals(everything, CONVEX, ridge=RIDGE, tolerance=1e-12)
     grown = fit_marginals_on_growing_sets(
-        everything, INDEPENDENT, ridge=RIDGE, tolerance=1e-12, rng=rng()
+        everything, CONVEX, ridge=RIDGE, tolerance=1e-12, rng=rng()
     )
     assert plain.status is grown.status is Status.CONVERGED
     assert_allclose(grown.objective, plain.objective, rtol=1e-9)
@@ -71,7 +71,7 @@ def test_each_stage_starts_at_the_last_with_its_share_of_the_ridge(
 
     monkeypatch.setattr(marginal_fitting, "fit_marginals", spy)
     outcome = fit_marginals_on_growing_sets(
-        everything, INDEPENDENT, ridge=RIDGE, tolerance=1e-7, rng=rng()
+        everything, CONVEX, ridge=RIDGE, tolerance=1e-7, rng=rng()
     )
     assert [len(chosen) for chosen, _, _ in stages] == list(subset_sizes(50)) == [5, 16, 50]
     total, passes = sum(example.labels.size for example in everything), 0.0
@@ -90,10 +90,10 @@ def test_each_stage_starts_at_the_last_with_its_share_of_the_ridge(
 
 def test_fewer_pictures_than_the_smallest_subset_are_fitted_at_once() -> None:
     few, told = examples(3), []
-    plain = fit_marginals(few, INDEPENDENT, ridge=RIDGE, tolerance=1e-12)
+    plain = fit_marginals(few, CONVEX, ridge=RIDGE, tolerance=1e-12)
     grown = fit_marginals_on_growing_sets(
         few,
-        INDEPENDENT,
+        CONVEX,
         ridge=RIDGE,
         tolerance=1e-12,
         rng=rng(),
@@ -104,7 +104,7 @@ def test_fewer_pictures_than_the_smallest_subset_are_fitted_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [INDEPENDENT, LossOptions("clique-logistic", iterations=5)], ids=lambda o: o.loss
+    "options", [CONVEX, LossOptions("clique-logistic", iterations=5)], ids=lambda o: o.loss
 )
 def test_a_metric_changes_neither_objective_nor_optimum_but_the_number_of_steps(
     options: LossOptions,
@@ -131,14 +131,14 @@ def test_a_metric_changes_neither_objective_nor_optimum_but_the_number_of_steps(
     assert scaled.evaluations < plain.evaluations
 
 
-def test_the_metric_is_the_hessian_of_independent_at_zero_but_for_sampling() -> None:
+def test_the_metric_is_the_hessian_of_the_likelihood_at_zero_but_for_sampling() -> None:
     everything = [tiny_example(np.random.default_rng(k), 6, 7) for k in range(200)]
     metric = estimate_metric(everything, None, RIDGE)
     n = 6  # parameters of nodes
     step = 1e-4
 
     def gradient(theta: FloatArray) -> FloatArray:
-        slopes = [loss_and_gradient(e, theta, INDEPENDENT, Tape())[1] for e in everything]
+        slopes = [loss_and_gradient(e, theta, CONVEX, Tape())[1] for e in everything]
         return np.asarray(np.sum(slopes, axis=0) + RIDGE * theta)
 
     columns = [gradient(step * row) - gradient(-step * row) for row in np.eye(14)[:n]]
@@ -150,13 +150,11 @@ def test_the_metric_is_the_hessian_of_independent_at_zero_but_for_sampling() -> 
 def test_the_limit_covers_all_stages_and_everything_is_evaluated() -> None:
     everything = examples(50)
     outcome = fit_marginals_on_growing_sets(
-        everything, INDEPENDENT, ridge=RIDGE, tolerance=1e-15, max_seconds=1e-6, rng=rng()
+        everything, CONVEX, ridge=RIDGE, tolerance=1e-15, max_seconds=1e-6, rng=rng()
     )
     assert outcome.status is Status.TIME_LIMIT
     assert outcome.evaluations == 1  # one pass over everything; those over 5 and 16 round away
-    again = fit_marginals(
-        everything, INDEPENDENT, ridge=RIDGE, start=outcome.theta, max_iterations=1
-    )
+    again = fit_marginals(everything, CONVEX, ridge=RIDGE, start=outcome.theta, max_iterations=1)
     assert again.objective <= outcome.objective
 
 
@@ -172,7 +170,7 @@ def test_callbacks_tell_of_the_last_stage_with_the_time_of_all() -> None:
 
     outcome = fit_marginals_on_growing_sets(
         examples(20),
-        INDEPENDENT,
+        CONVEX,
         ridge=RIDGE,
         rng=rng(),
         on_evaluation=lambda theta, value, now: told.append((theta, value, now)),
@@ -190,12 +188,12 @@ def test_callbacks_tell_of_the_last_stage_with_the_time_of_all() -> None:
 def test_stopping_in_a_rehearsal_gives_no_result_and_later_the_best_so_far() -> None:
     with pytest.raises(StoppedError, match="before all images"):
         fit_marginals_on_growing_sets(
-            examples(20), INDEPENDENT, ridge=RIDGE, rng=rng(), should_stop=lambda: True
+            examples(20), CONVEX, ridge=RIDGE, rng=rng(), should_stop=lambda: True
         )
     told: list[float] = []
     outcome = fit_marginals_on_growing_sets(
         examples(20),
-        INDEPENDENT,
+        CONVEX,
         ridge=RIDGE,
         rng=rng(),
         on_evaluation=lambda theta, value, now: told.append(value),
@@ -210,5 +208,5 @@ def test_bad_numbers_are_refused(change: dict[str, float]) -> None:
     for count in (0, 3, 20):
         with pytest.raises(InvalidProblemError):
             fit_marginals_on_growing_sets(
-                examples(count), INDEPENDENT, rng=rng(), **({"ridge": RIDGE} | change)
+                examples(count), CONVEX, rng=rng(), **({"ridge": RIDGE} | change)
             )

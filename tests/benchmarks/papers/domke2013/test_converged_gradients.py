@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from benchmarks.papers.domke2013.converged_gradients import GRADIENTS, gradient_by
-from benchmarks.papers.domke2013.mean_field_losses import InferenceOptions, loss_and_gradient
+from benchmarks.papers.domke2013.picture_losses import PaperOptions, loss_and_gradient
 from engine.core.errors import InvalidProblemError
 from engine.learning.pairwise_fitting import PairwiseFitting, PairwiseObjective
 from engine.objectives.marginal_losses import (
@@ -90,7 +90,7 @@ def test_mean_field_of_masks_has_gradients_at_convergence(loss: str) -> None:
     rng = np.random.default_rng(8)
     mask = tiny_example(rng)
     theta = 0.4 * rng.normal(size=14)
-    by_mean_field = InferenceOptions(loss, inference="mean-field")
+    by_mean_field = PaperOptions(loss, inference="mean-field")
     truncated = replace(by_mean_field, threshold=1e-13)
     value, expected = loss_and_gradient(mask, theta, truncated)
     for gradient, away in (("implicit", 1e-6), ("two-sided", 1e-4)):
@@ -106,7 +106,7 @@ def test_mean_field_at_rest_agrees_with_any_graphs(loss: str) -> None:
     fitting = PairwiseFitting(ANY_GRAPH[loss], inference="mean-field", sharpness=4.0)
     expected, slope = PairwiseObjective(as_pairwise(one), fitting)(theta)
     for gradient in GRADIENTS:
-        options = InferenceOptions(loss, 60, sharpness=4.0, inference="mean-field")
+        options = PaperOptions(loss, 60, sharpness=4.0, inference="mean-field")
         value, found = gradient_by(gradient, one, theta, options)
         assert value == pytest.approx(expected, abs=1e-6), gradient
         away = {"implicit": 2e-6, "truncated": 2e-6, "one-sided": 1e-3}.get(gradient, 2e-5)

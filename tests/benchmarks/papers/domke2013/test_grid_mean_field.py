@@ -8,10 +8,11 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from benchmarks.papers.domke2013.grid_mean_field import GridMeanField
-from benchmarks.papers.domke2013.mean_field_losses import InferenceOptions, loss_and_gradient
+from benchmarks.papers.domke2013.picture_losses import PaperOptions, loss_and_gradient
 from engine.core.errors import InvalidProblemError
+from engine.core.progress import never_stop
 from engine.learning.pairwise_fitting import PairwiseFitting, PairwiseObjective
-from engine.learning.segmentation.marginal_fitting import fit_marginals
+from engine.learning.segmentation.class_weights import fit_loss
 from engine.objectives.marginal_losses import CLIQUE, LIKELIHOOD, NODE_LOSSES
 from tests.objectives.test_class_losses import ANY_GRAPH, as_pairwise
 from tests.objectives.test_class_messages import all_scores, example, parameters
@@ -19,7 +20,7 @@ from tests.objectives.test_grid_losses import N_NODE, check_gradient
 from tests.reference.tiny_grids import all_statistics, tiny_example
 
 LOSSES = (*NODE_LOSSES, CLIQUE, LIKELIHOOD)
-MEAN_FIELD = InferenceOptions(inference="mean-field", sharpness=4.0)
+MEAN_FIELD = PaperOptions(inference="mean-field", sharpness=4.0)
 STEEP = replace(MEAN_FIELD, loss="smoothed-classification", iterations=4)
 
 
@@ -89,12 +90,13 @@ def test_strong_scores_leave_a_slope_where_marginals_round_to_one() -> None:
 
 
 def test_weights_are_learned_by_it() -> None:
-    masks = [tiny_example(np.random.default_rng(seed)) for seed in range(3)]
+    examples = [example(5, 6, 3, seed=seed) for seed in range(3)]
     options = replace(MEAN_FIELD, iterations=3)
-    fit = fit_marginals(masks, options, ridge=0.1, loss=loss_and_gradient)
+    fit = fit_loss(examples, options, ridge=1.0, should_stop=never_stop, loss=loss_and_gradient)
+    plain = examples[0].features.layout.plain()
     before, after = (
-        sum(loss_and_gradient(one, theta, options)[0] for one in masks)
-        for theta in (np.zeros(14), fit.theta)
+        sum(loss_and_gradient(one, theta, options)[0] for one in examples)
+        for theta in (plain, fit.theta)
     )
     assert after < 0.6 * before
 
@@ -162,4 +164,4 @@ def test_losses_without_coupling_agree_with_the_likelihood(scale: float) -> None
 
 def test_an_unknown_inference_is_refused() -> None:
     with pytest.raises(InvalidProblemError, match="one of trw, mean-field"):
-        InferenceOptions(inference="bethe")
+        PaperOptions(inference="bethe")

@@ -1,7 +1,7 @@
-"""Losses of a picture by either inference of Domke 2013: tree-reweighted messages or mean field.
+"""Losses of a picture of Domke 2013: by tree-reweighted messages, by mean field, and local ones.
 
 Products learn by messages alone (`engine.objectives.grid_losses`). Mean field has the same losses,
-truncated or with a threshold, for masks and label maps.
+truncated or with a threshold, for masks and label maps; local losses need no inference.
 
 References
 ----------
@@ -9,6 +9,7 @@ Domke 2013, section 3.2 and algorithm 2.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,17 +18,18 @@ from benchmarks.papers.domke2013.grid_mean_field import (
     edges_of_known,
     logistic_loss,
 )
+from benchmarks.papers.domke2013.local_losses import LOCAL_LOSSES, known_labels, local_loss
 from engine.core.arguments import FloatArray
 from engine.core.options import check_choice
 from engine.crf.class_features import ClassExample, ClassLabels
 from engine.crf.grid_features import GridExample, LabelScores
 from engine.kernels import class_losses as begin
 from engine.objectives import grid_losses
-from engine.objectives.grid_losses import Tape, known_labels
+from engine.objectives.grid_losses import Tape
 from engine.objectives.marginal_losses import (
     CLIQUE,
     LIKELIHOOD,
-    LOCAL_LOSSES,
+    MARGINAL_LOSSES,
     NODE_LOSSES,
     Gradient,
     LossOptions,
@@ -37,9 +39,10 @@ INFERENCES = ("trw", "mean-field")
 
 
 @dataclass(frozen=True, slots=True)
-class InferenceOptions(LossOptions):
+class PaperOptions(LossOptions):
     """Options of a loss with its ``inference``, one of `INFERENCES`; local losses ignore it."""
 
+    names: ClassVar[tuple[str, ...]] = (*MARGINAL_LOSSES, *LOCAL_LOSSES)
     inference: str = "trw"
 
     def __post_init__(self) -> None:
@@ -50,8 +53,7 @@ class InferenceOptions(LossOptions):
 
 def is_by_mean_field(options: LossOptions) -> bool:
     """Return whether the loss is one of mean-field marginals."""
-    has_choice = isinstance(options, InferenceOptions) and options.loss not in LOCAL_LOSSES
-    return has_choice and options.inference == "mean-field"
+    return isinstance(options, PaperOptions) and options.inference == "mean-field"
 
 
 def loss_and_gradient(
@@ -64,6 +66,8 @@ def loss_and_gradient(
 
     Mean field takes 16 L bytes a pixel and sweep; see `engine.objectives.grid_losses`.
     """
+    if options.loss in LOCAL_LOSSES:
+        return local_loss(example, theta, options.loss)
     if is_by_mean_field(options):
         return mean_field_loss(example, theta, options)
     return grid_losses.loss_and_gradient(example, theta, options, tape)
