@@ -60,15 +60,14 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Identities of a cohort by number, and the folded words by which each is searched."""
+    """Identities of a cohort by number, and the folded words by which each is searched.
+
+    ``has_names`` is True if somebody has a name.
+    """
 
     by_number: Mapping[int, Identity]
     words: tuple[tuple[int, str], ...]
-
-    @property
-    def has_names(self) -> bool:
-        """Return True if somebody has a name."""
-        return any(one.name or one.preferred for one in self.by_number.values())
+    has_names: bool
 
 
 def directory_of(cohort: Cohort) -> Directory:
@@ -86,7 +85,8 @@ def _directory(cohort_pk: UUID, revision: int, ids_made: bool) -> Directory:
     rows = Student.objects.filter(cohort=cohort_pk).order_by("number")
     found = {row[0]: Identity(*row) for row in rows.values_list(*Identity._fields)}
     words = tuple((number, _folded(one, ids_made)) for number, one in found.items())
-    return Directory(found, words)
+    has_names = any(one.name or one.preferred for one in found.values())
+    return Directory(found, words, has_names)
 
 
 def _folded(one: Identity, ids_made: bool) -> str:
