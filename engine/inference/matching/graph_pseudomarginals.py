@@ -71,6 +71,7 @@ def compute_graph_pseudomarginals(
 
     Examples
     --------
+    >>> import numpy as np
     >>> path = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
     >>> found = compute_graph_pseudomarginals(np.zeros(4), path, np.ones(4), np.full(4, 0.5))
     >>> found.marginals.round(6).tolist(), round(found.value, 6)
