@@ -229,7 +229,7 @@ def bulk_acts(walk: Walk) -> None:
 def decide(walk: Walk) -> None:
     """Decide rooms by keyboard; lock, swap, empty and undo."""
     page = walk.page
-    walk.press("j")
+    walk.press("j", page.locator("[data-room]:focus"))
     walk.press("Enter", page.locator("#drawer [data-drawer]"))
     before = page.locator("#drawer [data-drawer]").get_attribute("data-drawer")
     locked = page.locator(f"#room-{before} .room-card__head .icon")
