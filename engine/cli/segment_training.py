@@ -225,6 +225,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
             labels,
             source.code.names,
             class_weights=weights,
+            is_smooth=not args.edges,
             position=args.position,
             detail=Detail(args.max_side, args.scale or 0.0),
             values=source.code.values,

@@ -163,6 +163,7 @@ def learn_edges(context: JobContext, segmenter: Segmenter) -> Any:
         labels,
         [one["name"] for one in segmenter.classes],
         maps=maps,
+        is_smooth=False,
         position=False,
         detail=Detail(scale=1.0),
         max_seconds=max(segmenter.max_seconds - context.seconds, 0.0),

@@ -100,12 +100,22 @@ CANDIDATES_FOR_STROKES = (
 
 
 def compared_candidates(
-    loss: str | None, n_classes: int, *, is_sparse: bool = False, has_network: bool = False
+    loss: str | None,
+    n_classes: int,
+    *,
+    is_sparse: bool = False,
+    has_network: bool = False,
+    is_smooth: bool = True,
 ) -> list[Candidate]:
-    """Return the candidates of a loss, or all candidates for this number of classes."""
+    """Return the candidates of a loss, or all candidates for this number of classes.
+
+    Without ``is_smooth``, no candidate with edges between pixels is compared.
+    """
     if loss == "network":
         return [NETWORK_ALONE]
     beside = [NETWORK_ALONE] if has_network and loss is None else []
+    if loss is None and not is_smooth:
+        return [TREES_ALONE, *beside]
     if is_sparse and loss != "likelihood":
         some = [candidate for candidate in CANDIDATES_FOR_STROKES if loss in (None, candidate.loss)]
         return some + beside

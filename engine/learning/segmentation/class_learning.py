@@ -1,7 +1,8 @@
 """Learning of class models, which segment pictures into classes, from label maps or strokes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -68,7 +69,7 @@ from engine.learning.segmentation.tree_learning import (
     own_checkpoint,
 )
 from engine.learning.segmentation.tree_unaries import TreeUnaries
-from engine.learning.segmentation.weight_learning import WeightLearner, check_loss
+from engine.learning.segmentation.weight_learning import Candidate, WeightLearner, check_loss
 from engine.metrics.classes import Confusion
 from engine.solvers.result import LearningResult
 
@@ -119,6 +120,7 @@ def train_class_segmentation(
     maps: Maps | None = None,
     class_weights: Sequence[float] | None = None,
     loss: str | None = None,
+    is_smooth: bool = True,
     position: bool = True,
     ridge: float | None = None,
     detail: Detail | None = None,
@@ -147,6 +149,9 @@ def train_class_segmentation(
     loss : "univariate", "likelihood", "trees" or "network" (no edges: one of them alone), optional
         By default the one with the lowest held-out error; with more than four classes the
         likelihood is not compared, and the network alone is compared if there is one.
+    is_smooth : bool
+        False to compare no loss with edges between pixels: they smooth away a class that is only
+        two pixels wide, such as the edges of objects (`engine.datasets.edges_of`).
     position : bool
         True to use the position within the picture as a feature: it helps if all are framed alike.
     ridge : float, optional; by default 0.001 times the known pixels.
@@ -186,6 +191,7 @@ def train_class_segmentation(
     """
     check_choice("loss", loss, CLASS_LOSSES, optional=True)
     check_flag("position", position)
+    check_flag("is_smooth", is_smooth)
     check_number("ridge", ridge, above=0.0, optional=True)
     check_seconds("max_seconds", max_seconds)
     check_generator("rng", rng)
@@ -220,7 +226,10 @@ def train_class_segmentation(
         unread = (*unread, *nets.left_out)
         after_network(clock)
     n_pixels = sum(picture.labels.size for picture in pictures)
-    later = _work_on_weights(pictures, len(names), loss, has_network=net is not None)
+    compared = partial(
+        compared_candidates, loss, len(names), has_network=net is not None, is_smooth=is_smooth
+    )
+    later = _work_on_weights(pictures, len(names), compared)
     clock.begin(n_pixels, later=later)
     with one_blas_thread():
         how = TreeLearning(
@@ -234,9 +243,7 @@ def train_class_segmentation(
             layout = examples[0].features.layout
             is_sparse = are_strokes((one.labels for one in wholes), layout.n_classes)
             problem = ClassWeights(layout, weights, should_stop, is_sparse)
-            candidates = compared_candidates(
-                loss, layout.n_classes, is_sparse=is_sparse, has_network=net is not None
-            )
+            candidates = compared(is_sparse=is_sparse)
             return ScoredPictures(
                 WeightLearner(problem, examples, ridge, clock, wholes, work=work),
                 candidates,
@@ -285,7 +292,9 @@ def _read(
 
 
 def _work_on_weights(
-    pictures: Sequence[TrainingPicture], n_classes: int, loss: str | None, *, has_network: bool
+    pictures: Sequence[TrainingPicture],
+    n_classes: int,
+    compared: Callable[..., list[Candidate]],
 ) -> float:
     """Return the estimated CPU seconds to compare the candidates, before windows are chosen."""
     sizes = [min(picture.labels.size, EDGE_WINDOW**2) for picture in pictures]
@@ -295,7 +304,7 @@ def _work_on_weights(
     is_sparse = are_strokes(labels, n_classes)
     if is_sparse:
         n_labels = min(sum(one.size for one in labels) * n_classes, EDGE_LABELS)
-    candidates = compared_candidates(loss, n_classes, is_sparse=is_sparse, has_network=has_network)
+    candidates = compared(is_sparse=is_sparse)
     judged = min(sum(picture.labels.size for picture in pictures) * n_classes, JUDGED_LABELS)
     fits = [
         candidate_cost(candidate, n_labels, is_whole=is_whole)

@@ -111,7 +111,9 @@ def test_edges_are_learned_and_separate_touching_objects(client_of, bob, numbere
     segmenter.refresh_from_db()
     segmenter.job.refresh_from_db()
     assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
-    assert load_segmentation_model(segmenter.path).classes == ("Background", "Nucleus", "Edge")
+    model = load_segmentation_model(segmenter.path)
+    assert model.classes == ("Background", "Nucleus", "Edge")
+    assert model.loss == "trees", "smoothing removes edges two pixels wide"
     assert (segmenter.outcome["n_learned"], segmenter.outcome["n_held_out"]) == (3, 0)
     page = Page(client_of(bob).get(segmenter.get_absolute_url()))
     assert page.one("region", "Result").says("3 masked")

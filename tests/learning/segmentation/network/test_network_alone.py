@@ -12,7 +12,12 @@ from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import UNKNOWN, ClassExample, ClassLayout
 from engine.crf.grid_features import GridExample
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
-from engine.learning.segmentation.class_candidates import ClassWeights, compared_candidates
+from engine.learning.segmentation.class_candidates import (
+    NETWORK_ALONE,
+    TREES_ALONE,
+    ClassWeights,
+    compared_candidates,
+)
 from engine.learning.segmentation.class_learning import train_class_segmentation
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.mask_weights import MaskWeights, mask_candidates
@@ -213,3 +218,12 @@ def test_the_network_alone_without_a_network_is_refused(alone: SegmentationModel
         make_segmentation_model(
             alone.theta, unaries=alone.unaries, loss="network", ridge=1.0, detail=Detail()
         )
+
+
+def test_without_smoothing_only_trees_and_network_are_compared() -> None:
+    assert compared_candidates(None, 3, is_smooth=False) == [TREES_ALONE]
+    for is_sparse in (False, True):
+        both = compared_candidates(None, 3, is_sparse=is_sparse, has_network=True, is_smooth=False)
+        assert both == [TREES_ALONE, NETWORK_ALONE]
+    (chosen,) = compared_candidates("likelihood", 3, has_network=True, is_smooth=False)
+    assert chosen.loss == "likelihood"
