@@ -106,6 +106,7 @@ def from_numbers(
             [edges_of(known) if len(names) > 2 else (known > 0).astype(np.uint8)
              for _, known in learn],
             names,
+            is_smooth=len(names) == 2,
             detail=Detail(scale=1.0),
             position=False,
             network=network,
