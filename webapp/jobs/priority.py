@@ -38,10 +38,10 @@ def give_way_again() -> None:
 
 @contextlib.contextmanager
 def at_usual_priority() -> Iterator[None]:
-    """Let this session no longer give way, while it holds a lock that pages wait for.
+    """Give this session the usual priority while it holds a lock that pages wait for.
 
-    Otherwise a learning that gives way as much delays the pages: on SQLite one lock serves all that
-    is written.
+    SQLite has one lock for all that is written. Otherwise other jobs would take processor time from
+    its holder.
     """
     if not _steps:
         yield
