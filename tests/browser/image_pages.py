@@ -51,6 +51,13 @@ def open_viewer(page: Page, number: int = 0) -> None:
     ready(page)
 
 
+def drawn(page: Page) -> None:
+    """Wait till what the page has changed so far is on the canvas: it draws at the next frame."""
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+
+
 def ready(page: Page) -> None:
     """Wait till the viewer shows its first picture."""
     page.wait_for_selector("[data-viewer][data-ready=true]", state="attached")

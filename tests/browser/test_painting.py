@@ -11,7 +11,7 @@ import pytest
 import tifffile
 from playwright.sync_api import Page, expect
 
-from tests.browser.image_pages import make_set, upload, wait_till_learned
+from tests.browser.image_pages import drawn, make_set, upload, wait_till_learned
 from tests.live.product import Product
 
 
@@ -60,7 +60,7 @@ def look_at_each_layer(page: Page) -> None:
     ):
         page.get_by_role("button", name=name, exact=True).click()
         expect(words).to_contain_text(said)
-        page.wait_for_timeout(100)  # one frame
+        drawn(page)
         seen.add(page.locator("[data-canvas]").evaluate("canvas => canvas.toDataURL()"))
     assert len(seen) == 5
 

@@ -13,6 +13,7 @@ from engine import generate_leaf_images
 from engine.datasets import LabelledImage
 from tests.browser.conftest import PATIENCE_MS, sign_in
 from tests.browser.image_pages import (
+    drawn,
     learn,
     make_set,
     open_viewer,
@@ -137,7 +138,8 @@ def viewer_of(page: Page, prepared: dict[str, str], number: int = 1) -> None:
 
 
 def pixel(page: Page, x: float, y: float) -> list[int]:
-    """Colour of the viewer's canvas at a share of its width and height."""
+    """Colour of the viewer's canvas at a share of its width and height, once drawn."""
+    drawn(page)
     return page.evaluate(
         """([x, y]) => {
           const canvas = document.querySelector("[data-canvas]");
@@ -149,9 +151,10 @@ def pixel(page: Page, x: float, y: float) -> list[int]:
     )
 
 
-def query(page: Page) -> str:
-    page.wait_for_timeout(250)
-    return page.evaluate("window.location.search")
+def expect_in_address(page: Page, *parts: str) -> None:
+    """Wait till the address holds all the parts; the page writes it a moment after a change."""
+    ahead = "".join(f"(?=.*[?&]{re.escape(part)}(&|$))" for part in parts)
+    expect(page).to_have_url(re.compile(f"^{ahead}"))
 
 
 def test_every_control_of_the_viewer(page_as, prepared, assert_accessible, screenshot) -> None:
@@ -167,7 +170,7 @@ def test_every_control_of_the_viewer(page_as, prepared, assert_accessible, scree
     expect(page.locator("[data-opacity-value]")).to_have_text("100 %")
     everything = pixel(page, 0.5, 0.5)
     assert nothing != everything
-    assert "probability=100" in query(page)
+    expect_in_address(page, "probability=100")
 
     page.locator("[data-stage]").focus()
     for key, name in enumerate(["outline", "probability", "entropy", "errors", "image"], start=1):
@@ -175,7 +178,7 @@ def test_every_control_of_the_viewer(page_as, prepared, assert_accessible, scree
         before = row.locator("[data-eye]").get_attribute("aria-pressed")
         page.keyboard.press(str(key))
         expect(row.locator("[data-eye]")).not_to_have_attribute("aria-pressed", before)
-    assert {"outline=off", "probability=off", "image=off"} <= set(query(page)[1:].split("&"))
+    expect_in_address(page, "outline=off", "probability=off", "image=off")
     for key in "125":
         page.keyboard.press(key)
     page.keyboard.press("3")
@@ -203,10 +206,10 @@ def test_every_control_of_the_viewer(page_as, prepared, assert_accessible, scree
     page.keyboard.press("+")
     page.keyboard.press("+")
     expect(page.locator("[data-zoom-value]")).not_to_have_text(before)
-    assert "zoom=" in query(page)
+    expect(page).to_have_url(re.compile("zoom="))
     page.keyboard.press("0")
     expect(page.locator("[data-zoom-value]")).to_have_text(before)
-    assert "zoom=" not in query(page)
+    expect(page).not_to_have_url(re.compile("zoom="))
     assert_accessible(page)
     screenshot(page, "seg-viewer")
 
@@ -229,11 +232,12 @@ def test_the_value_under_the_pointer_and_the_crosshair(page_as, prepared, produc
     page.locator("[data-stage]").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Shift+ArrowDown")
+    drawn(page)
     readout = page.locator("[data-readout]").inner_text()
     x, y = map(int, re.search(r"x (\d+), y (\d+)", readout).groups())
     shown = float(re.search(r"probability ([\d.]+)", readout)[1])
     assert abs(shown - float(marginals[y, x])) <= 0.0051
-    assert f"at={x}%2C{y}" in query(page)
+    expect_in_address(page, f"at={x}%2C{y}")
 
 
 def test_a_view_can_be_linked(page_as, prepared) -> None:
@@ -261,12 +265,13 @@ def test_two_panes_stand_one_above_the_other_on_a_phone(page_as, prepared) -> No
     viewer_of(page, prepared)
     page.get_by_role("button", name="Side by side").click()
     stage = page.locator("[data-stage]")
-    page.wait_for_timeout(200)
+    drawn(page)
     box = stage.bounding_box()
     assert box["height"] > box["width"]
     places = []
     for middle in (0.25 * box["height"] - 2, 0.75 * box["height"] + 2):  # of a pane; 8 px between
         page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + middle)
+        drawn(page)
         words = page.locator("[data-tip-place]").inner_text()
         places.append([int(number) for number in re.findall(r"\d+", words)])
     assert np.abs(np.subtract(*places)).max() <= 1
