@@ -221,7 +221,7 @@ def propose_swaps(placement: Any) -> None:
 def seat(user: Any, cohort: Any, buildings: Any, model: Any, rules: Any) -> Any:
     """Make a placement whose rooms are filled in the order of the file, by the rules."""
     from webapp.housing.models import Placement
-    from webapp.housing.services.versions import version_store
+    from webapp.housing.services.versions import computed_version, version_store
 
     placement = Placement.objects.create(
         organisation=user.organisation,
@@ -242,8 +242,8 @@ def seat(user: Any, cohort: Any, buildings: Any, model: Any, rules: Any) -> Any:
             chosen[pool.pop()] = room.pk
     chosen |= {key: None for pool in waiting.values() for key in pool}
     for _ in range(VERSIONS):
-        version_store(
-            placement_id=placement.pk,
+        version = computed_version(
+            placement=placement,
             job=None,
             user=user,
             rules=placement.rules,
@@ -252,6 +252,7 @@ def seat(user: Any, cohort: Any, buildings: Any, model: Any, rules: Any) -> Any:
             figures={"relative_gap": 0.01, "score": 1.0, "conflicts": [], "has_converged": True},
             outcomes=_figures_of(placement),
         )
+        version_store(version)
         swap_some(chosen)
     return Placement.objects.get(pk=placement.pk)
 

@@ -23,7 +23,13 @@ from webapp.housing.selectors.outcomes import low_score, moved_from, outcome
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.changes import change_store, curve_point
 from webapp.housing.services.placements import placement_clash
-from webapp.housing.services.versions import places_prepare, start_of, version_store
+from webapp.housing.services.versions import (
+    computed_version,
+    places_prepare,
+    plan_ahead,
+    start_of,
+    version_store,
+)
 from webapp.housing.suites import SuiteProblem, arranged, with_suites
 from webapp.housing.uncertainty import uncertainty_shares
 from webapp.jobs.context import JobContext
@@ -99,19 +105,21 @@ def place(context: JobContext) -> Outcome:
     found, of_suites = arranged(suites, found, should_stop=context.should_stop)
     rooms, doubts = _rooms(problem, found), uncertainty_shares(problem)
     outcomes = _version_outcome(placement, rules, problem, found)
-    places_prepare(placement)
+    placement = places_prepare(placement)
+    version = computed_version(
+        placement=placement,
+        job=context.job,
+        user=context.job.created_by,
+        rules=rules.to_json(),
+        rooms=rooms,
+        doubts=doubts,
+        figures=_figures(context, problem, found) | effort.figures | of_suites,
+        outcomes=outcomes,
+    )
+    plan = plan_ahead(placement, version)
 
     def save() -> dict[str, Any]:
-        version = version_store(
-            placement_id=placement.pk,
-            job=context.job,
-            user=context.job.created_by,
-            rules=rules.to_json(),
-            rooms=rooms,
-            doubts=doubts,
-            figures=_figures(context, problem, found) | effort.figures | of_suites,
-            outcomes=outcomes,
-        )
+        version_store(version, plan)
         placed = len(problem.students) - len(found.unplaced)
         students = counted(len(problem.students), "student")
         values = {"number": version.number, "placed": f"{placed:,}", "students": students}

@@ -12,7 +12,7 @@ from tests.webapp.factories.images import upload
 from tests.webapp.factories.placed import placed_cohort, publish
 from webapp.audit.models import AuditLine
 from webapp.housing.models import BuildingList, Place, Placement, ProposedChange, Room
-from webapp.housing.services.versions import version_store
+from webapp.housing.services.versions import computed_version, version_store
 from webapp.jobs.models import Job
 from webapp.letters.models import Letter
 from webapp.letters.services.letters import letters_send
@@ -279,10 +279,10 @@ def test_versions_are_compared_used_and_discarded(program_of, alice, bob, placem
     rooms = dict(placement.places.values_list("student_id", "room_id"))
     rooms[keys[1001]], rooms[keys[1003]] = rooms[keys[1003]], rooms[keys[1001]]
     for _ in range(2):
-        version_store(
-            placement_id=placement.pk, job=None, user=bob, rules=placement.rules, rooms=rooms,
+        version_store(computed_version(
+            placement=placement, job=None, user=bob, rules=placement.rules, rooms=rooms,
             doubts={}, figures={}, outcomes={"placed": 5},
-        )  # fmt: skip
+        ))  # fmt: skip
     assert program.get(at).data["waiting_version"] == 2
     listed = program.get(f"{at}/versions").data["items"]
     assert [(one["number"], one["is_waiting"]) for one in listed] == [(2, True), (1, True)]

@@ -72,6 +72,7 @@ from webapp.housing.services.decisions import (
     withdrawing,
 )
 from webapp.housing.services.drafts import draft_add, draft_confirm, draft_discard, draft_drop
+from webapp.housing.services.fitting import fit_version
 from webapp.housing.services.placements import placement_compute, placement_create, placement_delete
 from webapp.housing.services.publication import (
     placement_publish,
@@ -88,7 +89,7 @@ from webapp.housing.services.undo import (
     situation_of,
 )
 from webapp.housing.services.versions import (
-    fit_version,
+    computed_version,
     version_discard,
     version_store,
     version_use,
@@ -493,14 +494,16 @@ class ThreePeople(RuleBasedStateMachine):
             found = {key: rooms[random.integers(len(rooms))] for key in students}
             figures = {"has_converged": False, "seconds": 1.0, "relative_gap": 0.1}
             version_store(
-                placement_id=fresh.pk,
-                job=None,
-                user=self.people[who],
-                rules=fresh.rules,
-                rooms=found,
-                doubts={},
-                figures=figures,
-                outcomes={**outcome(PlacementRooms(fresh)), "moved": 0},
+                computed_version(
+                    placement=fresh,
+                    job=None,
+                    user=self.people[who],
+                    rules=fresh.rules,
+                    rooms=found,
+                    doubts={},
+                    figures=figures,
+                    outcomes={**outcome(PlacementRooms(fresh)), "moved": 0},
+                )
             )
 
     @rule(who=WHO, roll=ROLLS, is_stale=st.sampled_from([False, False, True]))
@@ -574,14 +577,16 @@ class ThreePeople(RuleBasedStateMachine):
             )
             rooms = dict(fresh.places.values_list("student_id", "room_id"))
             version_store(
-                placement_id=self.other.pk,
-                job=None,
-                user=self.people[who],
-                rules=fresh.rules,
-                rooms=rooms,
-                doubts={},
-                figures={},
-                outcomes={**outcome(PlacementRooms(fresh)), "moved": 0},
+                computed_version(
+                    placement=self.other,
+                    job=None,
+                    user=self.people[who],
+                    rules=fresh.rules,
+                    rooms=rooms,
+                    doubts={},
+                    figures={},
+                    outcomes={**outcome(PlacementRooms(fresh)), "moved": 0},
+                )
             )
         self.placement, self.other = self.other, self.placement
         self.seen = dict.fromkeys(range(3), self.fresh.version)

@@ -35,7 +35,7 @@ from webapp.housing.services.needs import need_add
 from webapp.housing.services.placements import placement_compute
 from webapp.housing.services.publication import placement_publish
 from webapp.housing.services.undo import decision_undo
-from webapp.housing.services.versions import version_store
+from webapp.housing.services.versions import computed_version, version_store
 from webapp.housing.services.waiting import turn_change
 from webapp.letters.models import Letter, LetterTemplate
 from webapp.matching.models import ForbiddenPair, LearnedModel
@@ -68,14 +68,16 @@ def placement(
     rooms = {one.pk: (beds[one.attributes["Gender"]] or [None]).pop() for one in students}
     with transaction.atomic():
         version = version_store(
-            placement_id=made.pk,
-            job=None,
-            user=bob,
-            rules=made.rules,
-            rooms=rooms,
-            doubts={},
-            figures={},
-            outcomes={"moved": 0},
+            computed_version(
+                placement=made,
+                job=None,
+                user=bob,
+                rules=made.rules,
+                rooms=rooms,
+                doubts={},
+                figures={},
+                outcomes={"moved": 0},
+            )
         )
     fresh = Placement.objects.get(pk=made.pk)
     version.outcome = {**outcome(PlacementRooms(fresh)), "moved": 0}

@@ -20,9 +20,10 @@ from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.selectors.rooms import room_drawer
 from webapp.housing.selectors.togetherness import asked_pairs
 from webapp.housing.services.decisions import Move, places_lock, places_move
+from webapp.housing.services.fitting import fit_version
 from webapp.housing.services.stays import place_dates_set
 from webapp.housing.services.terms import placement_term_set, term_save
-from webapp.housing.services.versions import fit_version, version_use
+from webapp.housing.services.versions import version_use
 from webapp.housing.stays import Stay, successive_groups
 from webapp.reports import figures
 from webapp.reports.models import PlacementCheck

@@ -32,11 +32,12 @@ from webapp.housing.services.buildings import (
 from webapp.housing.services.changes import change_keep, change_propose
 from webapp.housing.services.checks import forbidden_numbers
 from webapp.housing.services.decisions import Move, places_move
+from webapp.housing.services.fitting import fit_version
 from webapp.housing.services.many_rooms import rooms_change, rooms_change_undo
 from webapp.housing.services.placements import placement_create, rules_change
 from webapp.housing.services.publication import placement_publish
 from webapp.housing.services.undo import decision_undo
-from webapp.housing.services.versions import fit_version, version_use
+from webapp.housing.services.versions import version_use
 from webapp.matching.models import ForbiddenPair, LearnedModel
 
 ClientOf = Callable[[User], Client]

@@ -27,11 +27,12 @@ from webapp.housing.services.decisions import (
     places_move,
     students_withdraw,
 )
+from webapp.housing.services.fitting import fit_version
 from webapp.housing.services.placements import placement_compute, rules_change
 from webapp.housing.services.publication import placement_publish
 from webapp.housing.services.undo import decision_undo
 from webapp.housing.services.versions import (
-    fit_version,
+    computed_version,
     start_of,
     version_discard,
     version_store,
@@ -60,14 +61,16 @@ def stored(
         rooms[a], rooms[c] = rooms[c], rooms[a]
     key = dict(placement.cohort.students.values_list("number", "pk"))
     return version_store(
-        placement_id=placement.pk,
-        job=None,
-        user=user,
-        rules=placement.rules,
-        rooms={key[number]: room for number, room in rooms.items()},
-        doubts={},
-        figures={"has_converged": True, "relative_gap": 0.001},
-        outcomes={**outcome(PlacementRooms(placement)), "moved": 2},
+        computed_version(
+            placement=placement,
+            job=None,
+            user=user,
+            rules=placement.rules,
+            rooms={key[number]: room for number, room in rooms.items()},
+            doubts={},
+            figures={"has_converged": True, "relative_gap": 0.001},
+            outcomes={**outcome(PlacementRooms(placement)), "moved": 2},
+        )
     )
 
 

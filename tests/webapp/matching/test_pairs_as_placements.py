@@ -38,10 +38,11 @@ from webapp.housing.services.decisions import (
     students_return,
     students_withdraw,
 )
+from webapp.housing.services.fitting import fit_version
 from webapp.housing.services.placements import placement_copy, placement_delete
 from webapp.housing.services.publication import placement_publish, placement_unpublish
 from webapp.housing.services.undo import decision_undo
-from webapp.housing.services.versions import fit_version, version_use
+from webapp.housing.services.versions import version_use
 from webapp.housing.services.waiting import latecomers_wait
 from webapp.letters.recipients import recipients_of
 from webapp.letters.services.templates import template_save

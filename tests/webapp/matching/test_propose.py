@@ -31,7 +31,7 @@ from webapp.housing.pairs.rule_changes import rule_change
 from webapp.housing.pairs.swaps import swap_offer
 from webapp.housing.services.placements import placement_rename
 from webapp.jobs.models import Job, JobState
-from webapp.matching.models import LearnedModel
+from webapp.matching.models import ForbiddenPair, LearnedModel
 from webapp.matching.services.learning import MODEL_BYTES
 
 PAIRS = {"buildings": "pairs", "same": "Gender"}
@@ -291,9 +291,9 @@ def test_a_run_that_fails_leaves_no_marginals(
 def test_a_proposal_purged_while_it_is_computed_leaves_nothing(
     bob: User, placement: Placement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def purge_then_store(**values: object) -> None:
+    def purge_then_store(*values: Any) -> None:
         placement.cohort.delete()
-        result_store(**values)
+        result_store(*values)
 
     monkeypatch.setattr(computing, "result_store", purge_then_store)
     pairs_compute(user=bob, placement=placement)
@@ -309,10 +309,11 @@ def test_rooms_and_places_are_made_before_the_lock_of_storing_is_taken(
     """Storing 5,000 pairs kept everybody else from writing while it made their rooms and places."""
     seen = []
 
-    def count_then_store(**values: Any) -> None:
-        stored = Placement.objects.get(pk=values["placement_id"])
+    def count_then_store(*values: Any) -> None:
+        stored = Placement.objects.get(pk=values[0].pk)
         seen.append((stored.buildings.rooms.count(), stored.places.count(), stored.is_computed))
-        result_store(**values)
+        assert values[2].holds(stored)  # all that is left under the lock is to write
+        result_store(*values)
 
     monkeypatch.setattr(computing, "result_store", count_then_store)
     pairs_create(user=bob, name="Fresh", cohort=placement.cohort, model=placement.model)
@@ -320,6 +321,26 @@ def test_rooms_and_places_are_made_before_the_lock_of_storing_is_taken(
     assert job.state == JobState.SUCCEEDED, job.error
     students = placement.cohort.n_students
     assert seen == [((students + 1) // 2, students, False)]
+
+
+def test_a_rule_made_between_the_plan_and_the_lock_counts(
+    bob: User, placement: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept_apart: list[int] = []
+
+    def forbid_then_store(*values: Any) -> None:
+        pair = values[1].values[0]
+        kept_apart.extend((pair["first_number"], pair["second_number"]))
+        first, second = placement.cohort.students.filter(number__in=kept_apart)
+        ForbiddenPair.objects.create(cohort=placement.cohort, first=first, second=second)
+        result_store(*values)
+
+    monkeypatch.setattr(computing, "result_store", forbid_then_store)
+    fresh = pairs_create(user=bob, name="Fresh", cohort=placement.cohort, model=placement.model)
+    (job,) = run_waiting()
+    assert job.state == JobState.SUCCEEDED, job.error
+    rooms = fresh.places.filter(number__in=kept_apart).values_list("room", flat=True)
+    assert None in rooms or len(set(rooms)) == 2
 
 
 @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING])
@@ -338,9 +359,9 @@ def test_purging_the_cohort_cancels_its_proposing(
 def test_a_name_given_while_pairs_are_computed_stays(
     bob: User, placement: Placement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def rename_then_store(**values: object) -> None:
+    def rename_then_store(*values: Any) -> None:
         placement_rename(user=bob, placement=placement, name="Autumn")
-        result_store(**values)
+        result_store(*values)
 
     monkeypatch.setattr(computing, "result_store", rename_then_store)
     pairs_compute(user=bob, placement=placement)

@@ -31,7 +31,7 @@ from webapp.housing.services.decisions import Move, emptying, places_move
 from webapp.housing.services.drafts import draft_add, draft_confirm
 from webapp.housing.services.publication import placement_publish
 from webapp.housing.services.undo import decision_undo
-from webapp.housing.services.versions import version_store
+from webapp.housing.services.versions import computed_version, version_store
 from webapp.jobs.endings import job_fail
 from webapp.jobs.failures import Failure
 from webapp.jobs.models import Job, JobState
@@ -307,14 +307,16 @@ def test_every_event_is_told_by_the_act_itself(
     add(carol, f"{program}/200")
     placement = placed_cohort(carol)
     version_store(
-        placement_id=placement.pk,
-        job=None,
-        user=carol,
-        rules=placement.rules,
-        rooms=dict(placement.places.values_list("student_id", "room_id")),
-        doubts={},
-        figures={},
-        outcomes={},
+        computed_version(
+            placement=placement,
+            job=None,
+            user=carol,
+            rules=placement.rules,
+            rooms=dict(placement.places.values_list("student_id", "room_id")),
+            doubts={},
+            figures={},
+            outcomes={},
+        )
     )
     placement.refresh_from_db()
     room = placement.buildings.rooms.get(name="104")

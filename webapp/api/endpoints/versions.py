@@ -13,7 +13,8 @@ from webapp.api.shapes.base import Page, Paging
 from webapp.api.shapes.housing import RoomDecided
 from webapp.common.listing import light
 from webapp.housing.models import Placement, PlacementVersion
-from webapp.housing.services.versions import fit_version, version_discard, version_use
+from webapp.housing.services.fitting import fit_version
+from webapp.housing.services.versions import version_discard, version_use
 
 
 def _find(placement: Placement, number: int) -> PlacementVersion:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from webapp.api.shapes.base import Answer, Body, Time
 from webapp.housing.models import Placement, PlacementVersion
-from webapp.housing.services.versions import FittedVersion as Fit
+from webapp.housing.services.fitting import FittedVersion as Fit
 
 
 class Version(Answer):

@@ -18,7 +18,13 @@ from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.common.formats import counted
 from webapp.files import store
 from webapp.housing.models import Placement
-from webapp.housing.pairs.placing import result_store, rooms_prepare, write_result
+from webapp.housing.pairs.placing import (
+    ComputedPairs,
+    result_plan,
+    result_store,
+    rooms_prepare,
+    write_result,
+)
 from webapp.housing.pairs.rules import number_of, pair_rules
 from webapp.housing.services.versions import places_prepare
 from webapp.jobs.context import JobContext
@@ -54,8 +60,8 @@ def propose(context: JobContext) -> Save:
         survey, placement.model, result.marginals, result.n_allowed
     )
     allowed = allowed_scores(model, survey, result.marginals)
-    computed = write_result(context.make_folder(), result, between_groups, allowed)
-    for written, kept in zip(computed, placement.files_of(arrays), strict=True):
+    files = write_result(context.make_folder(), result, between_groups, allowed)
+    for written, kept in zip(files, placement.files_of(arrays), strict=True):
         context.keep_file(written, kept)
     values = _pair_values(placement, model, survey, result)
     figures = {
@@ -70,17 +76,13 @@ def propose(context: JobContext) -> Save:
         "n_single": survey.n_students - 2 * len(result.pairs),
         "seconds": context.seconds,
     }
+    computed = ComputedPairs(context.job, arrays, values, figures)
     rooms_prepare(placement, len(values))
-    places_prepare(placement)
+    placement = places_prepare(placement)
+    plan = result_plan(placement, computed)
 
     def save() -> dict[str, Any]:
-        result_store(
-            placement_id=placement.pk,
-            job=context.job,
-            arrays=arrays,
-            values=values,
-            figures=figures,
-        )
+        result_store(placement, computed, plan)
         left = figures["n_single"]
         pairs = counted(len(values), "pair")
         if left:

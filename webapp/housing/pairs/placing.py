@@ -1,13 +1,13 @@
 """Services that create and compute placements in pairs, and store what was computed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
@@ -35,8 +35,9 @@ from webapp.housing.pairs.decisions import lock_pairs
 from webapp.housing.pairs.numbers import PairNumbers
 from webapp.housing.pairs.rules import add_locks
 from webapp.housing.rules import NO, PlacementRules
+from webapp.housing.services.fitting import VersionPlan
 from webapp.housing.services.locking import lock_placement
-from webapp.housing.services.versions import next_number, version_of_pairs_use
+from webapp.housing.services.versions import plan_ahead, version_save
 from webapp.housing.webhook_reports import report_finished
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_enqueue
@@ -220,13 +221,43 @@ def rooms_prepare(placement: Placement, n_pairs: int) -> None:
     ensure_rooms(locked, _rooms_wanted(locked, n_pairs))
 
 
+@dataclass(frozen=True, slots=True)
+class ComputedPairs:
+    """The result of a run: the values of every pair, figures, and the name of its files."""
+
+    job: Job | None
+    arrays: UUID
+    values: Sequence[dict[str, Any]]
+    figures: dict[str, Any]
+
+    def version(self, placement: Placement) -> PlacementVersion:
+        """Return the pairs as a version of a placement as it is now, not saved yet."""
+        rows = _rows(placement, self.values)
+        return PlacementVersion(
+            placement=placement,
+            origin=VersionOrigin.RUN,
+            job=self.job,
+            created_by=self.job.created_by if self.job is not None else None,
+            rules=placement.rules,
+            rows=_places(placement, rows),
+            figures=self.figures,
+            outcome=outcome_of_pairs(rows, placement.cohort.n_students),
+            arrays=self.arrays,
+            pairs=rows,
+        )
+
+
+def result_plan(placement: Placement, computed: ComputedPairs) -> VersionPlan | None:
+    """Return the plan to store a result, ahead of the transaction that stores it.
+
+    ``placement`` is as it is now, with a room for every pair and a place for every student. None if
+    the plan must be made in the transaction.
+    """
+    return plan_ahead(placement, computed.version(placement))
+
+
 def result_store(
-    *,
-    placement_id: UUID,
-    job: Job | None,
-    arrays: UUID,
-    values: Sequence[dict[str, Any]],
-    figures: dict[str, Any],
+    placement: Placement, computed: ComputedPairs, plan: VersionPlan | None = None
 ) -> PlacementVersion:
     """Store computed pairs as a version and use it; call it in the transaction that ends the job.
 
@@ -238,29 +269,13 @@ def result_store(
     HousingError
         If the placement, or its cohort, was removed during the computation.
     """
-    found = Placement.objects.filter(pk=placement_id).first()
-    if found is None:
-        raise HousingError(_("The placement was removed meanwhile."))
-    placement = lock_placement(found)
-    rows = _rows(placement, values)
-    user = job.created_by if job is not None else None
-    version = PlacementVersion.objects.create(
-        placement=placement,
-        number=next_number(placement),
-        origin=VersionOrigin.RUN,
-        job=job,
-        created_by=user,
-        rules=placement.rules,
-        rows=_places(placement, rows),
-        figures=figures,
-        outcome=outcome_of_pairs(rows, placement.cohort.n_students),
-        best_at=timezone.now(),
-        arrays=arrays,
-        pairs=rows,
-    )
-    if not placement.is_published:
-        version_of_pairs_use(user, placement, version)
-    report_finished(placement, placed=2 * len(rows), students=placement.cohort.n_students)
+    placement = lock_placement(placement)
+    if plan is not None and not plan.holds(placement):
+        plan = None
+    version = computed.version(placement) if plan is None else plan.version
+    version_save(placement, version, plan)
+    n_pairs, n_students = len(computed.values), placement.cohort.n_students
+    report_finished(placement, placed=2 * n_pairs, students=n_students)
     return version
 
 

@@ -5,7 +5,7 @@ whose version is None was deleted, and one without a row did not exist before.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Q
 from django.utils import timezone
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
 from webapp.housing.errors import PlacesChangedError
-from webapp.housing.models import APART, HELD_STATES, PairState, Place, PlacedPair, Placement
+from webapp.housing.models import APART, HELD_STATES, PairState, PlacedPair, Placement
 from webapp.housing.pairs.numbers import PairNumbers
 from webapp.translation.lazy import gettext_lazy
 
@@ -141,6 +141,14 @@ def follow(
     return _Following(user, placement, known).follow(numbers, rooms)
 
 
+class _Member(NamedTuple):
+    """A student in a room."""
+
+    number: int
+    student_id: int
+    is_locked: bool
+
+
 class _Following:
     """Comparison of the rows of pairs with the rooms of a placement."""
 
@@ -166,7 +174,7 @@ class _Following:
         for room, places in members.items():
             if len(places) != 2:
                 continue
-            first, second = sorted(places, key=lambda place: place.number)
+            first, second = sorted(places)
             before = by_students.get((first.number, second.number))
             pair = self._pair(room, first, second, before)
             is_accepted = accepted.get(room) == [first.number, second.number]
@@ -179,13 +187,15 @@ class _Following:
 
     def _members(
         self, numbers: Collection[int] | None, rooms: Collection[int]
-    ) -> dict[int, list[Place]]:
+    ) -> dict[int, list[_Member]]:
         places = self._placement.places.with_bed()
         if numbers is not None:
             places = places.filter(room__in=rooms)
-        found: dict[int, list[Place]] = {}
-        for place in places:
-            found.setdefault(place.room_id or 0, []).append(place)
+        found: dict[int, list[_Member]] = {}
+        # Values, not objects: a version in force reads everybody under the lock of writing.
+        rows = places.values_list("room_id", "number", "student_id", "is_locked")
+        for room, number, student, is_locked in rows:
+            found.setdefault(room or 0, []).append(_Member(number, student, is_locked))
         return found
 
     def _rows(self, numbers: Collection[int] | None, rooms: Collection[int]) -> list[PlacedPair]:
@@ -196,7 +206,7 @@ class _Following:
         return list(pairs)
 
     def _pair(
-        self, room: int, first: Place, second: Place, before: PlacedPair | None
+        self, room: int, first: _Member, second: _Member, before: PlacedPair | None
     ) -> PlacedPair:
         """Return the pair of a room with its figures: kept, of the version, or worked out now."""
         held = before is not None and before.state in HELD_STATES

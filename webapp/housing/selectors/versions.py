@@ -18,7 +18,7 @@ from webapp.housing.selectors.changes import ComparedFigure, compared_figures
 from webapp.housing.selectors.drafts import ChangeLine
 from webapp.housing.selectors.outcomes import low_score, moved_from, outcome
 from webapp.housing.selectors.placements import PlacementRooms
-from webapp.housing.services.versions import FittedVersion, fit_version
+from webapp.housing.services.fitting import FittedVersion, fit_version
 
 A_PAGE = 50
 MORE_MINUTES = 5  # CPU time of "Continue for 5 minutes"

@@ -1,17 +1,11 @@
 """Versions of a placement's rooms: stored by every run, put into force or restored on purpose.
 
-A stored version rarely fits the present exactly: people withdrew, rooms closed, locks were set.
-:func:`fit_version` returns what it would change now and which students cannot get their room in it;
+:func:`webapp.housing.services.fitting.fit_version` returns what a version would change now;
 :func:`version_use` makes exactly these changes, if they are still what somebody confirmed.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 from django.db import transaction
@@ -30,25 +24,25 @@ from webapp.housing.models import (
     Placement,
     PlacementEvent,
     PlacementVersion,
-    Room,
     VersionOrigin,
 )
 from webapp.housing.pairs.records import pair_row
 from webapp.housing.problem import PlacementProblem
-from webapp.housing.rules import PlacementRules, misfits
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
-from webapp.housing.selectors.suites import suite_neighbours
-from webapp.housing.services.checks import forbidden_numbers, musts, rooms_taken_elsewhere
+from webapp.housing.services.fitting import (
+    LOCKED_ELSEWHERE,
+    FittedVersion,
+    VersionPlan,
+    fit_version,
+    plan_version,
+)
 from webapp.housing.services.history import event_record, state_of
 from webapp.housing.services.locking import lock_placement
-from webapp.housing.services.seats import Seat, Seating
-from webapp.housing.stays import ALWAYS, Stay, first_free_bed, stays_in
 from webapp.housing.webhook_reports import report_finished
 from webapp.jobs.models import Job
 from webapp.translation.lazy import gettext_lazy
 
-LOCKED_ELSEWHERE = gettext_lazy("Locked into another room, and stays there.")
 # The history of putting a version into force, by the origin of the version.
 PLACED = gettext_lazy("Version %(number)s placed: %(people)s.")
 PAIRED = gettext_lazy("Version %(number)s paired: %(people)s.")
@@ -57,49 +51,24 @@ TAKEN = gettext_lazy("Version %(number)s taken into force: %(people)s.")
 RESTORED = gettext_lazy("Version %(number)s restored: %(people)s.")
 
 
-@dataclass(slots=True)
-class FittedVersion:
-    """The changes of putting a version into force now.
-
-    Parameters
-    ----------
-    seats : seats by number of students whose room, or lock, would change.
-    refused : why students cannot have the room that the version names, by number.
-    rooms : each student's room afterwards, by number.
-    here : each student's room now, by number.
-    places : every place of the placement as it was read, by number.
-    """
-
-    seats: dict[int, Seat] = field(default_factory=dict)
-    refused: dict[int, str] = field(default_factory=dict)
-    rooms: dict[int, int | None] = field(default_factory=dict)
-    here: dict[int, int | None] = field(default_factory=dict)
-    places: dict[int, Place] = field(default_factory=dict)
-
-    @property
-    def digest(self) -> str:
-        """Digest of the changes, to check that they are the ones that were confirmed."""
-        seats = sorted(self.seats.items())
-        entries = [(n, self.here[n], seat.room, seat.bed, seat.is_locked) for n, seat in seats]
-        return hashlib.sha256(json.dumps(entries).encode()).hexdigest()[:16]
-
-
 @transaction.atomic
-def places_prepare(placement: Placement) -> None:
+def places_prepare(placement: Placement) -> Placement:
     """Give every student a place without a bed ahead of the transaction of a first version.
 
-    SQLite has one lock for all that is written, and nobody can decide while it is held.
+    SQLite has one lock for all that is written, and nobody can decide while it is held. Returns the
+    placement as it is now.
 
     Raises HousingError if the placement was removed during the computation.
     """
     locked = lock_placement(placement)
     if not locked.is_computed:
         _seat_everybody(locked)
+    return locked
 
 
-def version_store(
+def computed_version(
     *,
-    placement_id: UUID,
+    placement: Placement,
     job: Job | None,
     user: User | None,
     rules: Mapping[str, Any],
@@ -108,9 +77,7 @@ def version_store(
     figures: dict[str, Any],
     outcomes: dict[str, Any],
 ) -> PlacementVersion:
-    """Store the result of a run as a version; call it in the transaction that ends the job.
-
-    The first version of a placement is put into force at once: there is nothing to replace.
+    """Return the result of a run as a version, not saved yet.
 
     Parameters
     ----------
@@ -118,16 +85,9 @@ def version_store(
     rooms : mapping of a student's key to a room's key, or None.
     doubts : mapping of a student's key to the uncertainty (share of likely roommates).
     outcomes : figures of the version, and "moved".
-
-    Raises HousingError if the placement was removed.
     """
-    found = Placement.objects.filter(pk=placement_id).first()
-    if found is None:
-        raise HousingError(_("The placement was removed meanwhile."))
-    placement = lock_placement(found)
-    version = PlacementVersion.objects.create(
+    return PlacementVersion(
         placement=placement,
-        number=next_number(placement),
         origin=VersionOrigin.RUN,
         job=job,
         created_by=user,
@@ -135,30 +95,77 @@ def version_store(
         rows=[[key, room, None, False, False, doubts.get(key)] for key, room in rooms.items()],
         figures=figures,
         outcome=outcomes,
-        best_at=timezone.now(),
     )
-    if not placement.is_computed:
-        _seat_everybody(placement)
-        _take_into_force(user, placement, version, fit_version(placement, version), PLACED)
+
+
+def first_plan(placement: Placement, version: PlacementVersion) -> VersionPlan | None:
+    """Return the plan to put a version into force as the first one; None if it is not the first.
+
+    None as well if a rule of it would break at the moment, which is decided under the lock.
+    """
+    if placement.is_computed:
+        return None
+    try:
+        return plan_version(placement, version)
+    except HousingError:
+        return None
+
+
+def plan_ahead(placement: Placement, version: PlacementVersion) -> VersionPlan | None:
+    """Return the plan of a version that is put into force as soon as it is stored.
+
+    None if the plan must be made under the lock: a student has no place yet, or a rule would break
+    at the moment. None as well if staff decide about the version.
+    """
+    if not _is_used_at_once(placement):
+        return None
+    if placement.places.count() != placement.cohort.students.count():
+        return None
+    try:
+        return plan_version(placement, version)
+    except HousingError:
+        return None
+
+
+def _is_used_at_once(placement: Placement) -> bool:
+    return not (placement.is_published if placement.is_pairs else placement.is_computed)
+
+
+def version_store(version: PlacementVersion, plan: VersionPlan | None = None) -> PlacementVersion:
+    """Save the version of a run; call it in the transaction that ends the job.
+
+    The first version of a placement is put into force at once: there is nothing to replace.
+    ``plan`` is what :func:`plan_ahead` returned before this transaction.
+
+    Raises HousingError if the placement was removed.
+    """
+    placement = lock_placement(version.placement)
+    version_save(placement, version, plan if plan is not None and plan.holds(placement) else None)
     Placement.objects.filter(pk=placement.pk).update(clashes=[])
-    placed = sum(room is not None for room in rooms.values())
-    report_finished(placement, placed=placed, students=len(rooms))
+    placed = sum(row[1] is not None for row in version.rows)
+    report_finished(placement, placed=placed, students=len(version.rows))
     return version
 
 
-def version_of_pairs_use(
-    user: User | None, placement: Placement, version: PlacementVersion
-) -> None:
-    """Put computed pairs into force at once; the placement must be locked.
+def version_save(placement: Placement, version: PlacementVersion, plan: VersionPlan | None) -> None:
+    """Save a computed version and put it into force, unless staff decide about that.
 
-    Locks of students who were no pair are used up by it.
+    The placement must be locked, and the plan hold; without one, it is made here. Pairs use up the
+    locks of students who were no pair.
     """
-    is_first = not placement.is_computed
-    _seat_everybody(placement)
+    version.placement, version.number = placement, next_number(placement)
+    version.best_at = timezone.now()
+    version.save()
+    if not _is_used_at_once(placement):
+        return
+    if plan is None:
+        _seat_everybody(placement)
+        plan = plan_version(placement, version, is_locked=True)
+    first = PAIRED if placement.is_pairs else PLACED
+    words = USED if placement.is_computed else first
     locks = [[lock.first_id, lock.second_id] for lock in placement.locks.all()]
     placement.locks.all().delete()
-    fitted = fit_version(placement, version)
-    _take_into_force(user, placement, version, fitted, PAIRED if is_first else USED, locks)
+    _take_into_force(version.created_by, placement, plan, words, locks)
 
 
 def start_of(placement: Placement, problem: PlacementProblem) -> NDArray[np.int64]:
@@ -201,208 +208,6 @@ def _seat_everybody(placement: Placement) -> None:
     )
 
 
-def fit_version(placement: Placement, version: PlacementVersion) -> FittedVersion:
-    """Return the changes of putting a version into force in the placement as it is now.
-
-    Locked students stay where they are, students who withdrew stay withdrawn, and nobody gets a
-    room that is closed, gone or taken by another published cohort, or that would break a rule of
-    the version. Students without the version's room keep theirs where it is still free.
-    """
-    return _Fitting(placement, version).fitted()
-
-
-_READ = (
-    "placement_id", "student_id", "number", "room_id", "bed", "is_locked", "has_left", "score",
-    "doubt",
-    "student__cohort_id", "student__number", "student__attributes",
-)  # fmt: skip
-
-
-class _Fitting:
-    """Fitting of a version's students into rooms, one rule after the other."""
-
-    def __init__(self, placement: Placement, version: PlacementVersion) -> None:
-        self._placement, self._version = placement, version
-        self._rules = PlacementRules.from_json(version.rules)
-        self._forbidden = forbidden_numbers(placement)
-        self._taken = rooms_taken_elsewhere(placement)
-        self._stays = stays_in(placement)
-        self._rooms = {room.pk: room for room in placement.buildings.rooms.all()}
-        read = placement.places.select_related("student").only(*_READ)
-        self._places = {place.number: place for place in read}
-        self._members: dict[int, set[int]] = {}  # who lives in each room now
-        for place in self._places.values():
-            if place.room_id is not None:
-                self._members.setdefault(place.room_id, set()).add(place.number)
-        self._rows = {row[0]: row for row in version.rows}
-        self._refused: dict[int, str] = {}
-        self._suites = suite_neighbours(self._rooms.values())
-        self._kept: dict[int, list[Place]] = {}  # who is fitted into each room so far
-
-    def fitted(self) -> FittedVersion:
-        here = {n: p.room_id for n, p in self._places.items() if not p.has_left}
-        wanted = {n: self._wanted(self._places[n]) for n in here}
-        members: dict[int, list[Place]] = {}
-        for number, key in sorted(wanted.items(), key=self._order):
-            if key is not None:
-                members.setdefault(key, []).append(self._places[number])
-        rooms: dict[int, int | None] = dict.fromkeys(here)
-        for key in self._unchanged_first(members):
-            self._kept[key] = self._keeping_rules(key, members[key])
-            for place in self._kept[key]:
-                rooms[place.number] = key
-        if not self._placement.is_pairs:  # nobody stays in a room without a pair
-            self._keep_present_rooms(rooms, here)
-        self._part_musts(rooms)
-        beds = self._beds(rooms)
-        seats = {n: s for n in rooms if (s := self._seat(self._places[n], rooms[n], beds.get(n)))}
-        return FittedVersion(seats, self._refused, rooms, here, self._places)
-
-    def _unchanged_first(self, members: Mapping[int, list[Place]]) -> list[int]:
-        """Return the keys of the rooms; in suites, rooms whose people stay come first.
-
-        The people of a suite who stay decide who may join them.
-        """
-
-        def comes_later(key: int) -> bool:
-            people = {place.number for place in members[key]}
-            return key in self._suites and people != self._members.get(key, set())
-
-        return sorted(members, key=comes_later)
-
-    def _order(self, entry: tuple[int, int | None]) -> tuple[bool, bool, int]:
-        """Return the sort key: locked students first, then those already there, then by number."""
-        place = self._places[entry[0]]
-        return (not place.is_locked, place.room_id != entry[1], entry[0])
-
-    def _wanted(self, place: Place) -> int | None:
-        """Return a student's room in the version, or None if the student cannot have it."""
-        row = self._rows.get(place.student_id)
-        if row is None or row[4]:
-            return None
-        if place.is_locked:
-            if row[1] is not None and row[1] != place.room_id:
-                self._refused[place.number] = str(LOCKED_ELSEWHERE)
-            return place.room_id
-        if row[1] is None or row[1] == place.room_id:
-            return row[1]
-        room = self._rooms.get(row[1])
-        if room is None:
-            self._refused[place.number] = _("The room is not in the building list any more.")
-        elif room.pk in self._taken:
-            self._refused[place.number] = _(
-                "%(room)s is taken in %(placement)s, which is published."
-            ) % {"room": room, "placement": self._taken[room.pk].placement}
-        else:
-            return room.pk
-        return None
-
-    def _keeping_rules(self, key: int, people: list[Place]) -> list[Place]:
-        """Return the students of a version's room who can live there; a present group stays."""
-        now = self._members.get(key, set())
-        if {place.number for place in people} == now:
-            return people
-        refused = self._misfits(self._rooms[key], people)
-        self._refused |= refused
-        return [place for place in people if place.number not in refused]
-
-    def _misfits(self, room: Room, people: Sequence[Place]) -> dict[int, str]:
-        students = [place.student for place in people]
-        beside = [
-            place.student
-            for key in self._suites.get(room.pk, ())
-            for place in self._kept.get(key, ())
-        ]
-        return misfits(room, students, self._rules, self._forbidden, self._stays, beside)
-
-    def _keep_present_rooms(
-        self, rooms: dict[int, int | None], here: Mapping[int, int | None]
-    ) -> None:
-        """Keep students without a room in the version where they live now, if that is free.
-
-        In a version of earlier rooms, students who had no room have none again.
-        """
-        is_restored = self._version.origin == VersionOrigin.SAVED
-        members: dict[int, list[int]] = {}
-        for number, key in rooms.items():
-            if key is not None:
-                members.setdefault(key, []).append(number)
-        for number in sorted(here):
-            key = here[number]
-            row = self._rows.get(self._places[number].student_id)
-            if rooms[number] is not None or key is None:
-                continue
-            if is_restored and row is not None and row[1] is None and not row[4]:
-                continue
-            beside = [*members.get(key, []), number]
-            if self._misfits(self._rooms[key], [self._places[n] for n in beside]):
-                continue
-            rooms[number] = key
-            members[key] = beside
-            self._kept.setdefault(key, []).append(self._places[number])
-
-    def _part_musts(self, rooms: dict[int, int | None]) -> None:
-        """Remove the bed of one of two students who must live together and would not."""
-        then = copy(self._placement)
-        then.rules, then.figures = self._version.rules, self._version.figures
-        pairs = musts(then, list(rooms))
-        for a, b in sorted(pairs):
-            if rooms.get(a) is None or rooms.get(b) is None or rooms[a] == rooms[b]:
-                continue
-            if all(rooms[n] == self._places[n].room_id for n in (a, b)):
-                continue  # they already live apart
-            last = a if self._places[b].is_locked else b
-            if self._places[last].is_locked:
-                continue
-            rooms[last] = None
-            self._refused[last] = _(
-                "S-%(a)s and S-%(b)s asked to live together, which is a must."
-            ) % {"a": a, "b": b}
-
-    def _beds(self, rooms: dict[int, int | None]) -> dict[int, int]:
-        """Return each student's bed: the current one if they stay, the version's if it is free.
-
-        A student for whom no bed is free on all days gets no room.
-        """
-        taken: dict[int, list[tuple[int, Stay]]] = {}
-        beds: dict[int, int] = {}
-        wishes: list[tuple[int, int, int | None]] = []
-        for number, key in rooms.items():
-            place = self._places[number]
-            if key is None:
-                continue
-            if place.room_id == key and place.bed is not None:
-                beds[number] = place.bed
-                stay = self._stays.get(number, ALWAYS)
-                taken.setdefault(key, []).append((place.bed, stay))
-            else:
-                row = self._rows.get(place.student_id)
-                wishes.append((number, key, row[2] if row and row[1] == key else None))
-        for number, key, bed in sorted(wishes, key=lambda wish: (wish[2] is None, wish[0])):
-            others, stay = taken.setdefault(key, []), self._stays.get(number, ALWAYS)
-            used = {other for other, days in others if days.overlaps(stay)}
-            if bed is None or bed in used or bed > self._rooms[key].max_capacity:
-                bed = first_free_bed(stay, others)
-            if bed > self._rooms[key].max_capacity:
-                self._refused[number] = _("No bed of %(rooms)s is free on all days.") % {
-                    "rooms": self._rooms[key]
-                }
-                rooms[number] = None
-                continue
-            beds[number] = bed
-            others.append((bed, stay))
-        return beds
-
-    def _seat(self, place: Place, room: int | None, bed: int | None) -> Seat | None:
-        """Return a student's seat if it differs from the present one."""
-        row = self._rows.get(place.student_id)
-        was_locked = row is not None and row[1] == room and bool(row[3])
-        is_locked = room is not None and (place.is_locked or was_locked)
-        if (room, is_locked) == (place.room_id, place.is_locked):
-            return None
-        return Seat(room, bed, is_locked)
-
-
 @transaction.atomic
 def version_use(*, user: User, placement: Placement, number: int, digest: str) -> PlacementEvent:
     """Put a version into force, or restore an earlier one; the previous rooms become a version.
@@ -425,7 +230,8 @@ def version_use(*, user: User, placement: Placement, number: int, digest: str) -
             % {"version": version}
         )
     words = TAKEN if version.is_waiting else RESTORED
-    return _take_into_force(user, placement, version, fitted, words)
+    plan = plan_version(placement, version, fitted, is_locked=True)
+    return _take_into_force(user, placement, plan, words)
 
 
 def find_version(placement: Placement, number: int) -> PlacementVersion:
@@ -442,18 +248,17 @@ def find_version(placement: Placement, number: int) -> PlacementVersion:
 def _take_into_force(
     user: User | None,
     placement: Placement,
-    version: PlacementVersion,
-    fitted: FittedVersion,
+    plan: VersionPlan,
     words: str,
     locks: Sequence[list[int]] = (),
 ) -> PlacementEvent:
+    """Write a plan that holds, with the placement locked."""
+    version, fitted, seating = plan.version, plan.fitted, plan.seating
     is_first = not placement.is_computed
     if not is_first:
         _save_present(user, placement)
     before = state_of(placement)
     _set_state(placement, version, fitted)
-    seating = Seating(placement, fitted.seats, places=fitted.places)
-    seating.check()
     seating.write(_set_uncertainty(version, fitted.places.values()))
     placed = placement.places.with_bed().count()
     if placement.is_pairs:
