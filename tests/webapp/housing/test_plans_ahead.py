@@ -12,10 +12,13 @@ from tests.webapp.factories.campus import RULES
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.services.latecomers import latecomers_add
+from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import BuildingList, Place, Placement, PlacementVersion, RoommateRequest
 from webapp.housing.rules import MUST
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.services import versions
+from webapp.housing.services.fitting import fit_version
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.needs import need_add
 from webapp.housing.services.versions import (
@@ -23,6 +26,7 @@ from webapp.housing.services.versions import (
     places_prepare,
     plan_ahead,
     version_store,
+    version_use,
 )
 from webapp.matching.models import ForbiddenPair, LearnedModel
 
@@ -225,3 +229,39 @@ def test_no_plan_is_made_for_rooms_about_which_staff_decide(
         version_store(found(bob, now))
     again = places_prepare(placement)
     assert plan_ahead(again, found(bob, again)) is None
+
+
+def test_a_change_between_the_plan_and_the_lock_refuses_what_was_confirmed(
+    bob: User, placement: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = places_prepare(placement)
+    with transaction.atomic():
+        version_store(found(bob, now))
+    now = places_prepare(placement)
+    with transaction.atomic():
+        second = version_store(swapped(found(bob, now)))
+    digest = fit_version(now, second).digest
+
+    def lock_later(placement: Placement) -> Placement:
+        placement.places.filter(room__isnull=False).update(is_locked=True)
+        return lock_placement(placement)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(versions, "lock_placement", lock_later)
+        with pytest.raises(PlacesChangedError):
+            version_use(user=bob, placement=now, number=second.number, digest=digest)
+    event = version_use(user=bob, placement=now, number=second.number, digest=digest)
+    assert event.sentence.startswith("Version 2 taken into force")
+
+
+def swapped(version: PlacementVersion) -> PlacementVersion:
+    """The same version with two students of one gender in each other's rooms."""
+    gender = dict(version.placement.cohort.students.values_list("pk", "attributes"))
+    one = next(row for row in version.rows if row[1] is not None)
+    other = next(
+        row
+        for row in version.rows
+        if row[1] not in (None, one[1]) and gender[row[0]]["Gender"] == gender[one[0]]["Gender"]
+    )
+    one[1], other[1] = other[1], one[1]
+    return version

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import Place, Placement, PlacementVersion, Room, VersionOrigin
 from webapp.housing.rules import PlacementRules, misfits
 from webapp.housing.selectors.suites import suite_neighbours
@@ -78,16 +79,25 @@ class VersionPlan:
 def plan_version(
     placement: Placement,
     version: PlacementVersion,
-    fitted: FittedVersion | None = None,
+    digest: str | None = None,
     *,
     is_locked: bool = False,
 ) -> VersionPlan:
     """Return the plan to put a version into force; ``is_locked`` if the placement is.
 
-    Raises HousingError if a rule of the version would break.
+    Raises HousingError if a rule of the version would break, and PlacesChangedError if ``digest``,
+    of the changes that somebody confirmed, is of others.
     """
-    known = [] if is_locked else _deciding_rows(placement, version)
-    fitted = fitted or fit_version(placement, version)
+    known = [] if is_locked else _deciding_rows(placement, version)  # before all that they decide
+    fitted = fit_version(placement, version)
+    if digest is not None and fitted.digest != digest:
+        raise PlacesChangedError(
+            _(
+                "The changes of %(version)s are not what the page showed any more. Nothing was "
+                "changed; look at it again."
+            )
+            % {"version": version}
+        )
     then = _under_rules_of(version, placement)
     seating = Seating(then, fitted.seats, is_locked=is_locked, places=fitted.places)
     seating.check()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from webapp.accounts.models import User
 from webapp.common.formats import counted
-from webapp.housing.errors import HousingError, PlacesChangedError
+from webapp.housing.errors import HousingError
 from webapp.housing.models import (
     ActKind,
     Place,
@@ -34,7 +34,6 @@ from webapp.housing.services.fitting import (
     LOCKED_ELSEWHERE,
     FittedVersion,
     VersionPlan,
-    fit_version,
     plan_version,
 )
 from webapp.housing.services.history import event_record, state_of
@@ -208,7 +207,6 @@ def _seat_everybody(placement: Placement) -> None:
     )
 
 
-@transaction.atomic
 def version_use(*, user: User, placement: Placement, number: int, digest: str) -> PlacementEvent:
     """Put a version into force, or restore an earlier one; the previous rooms become a version.
 
@@ -218,20 +216,14 @@ def version_use(*, user: User, placement: Placement, number: int, digest: str) -
 
     Raises PlacesChangedError if the version would now make other changes.
     """
-    placement = lock_placement(placement)
-    version = find_version(placement, number)
-    fitted = fit_version(placement, version)
-    if fitted.digest != digest:
-        raise PlacesChangedError(
-            _(
-                "The changes of %(version)s are not what the page showed any more. Nothing was "
-                "changed; look at it again."
-            )
-            % {"version": version}
-        )
-    words = TAKEN if version.is_waiting else RESTORED
-    plan = plan_version(placement, version, fitted, is_locked=True)
-    return _take_into_force(user, placement, plan, words)
+    plan = plan_version(placement, find_version(placement, number), digest)
+    with transaction.atomic():
+        placement = lock_placement(placement)
+        if not plan.holds(placement):
+            version = find_version(placement, number)
+            plan = plan_version(placement, version, digest, is_locked=True)
+        words = TAKEN if plan.version.is_waiting else RESTORED
+        return _take_into_force(user, placement, plan, words)
 
 
 def find_version(placement: Placement, number: int) -> PlacementVersion:
