@@ -18,7 +18,7 @@ from webapp.housing.rules import MUST
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services import versions
-from webapp.housing.services.fitting import fit_version
+from webapp.housing.services.fitting import fit_version, plan_version
 from webapp.housing.services.locking import lock_placement
 from webapp.housing.services.needs import need_add
 from webapp.housing.services.versions import (
@@ -219,6 +219,23 @@ def test_what_changed_since_the_plan_counts(
     with transaction.atomic():
         version_store(version, plan)
     assert rows_of(placement) == expected
+
+
+def test_a_published_placement_is_planned_under_the_lock(bob: User, placement: Placement) -> None:
+    """Offers and other publications decide there too, and are read under the lock alone."""
+    now = places_prepare(placement)
+    with transaction.atomic():
+        version_store(found(bob, now))
+    Placement.objects.filter(pk=placement.pk).update(published_at=timezone.now())
+    now = places_prepare(placement)
+    with transaction.atomic():
+        second = version_store(swapped(found(bob, now)))
+    plan = plan_version(now, second)
+    with transaction.atomic():
+        assert not plan.holds(lock_placement(now))
+    digest = fit_version(now, second).digest
+    event = version_use(user=bob, placement=now, number=second.number, digest=digest)
+    assert event.sentence.startswith("Version 2 taken into force")
 
 
 def test_no_plan_is_made_for_rooms_about_which_staff_decide(

@@ -56,13 +56,12 @@ class FittedVersion:
 class VersionPlan:
     """A version fitted, checked and scored before the placement is locked: only writing is left.
 
-    SQLite has one lock for all that is written, and nobody can decide while it is held. So a run
-    makes the plan ahead. If rows that decided it have changed once the placement is locked, it is
-    made again under the lock.
+    SQLite has one lock for all that is written, and nobody can decide while it is held. If anything
+    that decided the plan has changed once the placement is locked, it is made again there.
 
     Parameters
     ----------
-    version : the version, not saved yet.
+    version : the version; that of a run is not saved yet.
     known : the deciding rows from which the plan was made.
     """
 
@@ -72,7 +71,13 @@ class VersionPlan:
     known: list[Any]
 
     def holds(self, placement: Placement) -> bool:
-        """Return True if everything that decided the plan is unchanged; placement locked."""
+        """Return True if all that decided the plan is unchanged; the placement must be locked.
+
+        In a published placement, offers and the beds of other publications decide as well. These
+        are only read under the lock, so that no plan made before it holds.
+        """
+        if placement.is_published:
+            return False
         return _deciding_rows(placement, self.version) == self.known
 
 
