@@ -1,4 +1,4 @@
-"""A version is planned before the lock; what changes till then counts as if it were not."""
+"""Versions are planned before the placement is locked; a change in between still counts."""
 
 from collections.abc import Callable
 from datetime import timedelta

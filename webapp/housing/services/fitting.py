@@ -93,7 +93,8 @@ def plan_version(
     Raises HousingError if a rule of the version would break, and PlacesChangedError if ``digest``,
     of the changes that somebody confirmed, is of others.
     """
-    known = [] if is_locked else _deciding_rows(placement, version)  # before all that they decide
+    # Read before the version is fitted, so that a change in between shows under the lock.
+    known = [] if is_locked else _deciding_rows(placement, version)
     fitted = fit_version(placement, version)
     if digest is not None and fitted.digest != digest:
         raise PlacesChangedError(
