@@ -20,13 +20,12 @@ from webapp.files import store
 from webapp.housing.models import Placement
 from webapp.housing.pairs.placing import (
     ComputedPairs,
-    result_plan,
     result_store,
     rooms_prepare,
     write_result,
 )
 from webapp.housing.pairs.rules import number_of, pair_rules
-from webapp.housing.services.versions import places_prepare
+from webapp.housing.services.versions import places_prepare, plan_ahead
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Subject, job_kind
 from webapp.matching.allowed_pairs import allowed_scores
@@ -79,7 +78,7 @@ def propose(context: JobContext) -> Save:
     computed = ComputedPairs(context.job, arrays, values, figures)
     rooms_prepare(placement, len(values))
     placement = places_prepare(placement)
-    plan = result_plan(placement, computed)
+    plan = plan_ahead(placement, computed.version(placement))
 
     def save() -> dict[str, Any]:
         result_store(placement, computed, plan)

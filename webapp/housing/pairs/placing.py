@@ -37,7 +37,7 @@ from webapp.housing.pairs.rules import add_locks
 from webapp.housing.rules import NO, PlacementRules
 from webapp.housing.services.fitting import VersionPlan
 from webapp.housing.services.locking import lock_placement
-from webapp.housing.services.versions import plan_ahead, version_save
+from webapp.housing.services.versions import version_save
 from webapp.housing.webhook_reports import report_finished
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_enqueue
@@ -247,22 +247,13 @@ class ComputedPairs:
         )
 
 
-def result_plan(placement: Placement, computed: ComputedPairs) -> VersionPlan | None:
-    """Return the plan to store a result, ahead of the transaction that stores it.
-
-    ``placement`` is as it is now, with a room for every pair and a place for every student. None if
-    the plan must be made in the transaction.
-    """
-    return plan_ahead(placement, computed.version(placement))
-
-
 def result_store(
     placement: Placement, computed: ComputedPairs, plan: VersionPlan | None = None
 ) -> PlacementVersion:
     """Store computed pairs as a version and use it; call it in the transaction that ends the job.
 
     The pairs before it stay as a version that can be restored. Decisions wait while a job runs, so
-    that the new pairs fit them.
+    that the new pairs fit them. ``plan`` was made of the same result before this transaction.
 
     Raises
     ------
