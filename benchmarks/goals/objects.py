@@ -1,20 +1,21 @@
-"""Touching nuclei counted: object F1 from four painted pictures, beside a plain watershed.
+"""Touching nuclei counted: object F1 from painted pictures, beside a plain watershed.
 
-    python -m benchmarks goals objects PICTURES [--draws 3] [--paint 4] [--whole]
-    python -m benchmarks goals objects PICTURES --numbered
+    python -m benchmarks goals objects PICTURES [--draws 3] [--paint 4] [--whole | --numbered]
     python -m benchmarks goals objects PICTURES ... --network [--steps N] [--max-seconds S]
 
 PICTURES has folders train and test with ``NAME.png`` and numbered nuclei ``NAME_instances.tif``.
-Each draw paints short strokes on some dark pictures of train, or every pixel of them with
-``--whole``, learns from them as the product does, and predicts the dark pictures of test. With
-``--numbered`` it learns from the numbered nuclei of all dark pictures of train instead: without
-edges, and with edges as a label. With ``--network`` trees and a network learn, with edges only. The
+Each draw paints short strokes on some dark pictures of train and learns from them as the product
+does; it predicts the dark pictures of test. With ``--whole`` every pixel of these pictures is
+painted, with ``--numbered`` every nucleus has a number, too, in all pictures unless ``--paint``
+says how many. Both also learn with edges as a label: of the numbered nuclei, or of the painted
+parts, in which pixels that touch are one nucleus. With ``--network`` trees and a network learn. The
 plain watershed has its seeds at least seven pixels apart, the best distance for these pictures.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from skimage.segmentation import watershed
 
 from engine import NetworkOptions, predict_segmentation, train_class_segmentation
 from engine.datasets import EDGE_CLASSES, edges_of, read_image
+from engine.learning.segmentation.class_learning import TrainedClasses
 from engine.learning.segmentation.model import Detail
 from engine.metrics import match_objects, object_planes, separate_objects
 from engine.metrics.object_scores import ObjectMatches
@@ -95,92 +97,87 @@ def read_dark(folder: Path) -> list[tuple[NDArray[np.uint8], Numbers]]:
 Dark = list[tuple[NDArray[np.uint8], Numbers]]
 
 
-def from_numbers(
-    learn: Dark, test: Dark, network: NetworkOptions | None, max_seconds: float | None
-) -> None:
-    """Print object F1 of models that learned from numbered nuclei, without and with edges."""
-    for names in (EDGE_CLASSES[:2], EDGE_CLASSES)[network is not None :]:
-        clock, started = perf_counter(), process_time()
-        trained = train_class_segmentation(
-            [image for image, _ in learn],
-            [edges_of(known) if len(names) > 2 else (known > 0).astype(np.uint8)
-             for _, known in learn],
-            names,
-            is_smooth=len(names) == 2,
-            detail=Detail(scale=1.0),
-            position=False,
-            network=network,
-            max_seconds=max_seconds,
-            rng=np.random.default_rng(0),
-        )  # fmt: skip
-        seconds, clock = process_time() - started, perf_counter() - clock
-        total = ObjectMatches(0, 0, 0)
-        for image, known in test:
-            planes = predict_segmentation(trained.model, image).probabilities
-            if len(names) > 2:
-                mask, probability, edge = object_planes(planes, 1, 2, [0])
-                numbers = separate_objects(mask, probability, edge=edge)
-            else:
-                numbers = separate_objects(planes[:, :, 1] > 0.5, planes[:, :, 1])
-            total += match_objects(without_specks(numbers), known)
-        print(f"{', '.join(names):26} F1 {total.f1:.3f}, {total.n_predicted} objects, "
-              f"{trained.loss}, {seconds:.0f} processor seconds, {clock:.0f} by the clock",
-              flush=True)  # fmt: skip
-        for work in trained.left_out:
-            print("left out:", work)
+def learned(
+    some: Dark, label_maps: Sequence[NDArray[np.uint8]], names: Sequence[str], **options: Any
+) -> tuple[TrainedClasses, float]:
+    """Return what was learned from the labels of some pictures, and its processor seconds."""
+    started = process_time()
+    trained = train_class_segmentation(
+        [image for image, _ in some],
+        label_maps,
+        names,
+        detail=Detail(scale=1.0),
+        position=False,
+        rng=np.random.default_rng(0),
+        **options,
+    )
+    for work in trained.left_out:
+        print("left out:", work)
+    return trained, process_time() - started
+
+
+def counted(trained: TrainedClasses, test: Dark) -> list[ObjectMatches]:
+    """Return the matched objects of touching pixels, of the plain watershed, and of ours."""
+    totals = [ObjectMatches(0, 0, 0)] * 3
+    for image, known in test:
+        planes = predict_segmentation(trained.model, image).probabilities
+        edge = None
+        if planes.shape[2] > 2:
+            mask, probability, edge = object_planes(planes, 1, 2, [0])
+        else:
+            mask, probability = planes[:, :, 1] > 0.5, planes[:, :, 1]
+        answers = (
+            label(mask, connectivity=2),
+            plain_watershed(mask),
+            separate_objects(mask, probability, edge=edge),
+        )
+        for k, numbers in enumerate(answers):
+            totals[k] += match_objects(without_specks(numbers), known)
+    return totals
 
 
 def main() -> None:
-    """Print a line for every draw: object F1 at IoU 0.5 and the number of objects."""
+    """Print a line for every draw and model: object F1 at IoU 0.5 and the number of objects."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pictures", type=Path)
-    parser.add_argument("--numbered", action="store_true")
+    known_pixels = parser.add_mutually_exclusive_group()
+    known_pixels.add_argument("--whole", action="store_true", help="every pixel is painted")
+    known_pixels.add_argument("--numbered", action="store_true", help="every nucleus has a number")
     parser.add_argument("--network", action="store_true")
     parser.add_argument("--steps", type=int, help="of each fold of the network")
     parser.add_argument("--max-seconds", type=float)
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--paint", type=int, default=4)
-    parser.add_argument("--whole", action="store_true", help="every pixel of these is painted")
+    parser.add_argument("--paint", type=int, help="number of pictures (4; all that are numbered)")
     args = parser.parse_args()
     learn, test = (read_dark(args.pictures / part) for part in ("train", "test"))
     n_known = sum(len(np.unique(known)) - 1 for _, known in test)
     print(f"{n_known} nuclei in {len(test)} pictures; F1 and objects")
-    network = NetworkOptions(steps=args.steps) if args.network else None
-    if args.numbered:
-        from_numbers(learn, test, network, args.max_seconds)
-        return
-    print("draw  touching pixels    plain watershed    ours            learning, processor s")
-    for draw in range(args.draws):
+    options = {
+        "network": NetworkOptions(steps=args.steps) if args.network else None,
+        "max_seconds": args.max_seconds,
+    }
+    n_some = args.paint or (len(learn) if args.numbered else 4)
+    print("draw  labels   touching pixels   plain watershed   ours         learning, processor s")
+    for draw in range(args.draws if n_some < len(learn) else 1):
         rng = np.random.default_rng(draw)
-        some = [learn[k] for k in rng.permutation(len(learn))[: args.paint]]
-        started = process_time()
-        trained = train_class_segmentation(
-            [image for image, _ in some],
-            [
-                (known > 0).astype(np.uint8) if args.whole else painted(known, rng)
-                for _, known in some
-            ],
-            ["Background", "Nucleus"],
-            detail=Detail(scale=1.0),
-            position=False,
-            network=network,
-            max_seconds=args.max_seconds,
-            rng=np.random.default_rng(0),
-        )
-        seconds = process_time() - started
-        totals = [ObjectMatches(0, 0, 0)] * 3
-        for image, known in test:
-            probability = predict_segmentation(trained.model, image).probabilities[:, :, 1]
-            mask = probability > 0.5
-            answers = (
-                label(mask, connectivity=2),
-                plain_watershed(mask),
-                separate_objects(mask, probability),
+        some = [learn[k] for k in rng.permutation(len(learn))[:n_some]]
+        if args.whole or args.numbered:
+            marked = [(known > 0).astype(np.uint8) for _, known in some]
+        else:
+            marked = [painted(known, rng) for _, known in some]
+        models = [(marked, EDGE_CLASSES[:2], True)]
+        if args.whole or args.numbered:
+            parts = [
+                known if args.numbered else label(known > 0, connectivity=2) for _, known in some
+            ]
+            models.append(([edges_of(numbers) for numbers in parts], EDGE_CLASSES, False))
+        for label_maps, names, is_smooth in models:
+            trained, seconds = learned(some, label_maps, names, is_smooth=is_smooth, **options)
+            cells = "".join(
+                f"{one.f1:.3f} {one.n_predicted:5}       " for one in counted(trained, test)
             )
-            for k, numbers in enumerate(answers):
-                totals[k] += match_objects(without_specks(numbers), known)
-        cells = "".join(f"{one.f1:.3f} {one.n_predicted:5}       " for one in totals)
-        print(f"{draw:4}  {cells} {seconds:.0f}", flush=True)
+            about = "edges" if len(names) > 2 else "shape"
+            print(f"{draw:4}  {about:7}  {cells}{seconds:.0f}, {trained.loss}", flush=True)
 
 
 if __name__ == "__main__":

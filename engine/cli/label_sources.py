@@ -111,7 +111,10 @@ class MapLabels:
 
 @dataclass(frozen=True, slots=True)
 class EdgeLabels:
-    """Labels from masks that number their objects: background, inside, and edge of an object."""
+    """Labels from masks: background, inside, and edge of an object.
+
+    In a mask that does not number its objects, pixels that touch are one object.
+    """
 
     files: Sequence[ImageFile]
     kind: str = "objects and their edges"
@@ -183,7 +186,11 @@ def training_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> Lab
         If no annotation file can be used, or fewer than two classes are named.
     """
     if args.edges:
-        return _edge_labels(args, files)
+        if args.classes is not None or args.unknown:
+            raise InvalidProblemError(
+                "--edges names its own classes; leave out --classes, --unknown."
+            )
+        return EdgeLabels(files)
     if not has_outlines_only(files):
         asked = (args.classes, args.class_weights, args.scale)
         is_asked = any(option is not None for option in asked) or bool(args.unknown)
@@ -209,28 +216,6 @@ def training_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> Lab
             "least two: what no outline covers is unknown, not background."
         )
     return _outline_labels(checked_code(names, range(len(names)), (UNKNOWN,)), outlines, files)
-
-
-def _edge_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> EdgeLabels:
-    """Return the labels of objects and edges, after refusing files that number no objects."""
-    if args.classes is not None or args.unknown:
-        raise InvalidProblemError("--edges names its own classes; leave out --classes, --unknown.")
-    some = [file for file in files if file.mask_paths]
-    some = some[:: max(1, -(-len(some) // MAX_COMPARED))]
-    if not any(_numbers_objects(file) for file in some):
-        raise InvalidProblemError(
-            "--edges: no mask numbers its objects, so that the edges between those that touch are "
-            "not known. Give every object a number of its own, as in NAME_instances.tif."
-        )
-    return EdgeLabels(files)
-
-
-def _numbers_objects(file: ImageFile) -> bool:
-    """Return True if a mask can be read and numbers its objects."""
-    try:
-        return file.understand_mask().n_numbered > 0
-    except InvalidProblemError:
-        return False
 
 
 def without_counts(source: LabelSource) -> LabelSource:

@@ -134,8 +134,9 @@ def _add_labels(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--edges",
         action="store_true",
-        help="masks that number their objects: also learn where their edges are, as a class of its "
-        "own, by which segment objects --edge 2 separates objects that touch",
+        help="masks: also learn where the edges of objects are, as a class of its own, by which "
+        "segment objects --edge 2 separates objects that touch; in a mask that does not number its "
+        "objects, pixels that touch are one object",
     )
     parser.add_argument(
         "--unknown",

@@ -10,6 +10,7 @@ import pytest
 import tifffile
 from PIL import Image
 from skimage.draw import disk
+from skimage.measure import label
 
 from engine.cli.main import main
 from engine.datasets.object_edges import edges_of
@@ -162,12 +163,31 @@ def test_an_edge_that_is_no_class_is_refused(
     assert "--edge 7 is no class" in capsys.readouterr().err
 
 
-def test_masks_without_numbers_have_no_known_edges(
+def test_parts_of_masks_without_numbers_have_edges(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_predictions(tmp_path)
-    words = ["segment", "train", "--images", str(tmp_path / "images"), "--edges"]
+    words = ["segment", "train", "--images", str(tmp_path / "images"), "--edges", "--json"]
     words += ["--masks", str(tmp_path / "predicted"), "--out", str(tmp_path / "m.npz")]
+    assert main(words) == 0
+    known = json.loads(capsys.readouterr().out.splitlines()[-1])["known_pixels"]
+    files = sorted((tmp_path / "predicted").glob("*.mask.png"))
+    masks = [np.asarray(Image.open(path)) > 0 for path in files]
+    edges = [edges_of(label(mask, connectivity=2)) == 2 for mask in masks]
+    assert known["Edge"] == sum(int(one.sum()) for one in edges)
+    assert known["Object"] == sum(int(one.sum()) for one in masks) - known["Edge"]
+
+
+def test_label_maps_have_no_edges_of_objects(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_numbered(tmp_path, count=2)
+    for path in (tmp_path / "masks").iterdir():
+        path.unlink()
+        classes = np.random.default_rng(0).integers(0, 3, (60, 90), dtype=np.uint8)
+        Image.fromarray(classes).save(path.with_name(path.name.replace("_instances", ".mask")))
+    words = ["segment", "train", "--images", str(tmp_path / "images"), "--edges"]
+    words += ["--masks", str(tmp_path / "masks"), "--out", str(tmp_path / "m.npz")]
     assert main(words) != 0
-    assert "no mask numbers its objects" in capsys.readouterr().err
+    assert "a mask has two values, but" in capsys.readouterr().err
     assert not (tmp_path / "m.npz").exists()

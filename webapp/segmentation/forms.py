@@ -237,9 +237,9 @@ class LearnForm(TypedForm):
         label=gettext_lazy("Learn the edges of objects that touch"),
         required=False,
         help_text=gettext_lazy(
-            "Counts of touching objects become better. It learns from the masks that number "
-            "their objects, at full size, and holds out no image: each is checked by trees "
-            "that did not learn from it."
+            "Counts of touching objects become better. In a mask that does not number its objects, "
+            "pixels that touch are one object. It learns at full size and holds out no image: "
+            "each is checked by trees that did not learn from it."
         ),
     )
 
@@ -254,8 +254,6 @@ class LearnForm(TypedForm):
         field.queryset = sets_with_masks(user)
         n_masked = image_counts(user, masked=True)
         numbered = set(sets_with_numbers(user).values_list("pk", flat=True))
-        if not numbered:
-            del self.fields["edges"]
         with_maps = set(sets_with_maps(user))
         field.label_from_instance = lambda obj: (  # type: ignore[method-assign]  # this form's
             ngettext(
@@ -277,7 +275,7 @@ class LearnForm(TypedForm):
             )
 
     def clean(self) -> dict[str, Any]:
-        """Refuse edges with a method of masks only, and without masks that number objects."""
+        """Refuse edges with a method of masks only."""
         data = super().clean() or {}
         if data.get("edges") and data.get("solver") not in EDGE_METHODS:
             self.add_error(

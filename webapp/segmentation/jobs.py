@@ -153,7 +153,7 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
 
 
 def learn_edges(context: JobContext, segmenter: Segmenter) -> Any:
-    """Learn objects and their edges from masks that number objects, at full size."""
+    """Learn objects and their edges from masks, at full size."""
     learned = _labelled(context, segmenter, "learned", edges=True)
     watcher = LearningWatcher(context, segmenter)
     images, labels, maps = learned.in_step()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import tee
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -119,24 +118,11 @@ def _read(
     path, shape = file.store.fetch(file.mask.digest), (image.shape[0], image.shape[1])
     labels: Labels
     if edges:
-        labels = edges_of(match_values(_numbers(path, file.mask.name), shape, name=file.mask.name))
+        numbers = understand_mask(path, name=file.mask.name).numbers
+        labels = edges_of(match_values(numbers, shape, name=file.mask.name))
     else:
         labels = match_mask(read_mask(path, name=file.mask.name), shape, name=file.mask.name)
     return image, labels, _read_maps(file, image, n_planes) if n_planes else None
-
-
-def _numbers(path: Path, name: str) -> NDArray[np.int64]:
-    """Return the numbers of the objects of a mask, which a correction may have replaced."""
-    reading = understand_mask(path, name=name)
-    if reading.n_numbered < 0 and reading.n_objects > 1:
-        raise InvalidProblemError(
-            _(
-                "%(name)s: its objects have no numbers, so the edges between those that touch are "
-                "not known."
-            )
-            % {"name": name}
-        )
-    return reading.numbers.astype(np.int64)
 
 
 def _read_maps(file: ImageFile, image: ByteImage, n_planes: int) -> Planes:

@@ -1,4 +1,4 @@
-"""Edges of touching objects, learned on the pages from masks that number their objects."""
+"""Edges of objects, learned on the pages from masks."""
 
 import io
 
@@ -11,10 +11,10 @@ from tests.webapp.factories.images import encoded
 from tests.webapp.roles import Page
 from webapp.jobs.models import JobState
 from webapp.jobs.runner import run_job
-from webapp.segmentation.errors import SegmentationError
-from webapp.segmentation.forms import LearnForm
+from webapp.segmentation.labelled_files import LabelledFiles
 from webapp.segmentation.models import ImageSet, Segmenter
 from webapp.segmentation.object_options import background_of, edge_of
+from webapp.segmentation.selectors.image_sets import masked_images
 from webapp.segmentation.services.image_sets import image_set_create, pairing_refresh
 from webapp.segmentation.services.predictions import prediction_start
 from webapp.segmentation.services.segmenters import (
@@ -65,23 +65,19 @@ def sent(image_set: ImageSet, **changes: str) -> dict[str, object]:
     return fields | changes
 
 
-def test_only_sets_whose_masks_number_objects_offer_edges(client_of, bob, image_set) -> None:
-    page = Page(client_of(bob).get("/image-models/new/"))
-    assert "Learn the edges" not in page.source
-    assert "edges" not in LearnForm(sent(image_set), user=bob).fields
-
-
-def test_numbered_masks_offer_edges(client_of, bob, numbered) -> None:
+def test_all_masks_offer_edges(client_of, bob, numbered, image_set) -> None:
     page = Page(client_of(bob).get("/image-models/new/"))
     assert page.has("checkbox", "Learn the edges of objects that touch")
     assert page.one("group", "Learn from").says("3 images with masks, whose objects have numbers")
+    assert page.one("group", "Learn from").says("2 images with masks")
+    assert "pixels that touch are one object" in page.source
 
 
 def test_sets_of_another_organisation_offer_nothing(client_of, mallory, make_set, numbered) -> None:
     make_set(mallory)
     page = Page(client_of(mallory).get("/image-models/new/"))
     assert page.one("group", "Learn from").says("2 images with masks")
-    assert "Learn the edges" not in page.source
+    assert "whose objects have numbers" not in page.source
 
 
 @pytest.mark.parametrize("solver", ["theta", "certified", "frank-wolfe"])
@@ -94,12 +90,27 @@ def test_methods_of_masks_alone_are_refused_beside_their_field(
     assert not Segmenter.objects.exists()
 
 
-def test_a_chosen_set_without_numbers_is_refused(client_of, bob, numbered, image_set) -> None:
-    response = client_of(bob).post("/image-models/new/", sent(image_set))
-    assert response.status_code == 422
-    assert Page(response, status=422).says("No mask of these sets numbers its objects")
-    with pytest.raises(SegmentationError, match="numbers its objects"):
-        segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=FAST, edges=True)
+def plain_files(name: str) -> list[tuple[str, bytes]]:
+    """A picture and a mask of two parts that touch, and a square beside them."""
+    marked = np.zeros((48, 48), np.uint8)
+    marked[2:10, 2:10] = marked[10:18, 4:16] = marked[30:40, 30:40] = 255
+    image, _ = touching(9)
+    return [(f"{name}.png", encoded(image, "PNG")), (f"{name}.mask.png", encoded(marked, "PNG"))]
+
+
+def test_pixels_that_touch_are_one_object_of_a_mask_without_numbers(bob) -> None:
+    image_set = image_set_create(user=bob, name="Plain", foreground="nucleus")
+    for name, content in plain_files("plain"):
+        image_file_add(user=bob, image_set=image_set, name=name, chunks=[content])
+    pairing_refresh(image_set=image_set)
+    files = LabelledFiles(
+        masked_images([image_set]), on_next=int, when_read=len, n_planes=0, edges=True
+    )
+    _, labels, _ = files.in_step()
+    (found,) = labels
+    assert (found[3:17, 5:9] == 1).all(), "where parts touch there is no edge"
+    assert (found[2, 2:10] == 2).all()
+    assert (found > 0).sum() == 64 + 96 + 100
 
 
 @pytest.mark.any_database
@@ -128,32 +139,15 @@ def test_edges_are_learned_and_separate_touching_objects(client_of, bob, numbere
     assert counts == {2}
 
 
-def test_pictures_whose_mask_has_no_numbers_are_left_out(bob, numbered) -> None:
-    image, _ = touching(9)
-    plain = np.zeros((48, 48), np.uint8)
-    plain[2:10, 2:10] = plain[30:40, 30:40] = 255
-    for name, content in (
-        ("plain.png", encoded(image, "PNG")),
-        ("plain.mask.png", encoded(plain, "PNG")),
-    ):
+def test_masks_without_numbers_are_learned_from_beside_others(bob, numbered) -> None:
+    for name, content in plain_files("plain"):
         image_file_add(user=bob, image_set=numbered, name=name, chunks=[content])
     pairing_refresh(image_set=numbered)
     segmenter = segmenter_learn(user=bob, name="N", image_sets=[numbered], choices=FAST, edges=True)
-    assert len(segmenter.learned_digests) == 3
-
-
-def test_a_mask_replaced_meanwhile_is_named(bob, numbered) -> None:
-    segmenter = segmenter_learn(user=bob, name="N", image_sets=[numbered], choices=FAST, edges=True)
-    plain = np.zeros((48, 48), np.uint8)
-    plain[2:10, 2:10] = plain[30:40, 30:40] = 255
-    old = numbered.files.get(name="n0_instances.tif")
-    old.delete()
-    image_file_add(user=bob, image_set=numbered, name="n0.mask.png", chunks=[encoded(plain, "PNG")])
-    pairing_refresh(image_set=numbered)
+    assert len(segmenter.learned_digests) == 4
     run_job(segmenter.job_id, watched=False)
     segmenter.refresh_from_db()
-    assert segmenter.outcome["n_learned"] == 2
-    assert "n0.mask.png: its objects have no numbers" in segmenter.outcome["sentence"]
+    assert segmenter.outcome["n_learned"] == 4
 
 
 @pytest.mark.parametrize("name", ["nucleus", "edge", "Background", "border", " "])

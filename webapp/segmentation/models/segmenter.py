@@ -75,7 +75,7 @@ class Segmenter(OrganisationOwned):
 
     @property
     def learns_edges(self) -> bool:
-        """Return True if it learns objects and their edges from masks that number objects."""
+        """Return True if it learns objects and their edges, from masks."""
         return bool(self.classes) and self.solver != self.Solver.PAINTED and not self.imported_from
 
     @property

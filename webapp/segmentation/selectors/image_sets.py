@@ -94,7 +94,7 @@ def sets_with_masks(user: User) -> QuerySet[ImageSet]:
 
 
 def sets_with_numbers(user: User) -> QuerySet[ImageSet]:
-    """Return the sets with masks that number their objects, from which edges can be learned."""
+    """Return the sets with masks that number their objects."""
     masked = ImageFile.objects.filter(
         _HAS_MASK, image_set=OuterRef("pk"), mask__facts__mask__numbered=True
     )

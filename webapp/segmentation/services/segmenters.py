@@ -75,9 +75,9 @@ def segmenter_learn(
 ) -> Segmenter:
     """Queue learning a model from the masked images of some sets.
 
-    With ``edges``, it learns the edges of objects too, as a class of its own, from the masks that
-    number their objects. Nothing is then held out: every image is checked by trees that did not
-    learn from it.
+    With ``edges``, it learns the edges of objects too, as a class of its own; in a mask that does
+    not number its objects, pixels that touch are one object. Nothing is then held out: every image
+    is checked by trees that did not learn from it.
 
     If every image of the sets has a probability map of another program, all with equally many
     planes, the maps are features, too.
@@ -85,8 +85,7 @@ def segmenter_learn(
     Raises
     ------
     SegmentationError, QuotaError
-        If no image of the sets has a mask, if ``edges`` are requested and no mask numbers its
-        objects, if no network can be learned here, or if there is no space.
+        If no image of the sets has a mask, no network can be learned here, or there is no space.
     """
     is_network = choices.solver == Segmenter.Solver.NETWORK
     missing = network_available() if is_network else None
@@ -106,7 +105,6 @@ def segmenter_learn(
             )
         )
     if edges:
-        images = numbered_images(images)
         choices = replace(choices, holdout_percent=0)
     with transaction.atomic():
         segmenter = Segmenter.objects.create(
@@ -139,30 +137,6 @@ def segmenter_learn(
         n_copies = len(masked) - len(unique_contents(masked))
         _tell_job(segmenter.job, learned, held_out, copies=n_copies)
     return segmenter
-
-
-def numbered_images(images: Sequence[ImageFile]) -> list[ImageFile]:
-    """Return the images whose masks number their objects, and those with one object or none.
-
-    Raises
-    ------
-    SegmentationError
-        If no mask numbers its objects.
-    """
-    facts = [file.mask.facts.get("mask") or {} for file in images]
-    if not any(one.get("numbered") for one in facts):
-        raise SegmentationError(
-            _(
-                "No mask of these sets numbers its objects, so the edges between objects "
-                "that touch are not known. Upload masks in which every object has a number "
-                "of its own, such as NAME_instances.tif."
-            )
-        )
-    return [
-        file
-        for file, one in zip(images, facts, strict=True)
-        if one.get("numbered") or one.get("objects", 2) < 2
-    ]
 
 
 def edge_classes(foreground: str) -> list[dict[str, Any]]:
