@@ -183,12 +183,17 @@ def training_labels(args: argparse.Namespace, files: Sequence[ImageFile]) -> Lab
     Raises
     ------
     InvalidProblemError
-        If no annotation file can be used, or fewer than two classes are named.
+        If no annotation file can be used, fewer than two classes are named, or edges are asked of
+        outlines.
     """
     if args.edges:
         if args.classes is not None or args.unknown:
             raise InvalidProblemError(
                 "--edges names its own classes; leave out --classes, --unknown."
+            )
+        if has_outlines_only(files):
+            raise InvalidProblemError(
+                "--edges learns from masks, and these pictures have only outlines."
             )
         return EdgeLabels(files)
     if not has_outlines_only(files):

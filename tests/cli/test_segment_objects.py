@@ -178,6 +178,19 @@ def test_parts_of_masks_without_numbers_have_edges(
     assert known["Object"] == sum(int(one.sum()) for one in masks) - known["Edge"]
 
 
+def test_edges_are_not_learned_from_outlines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_numbered(tmp_path, count=1)
+    shape = {"label": "cell", "points": [[5, 5], [30, 5], [30, 30]], "shape_type": "polygon"}
+    outlines = {"version": "5.0", "shapes": [shape], "imagePath": "p0.png"}
+    (tmp_path / "images" / "p0.json").write_text(json.dumps(outlines), encoding="utf-8")
+    words = ["segment", "train", "--images", str(tmp_path / "images"), "--edges"]
+    assert main([*words, "--out", str(tmp_path / "m.npz")]) == 2
+    assert "--edges learns from masks" in capsys.readouterr().err
+    assert not (tmp_path / "m.npz").exists()
+
+
 def test_label_maps_have_no_edges_of_objects(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
