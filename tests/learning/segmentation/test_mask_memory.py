@@ -163,12 +163,9 @@ def start(program: str, *words: str) -> str:
     """Run a program in a new Python; return what it printed."""
     root = Path(__file__).resolve().parents[3]
     answer = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", program, *words], cwd=root, capture_output=True, text=True
     )
+    assert answer.returncode == 0, answer.stderr
     return answer.stdout
 
 
