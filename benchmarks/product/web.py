@@ -54,8 +54,10 @@ bob = User.objects.get(username="bob")
 past = list(Cohort.objects.filter(n_pairs__gt=0)[:60])
 for k in range({count}):
     model_learn(user=bob, name=f"Meanwhile {{k}}", cohorts=past, relative_gap=1e-6)
-pairs_create(user=bob, name="Meanwhile", cohort=Cohort.objects.get(name__startswith="First-years"),
-             model=LearnedModel.objects.exclude(findings={{}}).first(), same=("Gender",))
+large = Cohort.objects.get(name__startswith="First-years")
+model = LearnedModel.objects.exclude(findings={{}}).first()
+for k in range({pairings}):
+    pairs_create(user=bob, name=f"Meanwhile {{k}}", cohort=large, model=model, same=("Gender",))
 """
 # Jobs that an earlier measurement left in a kept instance would go on beside this one.
 _CANCEL = """
@@ -63,10 +65,13 @@ from webapp.jobs.models import ACTIVE_STATES, Job, JobState
 Job.objects.filter(state__in=ACTIVE_STATES).update(state=JobState.CANCELLED)
 """
 _RUNNING = """
+from webapp.housing.models import PlacedPair
 from webapp.jobs.models import Job
-print(Job.objects.filter(state="running").count())
+stored = PlacedPair.objects.filter(placement__name__startswith="Meanwhile")
+print(Job.objects.filter(state="running").count(), "jobs run,",
+      stored.values("placement").distinct().count(), "pairings are stored")
 """
-LEARNING_SECONDS = 10.0  # of one job with its intervals, at least: so many lie in the queue
+LEARNING_SECONDS, PAIRING_SECONDS = 10.0, 40.0  # of one job, at least: so many lie in the queue
 _ADDRESSES = """
 from webapp.cohorts.models import Cohort
 from webapp.housing.models import Placement
@@ -384,10 +389,15 @@ def main() -> None:
             ask_alone(product, keys)
             return
         people = signed_in(product, options.people)
-        product.run(_MEANWHILE.format(count=1 + int(options.seconds / LEARNING_SECONDS)))
+        product.run(
+            _MEANWHILE.format(
+                count=1 + int(options.seconds / LEARNING_SECONDS),
+                pairings=1 + int(options.seconds / PAIRING_SECONDS),
+            )
+        )
         begun = web_seconds(product)
         crowd(people, keys, options.seconds)
-        print(f"{product.run(_RUNNING).strip()} jobs run")
+        print(product.run(_RUNNING).strip())
         report(people, options.seconds, web_seconds(product) - begun)
         if options.decisions:
             lost, each = decide_in_a_row(product, keys, options.decisions)
