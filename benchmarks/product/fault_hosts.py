@@ -187,10 +187,11 @@ class Kept:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it in the namespace of its host."""
+        """Start it in the network of its host, under the host's name."""
+        named = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', self.host]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                ["ip", "netns", "exec", self.host, *self.command],
+                [*named, "ip", "netns", "exec", self.host, *self.command],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=output,
@@ -218,8 +219,9 @@ class Kept:
 class ThreeHosts:
     """Web, worker, learner and sweep on each of three hosts; PostgreSQL, Redis and a store beside.
 
-    Each host is a network namespace with a folder of its own. The object store is s3rver, which
-    keeps its files on disk, so that it can be killed as well.
+    Each host is a network namespace with a folder and a name of its own: none can see whether a
+    process of another one lives. The object store is s3rver, which keeps its files on disk, so that
+    it can be killed as well.
     """
 
     folder: Path
