@@ -29,6 +29,12 @@ MISSING = "Learning a network needs JAX."
 CHOICES = LearningChoices(solver="network", max_side=48, max_seconds=300, holdout_percent=0)
 
 
+@pytest.fixture(autouse=True)
+def small_windows(monkeypatch) -> None:
+    """Train on windows of the size of those of other tests, which are compiled already."""
+    monkeypatch.setattr(learning, "MOST_WINDOW", 32)
+
+
 def test_without_jax_the_page_says_how_to_get_it_and_nothing_is_queued(
     client_of, bob, image_set, monkeypatch
 ) -> None:
@@ -50,7 +56,7 @@ def test_without_jax_the_page_says_how_to_get_it_and_nothing_is_queued(
 @pytest.mark.any_database
 def test_a_network_is_learned_kept_and_predicts(bob, image_set, monkeypatch) -> None:
     monkeypatch.setattr(
-        "webapp.segmentation.jobs.NetworkOptions", lambda: NetworkOptions(width=4, steps=4, batch=2)
+        "webapp.segmentation.jobs.NetworkOptions", lambda: NetworkOptions(width=2, steps=2, batch=2)
     )
     segmenter = segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=CHOICES)
     run_job(segmenter.job_id, watched=False)
@@ -74,7 +80,7 @@ def test_room_for_a_network_is_reserved(bob, image_set) -> None:
 def test_strokes_learn_with_a_network_and_predict(client_of, bob, file, monkeypatch) -> None:
     monkeypatch.setattr(
         "webapp.segmentation.services.painted_models.NetworkOptions",
-        lambda: NetworkOptions(width=4, steps=4, batch=2),
+        lambda: NetworkOptions(width=2, steps=2, batch=2),
     )
     for stroke in (INSIDE, OUTSIDE):
         painting.stroke_add(user=bob, file=file, stroke=stroke)
@@ -155,9 +161,9 @@ def test_a_network_begun_on_a_card_is_learned_on_a_processor_when_the_card_dies(
         save(self, state)
         raise Died
 
-    for name, number in (("WIDTH", 6), ("STEPS", 5), ("BATCH", 2)):
+    for name, number in (("WIDTH", 3), ("STEPS", 5), ("BATCH", 2)):
         monkeypatch.setattr(learning, f"CARD_{name}", number)
-    for name, number in (("WIDTH", 4), ("STEPS", 4), ("BATCH", 2)):
+    for name, number in (("WIDTH", 2), ("STEPS", 4), ("BATCH", 2)):
         monkeypatch.setattr(learning, f"CPU_{name}", number)
     segmenter = segmenter_learn(user=bob, name="N", image_sets=[image_set], choices=CHOICES)
     on("gpu")
@@ -172,4 +178,4 @@ def test_a_network_begun_on_a_card_is_learned_on_a_processor_when_the_card_dies(
     run_job(segmenter.job_id, watched=False)
     segmenter.job.refresh_from_db()
     assert (segmenter.job.state, segmenter.job.attempt) == (JobState.SUCCEEDED, 2)
-    assert load_segmentation_model(segmenter.path).network.shape.width == 4
+    assert load_segmentation_model(segmenter.path).network.shape.width == 2

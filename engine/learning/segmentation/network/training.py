@@ -72,7 +72,6 @@ def _jax() -> Any:
     if "xla_gpu_deterministic_ops" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_deterministic_ops=true".strip()
     import jax
-    import jax.flatten_util
 
     return jax
 
@@ -128,31 +127,134 @@ def rate_at(done: float) -> float:
     return float(PEAK_RATE * (0.001 + 0.999 * (1 + np.cos(np.pi * rest)) / 2))
 
 
-@lru_cache(maxsize=4)
 def compile_steps(
     shape: NetworkShape,
     window: tuple[int, int],
     class_weights: tuple[float, ...],
     position: bool,
 ) -> Steps:
-    """Return the functions that train a network on windows of this many rows and columns."""
+    """Return the functions that train a network on windows of this many rows and columns.
+
+    What takes long to compile knows windows alone: other pictures use it as it is.
+    """
+    jax = _jax()
+    batch_of = _compile_batches(window, position)
+    descend, measure = _compile_network(shape)
+    weights = jax.device_put(np.array(class_weights, dtype=np.float32))
+
+    def start(seed: int) -> State:
+        vector = jax.device_put(_first_weights(shape, seed))
+        nothing = jax.device_put(np.zeros(vector.shape, dtype=np.float32))
+        return State(vector, nothing, nothing, vector)
+
+    def step(
+        state: State, stack: Stack, chosen: Any, key: Any, number: float, rate: float
+    ) -> tuple[State, Any]:
+        x, labels = batch_of(stack, chosen, key)
+        return descend(state, x, labels, key, number, rate, weights)  # type: ignore[no-any-return]
+
+    def finish(state: State, stack: Stack, batches: NDArray[np.int64], key: Any) -> Vector:
+        """Return the averaged weights, with the normalisation measured on batches folded in."""
+        found = []
+        for number, chosen in enumerate(batches):
+            x, _ = batch_of(stack, chosen, jax.random.fold_in(key, number))
+            found.append(jax.device_get(measure(state.average, x)))
+        parts = []
+        for place, layer in enumerate(_layered(shape, jax.device_get(state.average), np)):
+            w, offset = layer["w"], layer["o"]
+            if "g" in layer:
+                means = np.stack([one[place][0] for one in found])
+                within = np.stack([one[place][1] for one in found])
+                mean, variance = means.mean(axis=0), within.mean(axis=0) + means.var(axis=0)
+                scale = layer["g"] / np.sqrt(variance + VARIANCE_FLOOR)
+                w, offset = w * scale, offset - mean * scale
+            parts += [w.ravel(), offset]
+        return np.concatenate(parts).astype(np.float32)
+
+    return Steps(start, step, finish)
+
+
+def _first_weights(shape: NetworkShape, seed: int) -> Vector:
+    """Return the weights that training starts from, in one vector."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for layer in shape.layers:
+        deviation = np.sqrt((2 if layer.side > 1 else 0.02) / (layer.side**2 * layer.n_in))
+        gains = [np.ones(layer.n_out)] * (layer.side > 1)
+        parts += [*gains, np.zeros(layer.n_out), rng.normal(0, deviation, layer.shape).ravel()]
+    return np.concatenate(parts).astype(np.float32)
+
+
+def _layered(shape: NetworkShape, vector: Any, numpy: Any) -> list[dict[str, Any]]:
+    """Return gains "g" (but of the last layer), offsets "o" and weights "w" of every layer.
+
+    ``numpy`` is the module of the vector: NumPy's, or JAX's.
+    """
+    sizes: list[dict[str, tuple[int, ...]]] = []
+    for layer in shape.layers:
+        gains = {"g": (layer.n_out,)} if layer.side > 1 else {}
+        sizes.append({**gains, "o": (layer.n_out,), "w": layer.shape})
+    ends = np.cumsum([np.prod(size) for own in sizes for size in own.values()])
+    pieces = iter(numpy.split(vector, ends[:-1]))
+    return [{name: next(pieces).reshape(size) for name, size in own.items()} for own in sizes]
+
+
+@lru_cache(maxsize=4)
+def _compile_batches(window: tuple[int, int], position: bool) -> Callable[..., tuple[Any, Any]]:
+    """Return the function from pictures, choice and key to windows (B, rows, columns, 3) and their
+    labels (B, rows, columns)."""
+    jax = _jax()
+    jnp = jax.numpy
+
+    def mirrored(place: Any, side: Any) -> Any:
+        """Return places within 0 .. side - 1, as if the picture were mirrored at its borders."""
+        around = jnp.mod(place + 0.5, 2 * side)
+        return jnp.clip(jnp.where(around > side, 2 * side - around, around) - 0.5, 0, side - 1)
+
+    def augmented(key: Any, colours: Any, labels: Any, size: Any) -> tuple[Any, Any]:
+        """Return a random window of a picture: turned, scaled, mirrored, and of other colours."""
+        draw = jax.random.uniform(key, (12,), minval=-1.0, maxval=1.0)
+        scale = jnp.exp(SCALES * draw[0])
+        angle = (TILT if position else np.pi) * draw[1]
+        across = jnp.where(draw[2] < 0, -1.0, 1.0)
+        down = jnp.where(draw[3] < 0, -1.0, 1.0) if not position else 1.0
+        sides = size.astype(jnp.float32)
+        room = jnp.maximum(sides - jnp.asarray(window, jnp.float32), 0.0) / 2
+        centre = (sides - 1) / 2 + draw[4:6] * (room + SHIFT * sides)
+        y = (jnp.arange(window[0]) - (window[0] - 1) / 2)[:, None] * down * scale
+        x = (jnp.arange(window[1]) - (window[1] - 1) / 2)[None] * across * scale
+        rows = mirrored(centre[0] + jnp.cos(angle) * y - jnp.sin(angle) * x, sides[0])
+        columns = mirrored(centre[1] + jnp.sin(angle) * y + jnp.cos(angle) * x, sides[1])
+        top, left = jnp.floor(rows).astype(int), jnp.floor(columns).astype(int)
+        bottom = jnp.minimum(top + 1, size[0] - 1)
+        right = jnp.minimum(left + 1, size[1] - 1)
+        a, b = (rows - top)[:, :, None], (columns - left)[:, :, None]
+        part = colours.astype(jnp.float32)
+        mixed = (1 - a) * ((1 - b) * part[top, left] + b * part[top, right])
+        mixed += a * ((1 - b) * part[bottom, left] + b * part[bottom, right])
+        values = mixed / 127.5 - 1
+        values = values * (1 + GAIN * draw[6:9]) + OFFSET * draw[9]
+        values = jnp.clip(values + OFFSET / 4 * draw[9:12], -1, 1)
+        nearest = labels[jnp.round(rows).astype(int), jnp.round(columns).astype(int)]
+        return values, nearest
+
+    def batch_of(stack: Stack, chosen: Any, key: Any) -> tuple[Any, Any]:
+        keys = jax.random.split(jax.random.split(key)[0], len(chosen))
+        of = stack.colours[chosen], stack.labels[chosen], stack.sizes[chosen]
+        colours, labels = jax.vmap(augmented)(keys, *of)
+        return colours, labels
+
+    return jax.jit(batch_of)  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=4)
+def _compile_network(shape: NetworkShape) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the step of training on a batch, and the function from weights and windows to mean
+    and variance of every layer."""
     jax = _jax()
     jnp, lax = jax.numpy, jax.lax
     is_narrow = device_name() != "cpu"
     n_labels = shape.n_labels
-
-    def first_weights(seed: int) -> list[dict[str, Any]]:
-        rng = np.random.default_rng(seed)
-        found = []
-        for layer in shape.layers:
-            deviation = np.sqrt((2 if layer.side > 1 else 0.02) / (layer.side**2 * layer.n_in))
-            own = {"w": rng.normal(0, deviation, layer.shape), "o": np.zeros(layer.n_out)}
-            if layer.side > 1:
-                own["g"] = np.ones(layer.n_out)
-            found.append({k: jnp.asarray(v, jnp.float32) for k, v in own.items()})
-        return found
-
-    unravel = jax.flatten_util.ravel_pytree(first_weights(0))[1]
 
     def convolved(w: Any, x: Any) -> Any:
         if is_narrow:
@@ -193,53 +295,15 @@ def compile_steps(
         out = out.reshape(b, h // STEM, v // STEM, STEM, STEM, n_labels).swapaxes(2, 3)
         return out.reshape(b, h, v, n_labels), seen
 
-    def mirrored(place: Any, side: Any) -> Any:
-        """Return places within 0 .. side - 1, as if the picture were mirrored at its borders."""
-        around = jnp.mod(place + 0.5, 2 * side)
-        return jnp.clip(jnp.where(around > side, 2 * side - around, around) - 0.5, 0, side - 1)
-
-    def augmented(key: Any, colours: Any, labels: Any, size: Any) -> tuple[Any, Any]:
-        """Return a random window of a picture: turned, scaled, mirrored, and of other colours."""
-        draw = jax.random.uniform(key, (12,), minval=-1.0, maxval=1.0)
-        scale = jnp.exp(SCALES * draw[0])
-        angle = (TILT if position else np.pi) * draw[1]
-        across = jnp.where(draw[2] < 0, -1.0, 1.0)
-        down = jnp.where(draw[3] < 0, -1.0, 1.0) if not position else 1.0
-        sides = size.astype(jnp.float32)
-        room = jnp.maximum(sides - jnp.asarray(window, jnp.float32), 0.0) / 2
-        centre = (sides - 1) / 2 + draw[4:6] * (room + SHIFT * sides)
-        y = (jnp.arange(window[0]) - (window[0] - 1) / 2)[:, None] * down * scale
-        x = (jnp.arange(window[1]) - (window[1] - 1) / 2)[None] * across * scale
-        rows = mirrored(centre[0] + jnp.cos(angle) * y - jnp.sin(angle) * x, sides[0])
-        columns = mirrored(centre[1] + jnp.sin(angle) * y + jnp.cos(angle) * x, sides[1])
-        top, left = jnp.floor(rows).astype(int), jnp.floor(columns).astype(int)
-        bottom = jnp.minimum(top + 1, size[0] - 1)
-        right = jnp.minimum(left + 1, size[1] - 1)
-        a, b = (rows - top)[:, :, None], (columns - left)[:, :, None]
-        part = colours.astype(jnp.float32)
-        mixed = (1 - a) * ((1 - b) * part[top, left] + b * part[top, right])
-        mixed += a * ((1 - b) * part[bottom, left] + b * part[bottom, right])
-        values = mixed / 127.5 - 1
-        values = values * (1 + GAIN * draw[6:9]) + OFFSET * draw[9]
-        values = jnp.clip(values + OFFSET / 4 * draw[9:12], -1, 1)
-        nearest = labels[jnp.round(rows).astype(int), jnp.round(columns).astype(int)]
-        return values, nearest
-
-    def batch_of(stack: Stack, chosen: Any, key: Any) -> tuple[Any, Any]:
-        keys = jax.random.split(key, len(chosen))
-        of = stack.colours[chosen], stack.labels[chosen], stack.sizes[chosen]
-        colours, labels = jax.vmap(augmented)(keys, *of)
-        return colours, labels
-
-    def loss_of(vector: Any, x: Any, labels: Any, key: Any) -> Any:
+    def loss_of(vector: Any, x: Any, labels: Any, key: Any, class_weights: Any) -> Any:
         """Return cross-entropy and Dice loss of the known pixels."""
         depth = shape.layers[2 * LEVELS - 1].n_out
         keep = jax.random.bernoulli(key, 1 - DROPPED, (len(x), 1, 1, depth)) / (1 - DROPPED)
-        scores, _ = forward(unravel(vector), x, keep)
+        scores, _ = forward(_layered(shape, vector, jnp), x, keep)
         said = jax.nn.log_softmax(scores)
         truth = jax.nn.one_hot(labels, n_labels)  # of an unknown label all zeros
         known = truth.sum(-1, keepdims=True)
-        weighted = truth * jnp.asarray(class_weights, jnp.float32)
+        weighted = truth * class_weights
         entropy = -(weighted * said).sum() / jnp.maximum(weighted.sum(), 1.0)
         p = jnp.exp(said) * known
         both, each = (p * truth).sum((1, 2)), (p + truth).sum((1, 2))
@@ -247,12 +311,11 @@ def compile_steps(
         dice = ((1 - (2 * both + 1) / (each + 1)) * there).sum() / jnp.maximum(there.sum(), 1.0)
         return entropy + dice
 
-    def step(
-        state: State, stack: Stack, chosen: Any, key: Any, number: Any, rate: Any
+    def descend(
+        state: State, x: Any, labels: Any, key: Any, number: Any, rate: Any, class_weights: Any
     ) -> tuple[State, Any]:
-        one, two = jax.random.split(key)
-        x, labels = batch_of(stack, chosen, one)
-        loss, gradient = jax.value_and_grad(loss_of)(state.weights, x, labels, two)
+        own = jax.random.split(key)[1]
+        loss, gradient = jax.value_and_grad(loss_of)(state.weights, x, labels, own, class_weights)
         first = FIRST_MOMENT * state.first + (1 - FIRST_MOMENT) * gradient
         second = SECOND_MOMENT * state.second + (1 - SECOND_MOMENT) * gradient**2
         m = first / (1 - FIRST_MOMENT**number)
@@ -262,33 +325,7 @@ def compile_steps(
         average = share * state.average + (1 - share) * weights
         return State(weights, first, second, average), loss
 
-    def statistics(vector: Any, stack: Stack, chosen: Any, key: Any) -> list[Any]:
-        x, _ = batch_of(stack, chosen, key)
-        return forward(unravel(vector), x, 1.0)[1]
+    def measure(vector: Any, x: Any) -> list[Any]:
+        return forward(_layered(shape, vector, jnp), x, 1.0)[1]
 
-    measure = jax.jit(statistics)
-
-    def start(seed: int) -> State:
-        vector = jax.flatten_util.ravel_pytree(first_weights(seed))[0]
-        return State(vector, jnp.zeros_like(vector), jnp.zeros_like(vector), vector)
-
-    def finish(state: State, stack: Stack, batches: NDArray[np.int64], key: Any) -> Vector:
-        """Return the averaged weights, with the normalisation measured on batches folded in."""
-        keys = jax.random.split(key, len(batches))
-        found = [
-            jax.device_get(measure(state.average, stack, chosen, own))
-            for chosen, own in zip(batches, keys, strict=True)
-        ]
-        parts = []
-        for place, layer in enumerate(jax.device_get(unravel(state.average))):
-            w, offset = layer["w"], layer["o"]
-            if "g" in layer:
-                means = np.stack([one[place][0] for one in found])
-                within = np.stack([one[place][1] for one in found])
-                mean, variance = means.mean(axis=0), within.mean(axis=0) + means.var(axis=0)
-                scale = layer["g"] / np.sqrt(variance + VARIANCE_FLOOR)
-                w, offset = w * scale, offset - mean * scale
-            parts += [w.ravel(), offset]
-        return np.concatenate(parts).astype(np.float32)
-
-    return Steps(start, jax.jit(step), finish)
+    return jax.jit(descend), jax.jit(measure)

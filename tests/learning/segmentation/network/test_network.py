@@ -20,7 +20,11 @@ from engine.learning.segmentation.model import load_segmentation_model
 from engine.learning.segmentation.network.inference import Network, network_from_arrays
 from engine.learning.segmentation.network.learning import NetworkLearning, NetworkOptions
 from engine.learning.segmentation.network.shape import NetworkShape
-from engine.learning.segmentation.network.training import HOW_TO_GET, network_available
+from engine.learning.segmentation.network.training import (
+    HOW_TO_GET,
+    _compile_network,
+    network_available,
+)
 from engine.learning.segmentation.part_store import PartStore
 from engine.learning.segmentation.prediction import predict_segmentation
 from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
@@ -104,6 +108,17 @@ def test_the_same_seed_gives_the_same_network_and_another_seed_another() -> None
     first, again, other = (learner(TINY, seed=seed).learn(pictures)[0] for seed in (3, 3, 4))
     assert_array_equal(first.weights, again.weights)
     assert (first.weights != other.weights).any()
+
+
+def test_other_pictures_and_weights_of_classes_need_no_second_compilation() -> None:
+    """Compiling takes ten seconds and more, at every first learning of a number of pictures."""
+    descend, measure = _compile_network(NetworkShape(2, 2))
+    learner().learn(dealt(*grains(4)))
+    compiled = descend._cache_size(), measure._cache_size()
+    larger, masks = grains(5, side=40)
+    weighted = replace(learner(), class_weights=np.array([1.0, 3.0]), position=False)
+    weighted.learn(dealt(larger, masks))
+    assert (descend._cache_size(), measure._cache_size()) == compiled
 
 
 @pytest.mark.parametrize("at", [1, 6])
