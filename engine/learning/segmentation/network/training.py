@@ -135,7 +135,8 @@ def compile_steps(
 ) -> Steps:
     """Return the functions that train a network on windows of this many rows and columns.
 
-    What takes long to compile knows windows alone: other pictures use it as it is.
+    The step of training, which takes long to compile, depends on windows and labels only: other
+    pictures need no new one.
     """
     jax = _jax()
     batch_of = _compile_batches(window, position)
