@@ -277,7 +277,7 @@ def test_killed_intervals_go_on_from_their_checkpoint(folder, tmp_path):
     state = tmp_path / "state.npz"
     years = [f"{folder}/survey_{k}.csv:{folder}/pairs_{k}.csv" for k in (1, 2)]
     command = [
-        sys.executable, "-m", "engine", "roommates", "weights", "--json", "--refits", "25",
+        sys.executable, "-m", "engine", "roommates", "weights", "--json", "--refits", "12",
         "--cohort", years[0], "--cohort", years[1],
     ]  # fmt: skip
 

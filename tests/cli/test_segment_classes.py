@@ -13,19 +13,14 @@ from engine.cli.label_codes import label_code
 from engine.cli.main import main
 from engine.datasets.image_folder import list_images
 from engine.datasets.label_maps import read_values
-from engine.learning.segmentation import class_learning, detail_choice, tree_learning
+from engine.learning.segmentation import class_learning, detail_choice
 from engine.learning.segmentation.model import load_segmentation_model
-from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
-
-SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_trees():  # type: ignore[no-untyped-def]
+def few_pixels_judge_edges():  # type: ignore[no-untyped-def]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_learning, "FIRST", SMALL)
-        patch.setattr(tree_learning, "SECOND", SMALL)
         patch.setattr(class_learning, "EDGE_LABELS", 10_000)
         yield
 

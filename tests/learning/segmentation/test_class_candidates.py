@@ -1,28 +1,28 @@
 """Ways to learn the weights of classes: the best on pictures kept from them, and how it does."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 from engine.core.status import Status
 from engine.crf.class_features import ClassLayout
-from engine.learning.segmentation import class_candidates, class_learning, tree_learning
+from engine.learning.segmentation import class_candidates, class_learning
 from engine.learning.segmentation.class_candidates import ClassWeights
 from engine.learning.segmentation.class_learning import train_class_segmentation
 from engine.learning.segmentation.class_weights import fit_loss, trees_alone
 from engine.learning.segmentation.prediction import predict_segmentation
-from engine.learning.segmentation.tree_options import TreeOptions
 from engine.learning.segmentation.weight_learning import Candidate, choose_candidate
 from engine.metrics.classes import class_figures, confusion
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
-
-SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
+from tests.small_trees import learned_trees
 
 
 @pytest.fixture(autouse=True)
-def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_learning, "FIRST", SMALL)
-    monkeypatch.setattr(tree_learning, "SECOND", SMALL)
+def small_trees(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(class_learning, "EDGE_LABELS", 10_000)
+    with learned_trees():
+        yield
 
 
 def test_every_picture_is_judged_by_what_never_saw_it() -> None:

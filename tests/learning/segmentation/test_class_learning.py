@@ -14,18 +14,14 @@ from engine.learning.segmentation.class_learning import TrainedClasses, train_cl
 from engine.learning.segmentation.class_weights import fit_loss
 from engine.learning.segmentation.model import Detail, load_segmentation_model
 from engine.learning.segmentation.prediction import predict_segmentation
-from engine.learning.segmentation.tree_options import TreeOptions
 from engine.metrics.classes import confusion
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
-
-SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
+from tests.small_trees import learned_trees
 
 
 @pytest.fixture(scope="module", autouse=True)
 def small_trees():  # type: ignore[no-untyped-def]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_learning, "FIRST", SMALL)
-        patch.setattr(tree_learning, "SECOND", SMALL)
+    with learned_trees(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(class_learning, "EDGE_LABELS", 10_000)
         yield
 
