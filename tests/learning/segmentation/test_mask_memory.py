@@ -132,12 +132,12 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     ("solver", "reports"), [("theta", 0), ("frank-wolfe", 1), ("block-coordinate", 2)]
 )
 def test_memory_stays_flat_in_the_number_of_pictures(solver: str, reports: int) -> None:
-    """Features alone are 0.3 MB a picture; held in memory, 160 of them would show.
+    """Features alone are 0.3 MB a picture; held in memory, 110 of them would show.
 
     Learning ends after this number of reports, when every picture was used, or for 0 after a
     second. How many oracles' work spaces happen to live at once changes the peak by up to 17 MB.
     """
-    result = run(MANY_SMALL, solver, "166", str(reports))
+    result = run(MANY_SMALL, solver, "116", str(reports))
     assert result["megabytes"] < result["before"] + 24
 
 
