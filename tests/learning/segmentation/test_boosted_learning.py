@@ -1,5 +1,6 @@
 """Boosted trees as unaries: their sums, their files, and what learning makes of them."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,15 +25,14 @@ from engine.learning.segmentation.tree_features import trees_alone
 from engine.learning.segmentation.tree_options import TreeOptions
 from engine.metrics.classes import Confusion
 from tests.learning.segmentation.leaf_pictures import leaves
+from tests.small_trees import learned_trees
 
 SMALL = TreeOptions(n_trees=20, n_leaves=8, rate=0.2)
 
 
 @pytest.fixture(scope="module")
 def trained() -> TrainedBoosted:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_learning, "FIRST", SMALL)
-        patch.setattr(tree_learning, "SECOND", SMALL)
+    with learned_trees(SMALL):
         return train_boosted_segmentation(*leaves(6), max_side=64, holdout=leaves(2, seed=5))
 
 
@@ -99,9 +99,9 @@ def test_an_interrupted_run_does_not_learn_its_weights_again(
 
 
 @pytest.fixture
-def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_learning, "FIRST", SMALL)
-    monkeypatch.setattr(tree_learning, "SECOND", SMALL)
+def small_trees() -> Iterator[None]:
+    with learned_trees(SMALL):
+        yield
 
 
 def grow(samples, labels, options=SMALL):  # type: ignore[no-untyped-def]

@@ -1,6 +1,6 @@
 """Probabilities of another program beside masks: what they add, and what is refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from engine.learning.segmentation import (
     picture_window,
     prediction,
     tiled_prediction,
-    tree_learning,
 )
 from engine.learning.segmentation.boosted_learning import TrainedBoosted, train_boosted_segmentation
 from engine.learning.segmentation.class_learning import train_class_segmentation
@@ -34,6 +33,7 @@ from engine.learning.segmentation.spread_pictures import PicturesHere
 from engine.learning.segmentation.tiled_prediction import TiledPrediction, sink_of
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.told_pictures import told_leaves, useless
+from tests.small_trees import learned_trees
 
 SMALL = TreeOptions(n_trees=15, n_leaves=8, rate=0.3)
 COUNT = 8
@@ -44,9 +44,9 @@ Train = Callable[..., TrainedBoosted | TrainedSegmentation]
 
 
 @pytest.fixture(autouse=True)
-def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_learning, "FIRST", SMALL)
-    monkeypatch.setattr(tree_learning, "SECOND", SMALL)
+def small_trees() -> Iterator[None]:
+    with learned_trees(SMALL):
+        yield
 
 
 def error(model: SegmentationModel, maps: list[Map] | None) -> float:
@@ -67,8 +67,7 @@ def linear(*given: Any, **options: Any) -> TrainedSegmentation:
 
 @pytest.fixture(scope="module")
 def trained() -> TrainedBoosted:
-    with pytest.MonkeyPatch.context() as patch:
-        small_trees.__wrapped__(patch)  # type: ignore[attr-defined]
+    with learned_trees(SMALL):
         images, masks, maps = TRAINING
         return boosted(images, masks, maps=maps)
 

@@ -1,11 +1,13 @@
 """Probabilities of another program beside masks: learned from, and needed to predict."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 from engine import load_segmentation_model
-from engine.learning.segmentation import detail_choice, tree_learning
-from engine.learning.segmentation.tree_options import TreeOptions
+from engine.learning.segmentation import detail_choice
+from tests.small_trees import learned_trees
 from tests.webapp.factories.images import encoded, upload
 from tests.webapp.roles import Page
 from tests.webapp.segmentation.test_probability_maps import npy, take, tiff
@@ -25,10 +27,9 @@ QUICK = {"max_side": 48, "max_seconds": 60, "relative_gap": 0.01, "holdout_perce
 
 
 @pytest.fixture(autouse=True)
-def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = TreeOptions(n_trees=12, n_leaves=6, rate=0.3, min_leaf=10)
-    monkeypatch.setattr(tree_learning, "FIRST", small)
-    monkeypatch.setattr(tree_learning, "SECOND", small)
+def small_trees() -> Iterator[None]:
+    with learned_trees():
+        yield
 
 
 def thing(number: int) -> np.ndarray:
