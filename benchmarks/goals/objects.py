@@ -1,7 +1,8 @@
 """Touching nuclei counted: object F1 from painted pictures, beside a plain watershed.
 
     python -m benchmarks goals objects PICTURES [--draws 3] [--paint 4] [--whole | --numbered]
-    python -m benchmarks goals objects PICTURES ... --network [--steps N] [--max-seconds S]
+    python -m benchmarks goals objects PICTURES ... --network [--width N] [--steps N]
+        [--max-seconds S]
 
 PICTURES has folders train and test with ``NAME.png`` and numbered nuclei ``NAME_instances.tif``.
 Each draw paints short strokes on some dark pictures of train and learns from them as the product
@@ -144,6 +145,7 @@ def main() -> None:
     known_pixels.add_argument("--whole", action="store_true", help="every pixel is painted")
     known_pixels.add_argument("--numbered", action="store_true", help="every nucleus has a number")
     parser.add_argument("--network", action="store_true")
+    parser.add_argument("--width", type=int, help="channels of the first level of the network")
     parser.add_argument("--steps", type=int, help="of each fold of the network")
     parser.add_argument("--max-seconds", type=float)
     parser.add_argument("--draws", type=int, default=3)
@@ -153,7 +155,7 @@ def main() -> None:
     n_known = sum(len(np.unique(known)) - 1 for _, known in test)
     print(f"{n_known} nuclei in {len(test)} pictures; F1 and objects")
     options = {
-        "network": NetworkOptions(steps=args.steps) if args.network else None,
+        "network": NetworkOptions(args.width, args.steps) if args.network else None,
         "max_seconds": args.max_seconds,
     }
     n_some = args.paint or (len(learn) if args.numbered else 4)
