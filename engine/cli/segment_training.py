@@ -44,7 +44,14 @@ from engine.learning.segmentation.detail_choice import FIRST_SIDE, MOST_LINEAR_S
 from engine.learning.segmentation.given_maps import Planes
 from engine.learning.segmentation.mask_learning import SOLVERS, train_segmentation
 from engine.learning.segmentation.model import CLASS_LOSSES, LOSSES, Detail
-from engine.learning.segmentation.network.learning import CARD_STEPS, CPU_STEPS, NetworkOptions
+from engine.learning.segmentation.network.inference import MOST_WIDTH
+from engine.learning.segmentation.network.learning import (
+    CARD_STEPS,
+    CARD_WIDTH,
+    CPU_STEPS,
+    CPU_WIDTH,
+    NetworkOptions,
+)
 from engine.learning.segmentation.network.training import check_network_available
 from engine.learning.segmentation.training_pictures import FOLDS
 from engine.metrics.classes import Confusion, class_figures
@@ -79,6 +86,12 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "filter bank (default; of masks linear with --solver, --checkpoint or --cache), or boosted "
         "trees beside a convolutional network, which is learned on a graphics card if there is one "
         'and needs JAX (pip install ".[network]")',
+    )
+    parser.add_argument(
+        "--network-width",
+        type=whole_number_from(1, MOST_WIDTH - 1),
+        help=f"network: channels of its first level (default {CPU_WIDTH}, on a graphics card "
+        f"{CARD_WIDTH}); twice as many take three to four times as long",
     )
     parser.add_argument(
         "--network-steps",
@@ -178,10 +191,14 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     """
     if args.unaries == "network":
         check_network_available()
-    elif args.network_steps is not None:
-        raise InvalidProblemError("--network-steps belongs to --unaries network; leave it out.")
-    elif args.loss == "network":
-        raise InvalidProblemError("--loss network belongs to --unaries network; leave it out.")
+    else:
+        given = {
+            "--network-width": args.network_width is not None,
+            "--network-steps": args.network_steps is not None,
+            "--loss network": args.loss == "network",
+        }
+        for option in (name for name, is_given in given.items() if is_given):
+            raise InvalidProblemError(f"{option} belongs to --unaries network; leave it out.")
     has_maps = maps_network(args) is not None or args.maps is not None
     check_writable(args.out)
     checkpoint = open_checkpoint(args.checkpoint)
@@ -203,7 +220,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         "rng": np.random.default_rng(args.seed or 0),
     }
     if unaries == "network":
-        shared["network"] = NetworkOptions(steps=args.network_steps)
+        shared["network"] = NetworkOptions(args.network_width, args.network_steps)
     trained: Trained
     if source.code is None:
         shared |= {

@@ -14,6 +14,7 @@ from engine.datasets.label_maps import write_label_map
 from engine.datasets.masks import write_mask
 from engine.datasets.synthetic_images import generate_leaf_images
 from engine.estimators import Segmenter
+from engine.learning.segmentation.model import load_segmentation_model
 from engine.learning.segmentation.network import learning
 from engine.learning.segmentation.network.training import HOW_TO_GET
 
@@ -62,12 +63,15 @@ def test_grey_and_transparent_pictures_are_learned_from_and_predicted(
     assert (code, result["n_images"]) == (0, 4)
 
 
-def test_the_network_alone_is_named_in_the_result(
+def test_the_network_alone_is_named_in_the_result_and_has_the_channels_that_were_asked(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ("--unaries", "network", "--network-steps", "2", "--loss", "network")
-    code, result, said = run(capsys, *train(folder, *options))
+    code, result, said = run(capsys, *train(folder, *options, "--network-width", "3"))
     assert (code, result["loss"]) == (0, "network"), said
+    network = load_segmentation_model(folder.parent / "model.npz").network
+    assert network is not None
+    assert network.shape.width == 3
 
 
 def test_without_jax_the_command_says_how_to_get_it(
@@ -86,9 +90,11 @@ def test_without_jax_the_command_says_how_to_get_it(
     ("options", "sentence"),
     [
         (("--network-steps", "5"), "--network-steps belongs to --unaries network"),
+        (("--network-width", "5"), "--network-width belongs to --unaries network"),
         (("--loss", "network"), "--loss network belongs to --unaries network"),
         (("--unaries", "network", "--solver", "auto"), "belong to --unaries linear"),
         (("--unaries", "network", "--network-steps", "0"), "network-steps"),
+        (("--unaries", "network", "--network-width", "256"), "--network-width"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
