@@ -91,7 +91,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "--network-width",
         type=whole_number_from(1, MOST_WIDTH - 1),
         help=f"network: channels of its first level (default {CPU_WIDTH}, on a graphics card "
-        f"{CARD_WIDTH}); twice as many take three to four times as long",
+        f"{CARD_WIDTH}); twice as many take about three times as long",
     )
     parser.add_argument(
         "--network-steps",
@@ -191,14 +191,12 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     """
     if args.unaries == "network":
         check_network_available()
-    else:
-        given = {
-            "--network-width": args.network_width is not None,
-            "--network-steps": args.network_steps is not None,
-            "--loss network": args.loss == "network",
-        }
-        for option in (name for name, is_given in given.items() if is_given):
-            raise InvalidProblemError(f"{option} belongs to --unaries network; leave it out.")
+    elif args.network_width is not None:
+        raise InvalidProblemError("--network-width belongs to --unaries network; leave it out.")
+    elif args.network_steps is not None:
+        raise InvalidProblemError("--network-steps belongs to --unaries network; leave it out.")
+    elif args.loss == "network":
+        raise InvalidProblemError("--loss network belongs to --unaries network; leave it out.")
     has_maps = maps_network(args) is not None or args.maps is not None
     check_writable(args.out)
     checkpoint = open_checkpoint(args.checkpoint)

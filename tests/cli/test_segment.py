@@ -15,8 +15,6 @@ from engine.cli.main import main
 from engine.core.progress import Progress
 from engine.datasets.masks import understand_mask, write_mask
 from engine.datasets.synthetic_images import generate_leaf_images
-from engine.learning.segmentation import tree_learning
-from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.told_pictures import told_leaves
 
 
@@ -365,11 +363,8 @@ def test_the_best_mask_comes_with_its_bound(
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def told(tmp_path: Path) -> Path:
     """Grainy pictures with masks, and a folder of what another program told of them."""
-    small = TreeOptions(n_trees=12, n_leaves=8, rate=0.3)
-    monkeypatch.setattr(tree_learning, "FIRST", small)
-    monkeypatch.setattr(tree_learning, "SECOND", small)
     place = tmp_path / "told"
     (place / "maps").mkdir(parents=True)
     for number, (image, mask, given) in enumerate(zip(*told_leaves(5), strict=True)):

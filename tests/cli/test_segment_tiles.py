@@ -12,10 +12,9 @@ from engine.cli.main import main
 from engine.core.errors import InvalidProblemError
 from engine.datasets import large_pictures
 from engine.datasets.large_pictures import LargeTiff, is_large
-from engine.learning.segmentation import class_learning, tree_learning
+from engine.learning.segmentation import class_learning
 from engine.learning.segmentation.class_learning import train_class_segmentation
 from engine.learning.segmentation.model import N_PARAMETERS, Detail, make_segmentation_model
-from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
 
 RNG = np.random.default_rng(0)
@@ -162,9 +161,6 @@ def test_a_large_picture_is_segmented_like_a_small_one(
 def test_classes_in_tiles_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = TreeOptions(n_trees=8, n_leaves=8, rate=0.3, min_leaf=10)
-    monkeypatch.setattr(tree_learning, "FIRST", few)
-    monkeypatch.setattr(tree_learning, "SECOND", few)
     monkeypatch.setattr(class_learning, "EDGE_LABELS", 10_000)
     images, labels = class_pictures(4)
     options = {"detail": Detail(scale=1.0), "loss": "trees", "values": (10, 20, 30)}
