@@ -17,7 +17,6 @@ from engine.crf.survey import Survey, check_pairs
 from engine.datasets.csv_table import file_name, naming, read_csv_table, read_file
 from engine.tabular.answers import read_answers
 from engine.tabular.choices import Role
-from engine.tabular.columns import column_cells, kept_positions
 from engine.tabular.layout import find_layout
 from engine.tabular.pair_choices import PairChoices, find_pairs_layout, guess_pair_choices
 from engine.tabular.pairs import PairsPreview
@@ -25,7 +24,6 @@ from engine.tabular.pairs import check_pairs as check_pair_rows
 from engine.tabular.person_search import People
 from engine.tabular.personal import E_MAILS, NAMES, personal_kind
 from engine.tabular.preview import Preview
-from engine.tabular.survey_table import is_blank
 from engine.tabular.table import Table, build_table
 from engine.tabular.text import fold_title
 from engine.tabular.unattended import Fixes, Unattended, read_unattended, shared_questions
@@ -211,14 +209,8 @@ def _survey(
 
 def _attributes(preview: Preview) -> dict[str, tuple[str, ...]]:
     """Return {name: cells} of every column but the id: rules may refer to any of them."""
-    kept = kept_positions(preview.table, preview.choices)
-    found = {}
-    for column in preview.columns:
-        if column.choice.role is Role.ID:
-            continue
-        cells = column_cells(preview.table, preview.choices, column.index, kept)
-        found[column.name] = tuple("" if is_blank(cell) else cell for cell in cells)
-    return found
+    others = [column for column in preview.columns if column.choice.role is not Role.ID]
+    return {column.name: preview.cells(column.index) for column in others}
 
 
 def people_of(survey: Survey) -> People:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from engine.crf.questionnaire import Question
 from engine.tabular.choices import Role
-from engine.tabular.columns import column_cells, kept_positions
 from engine.tabular.identity import name_order
 from engine.tabular.preview import Preview
 
@@ -40,37 +39,33 @@ class TableAnswers:
 
 def read_answers(preview: Preview) -> TableAnswers:
     """Return the content of a file under choices that have no errors."""
-    kept = kept_positions(preview.table, preview.choices)
-
-    def cells(index: int) -> tuple[str, ...]:
-        return tuple(column_cells(preview.table, preview.choices, index, kept))
 
     def one(role: Role) -> tuple[str, ...]:
         found = preview.columns_as(role)
-        return cells(found[0].index) if found else ()
+        return preview.cells(found[0].index) if found else ()
 
     parts = name_order(preview.table, [c.index for c in preview.columns_as(Role.NAME)])
     names = tuple(
-        " ".join(filter(None, row)) for row in zip(*(cells(k) for k in parts), strict=True)
+        " ".join(filter(None, row)) for row in zip(*(preview.cells(k) for k in parts), strict=True)
     )
     questions = preview.columns_as(Role.QUESTION)
     codes = []
     for column in questions:
         code_of = {level: code for code, level in enumerate(column.choice.levels)}
         code_of[""] = BLANK
-        codes.append(tuple(code_of[cell] for cell in cells(column.index)))
-    blank = ("",) * len(kept)
+        codes.append(tuple(code_of[cell] for cell in preview.cells(column.index)))
+    blank = ("",) * preview.n_students
     rules = [c for c in preview.columns if c.choice.role in (Role.CONSTRAINT, Role.NEED)]
     return TableAnswers(
         tuple(Question(c.name, c.choice.kind.value, c.choice.levels) for c in questions),
         tuple(c.wording for c in questions),
         one(Role.ID),
         tuple(codes),
-        {c.name: cells(c.index) for c in rules},
+        {c.name: preview.cells(c.index) for c in rules},
         tuple(c.name for c in rules if c.choice.role is Role.NEED),
         one(Role.EMAIL) or blank,
         names or blank,
         one(Role.PREFERRED) or blank,
         one(Role.PRONOUNS) or blank,
-        len(kept),
+        preview.n_students,
     )

@@ -214,9 +214,3 @@ def dropped_rows(table: Table, choices: Choices) -> Mapping[int, str]:
             if position != one:
                 dropped[table.row_numbers[position]] = why
     return dropped
-
-
-def kept_positions(table: Table, choices: Choices) -> list[int]:
-    """Return the positions of the rows that become students."""
-    dropped = dropped_rows(table, choices)
-    return [k for k, number in enumerate(table.row_numbers) if number not in dropped]

@@ -1,7 +1,7 @@
 """Preview of a table under the choices: the content of every column, and the problems."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.tabular.checks import (
@@ -13,13 +13,7 @@ from engine.tabular.checks import (
     check_whole,
 )
 from engine.tabular.choices import Choices, ColumnChoice, Kind, Role
-from engine.tabular.columns import (
-    column_cells,
-    dropped_rows,
-    kept_positions,
-    name_of,
-    wording_of,
-)
+from engine.tabular.columns import column_cells, dropped_rows, name_of, wording_of
 from engine.tabular.facts import facts_of
 from engine.tabular.identity import IDENTITY
 from engine.tabular.problems import Problem, Severity
@@ -88,13 +82,20 @@ class ColumnPreview:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Preview of a table: all columns, all problems, and the kept rows."""
+    """Preview of a table: all columns, all problems, and which rows become students.
+
+    Parameters
+    ----------
+    dropped : {row number: reason} of the rows that become no student.
+    kept : the positions of all other rows.
+    """
 
     table: Table
     choices: Choices
     columns: tuple[ColumnPreview, ...]
     problems: tuple[Problem, ...]
     dropped: Mapping[int, str]
+    kept: tuple[int, ...]
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -119,7 +120,11 @@ class Preview:
     @property
     def n_students(self) -> int:
         """Return the number of rows that would become students."""
-        return sum(number not in self.dropped for number in self.table.row_numbers)
+        return len(self.kept)
+
+    def cells(self, index: int) -> tuple[str, ...]:
+        """Return the effective cells of a column in the kept rows, blanks empty."""
+        return tuple(column_cells(self.table, self.choices, index, self.kept))
 
     def columns_as(self, role: Role) -> tuple[ColumnPreview, ...]:
         """Return the columns used as ``role``."""
@@ -148,8 +153,8 @@ def build_preview(
     A column is read once per combination of its choice and the rows' choice:
     a change of one column costs one pass over its cells, not over all.
     """
-    kept = kept_positions(table, choices)
     dropped = dropped_rows(table, choices)
+    kept = tuple(k for k, number in enumerate(table.row_numbers) if number not in dropped)
     if len(table.memo) > _MEMO_LIMIT:
         table.memo.clear()
     rows_key = (frozenset(dropped), choices.keep)
@@ -161,11 +166,11 @@ def build_preview(
     problems = whole + [problem for column in columns for problem in column.problems]
     order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
     problems.sort(key=lambda problem: order[problem.severity])
-    return Preview(table, choices, columns, tuple(problems), dropped)
+    return Preview(table, choices, columns, tuple(problems), dropped, kept)
 
 
 def _remembered(
-    table: Table, choices: Choices, index: int, kept: list[int], rows_key: object
+    table: Table, choices: Choices, index: int, kept: Sequence[int], rows_key: object
 ) -> ColumnPreview:
     meanings = tuple(choices.meanings.get(index, {}).items())
     parent = choices.columns[index].part
@@ -177,7 +182,9 @@ def _remembered(
     return found
 
 
-def _preview_column(table: Table, choices: Choices, index: int, kept: list[int]) -> ColumnPreview:
+def _preview_column(
+    table: Table, choices: Choices, index: int, kept: Sequence[int]
+) -> ColumnPreview:
     choice, name = choices.columns[index], name_of(table, choices, index)
     cells = column_cells(table, choices, index, kept)
     numbers = [table.row_numbers[position] for position in kept]

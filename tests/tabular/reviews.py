@@ -1,7 +1,6 @@
 """Read a file as the import page does: what it understood, and what it says after all fixes."""
 
 from engine.tabular.choices import Choices, Role
-from engine.tabular.columns import column_cells, kept_positions
 from engine.tabular.guesses import guess_choices
 from engine.tabular.preview import ColumnPreview, Preview, build_preview
 from engine.tabular.reading import read_table
@@ -36,9 +35,7 @@ def levels_of(found: Review, name: str) -> tuple[str, ...]:
 
 def cells_of(found: Review, name: str) -> list[str]:
     """Return the cells of a column as they would be imported."""
-    preview = found.preview
-    kept = kept_positions(preview.table, preview.choices)
-    return column_cells(preview.table, preview.choices, column_of(preview, name).index, kept)
+    return list(found.preview.cells(column_of(found.preview, name).index))
 
 
 def titles_of(found: Review) -> list[str]:

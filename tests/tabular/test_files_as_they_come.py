@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from engine.tabular.choices import Choices, Role
-from engine.tabular.columns import column_cells, kept_positions
 from engine.tabular.guesses import guess_choices
 from engine.tabular.makers import SURVEYMONKEY
 from engine.tabular.preview import Preview, build_preview
@@ -141,15 +140,14 @@ def test_a_file_is_read_right(maker: str, data: bytes) -> None:
 def check_truth(preview: Preview) -> None:
     """Every person of the truth is there once, with their own latest answers."""
     columns = {column.name: column for column in preview.columns}
-    kept = kept_positions(preview.table, preview.choices)
 
     def cells(name: str) -> list[str]:
         column = columns[name]
         assert column.choice.role in (Role.QUESTION, Role.CONSTRAINT), name
-        return column_cells(preview.table, preview.choices, column.index, kept)
+        return list(preview.cells(column.index))
 
     (person,) = preview.columns_as(Role.ID)
-    ids = column_cells(preview.table, preview.choices, person.index, kept)
+    ids = preview.cells(person.index)
     truth = {key: one for one in PEOPLE for key in (one.number, one.mail)}
     assert len(set(ids)) == len(PEOPLE)
     in_order = [truth[key] for key in ids]
@@ -159,7 +157,7 @@ def check_truth(preview: Preview) -> None:
     assert cells(tidy) == [p.tidy for p in in_order]
     assert columns["Gender"].choice.role is Role.CONSTRAINT
     assert [cell.replace("–", "-") for cell in cells("Gender")] == [p.gender for p in in_order]
-    _check_sleep(preview, in_order, kept)
+    _check_sleep(preview, in_order)
     made = {c.choice.part.option: c.name for c in preview.columns if c.choice.part is not None}
     if preview.table.layout.maker != SURVEYMONKEY:  # which gives every option a column
         assert set(made) == set(ACTIVITIES)
@@ -169,9 +167,9 @@ def check_truth(preview: Preview) -> None:
     assert not [c.name for c in used if c.name in ("Comments", "ResponseId", "ID", "Name")]
 
 
-def _check_sleep(preview: Preview, in_order: list[Person], kept: list[int]) -> None:
+def _check_sleep(preview: Preview, in_order: list[Person]) -> None:
     (column,) = [c for c in preview.columns if c.choice.groups is not None]
     groups = column.choice.groups
-    cells = column_cells(preview.table, preview.choices, column.index, kept)
+    cells = preview.cells(column.index)
     for person, cell in zip(in_order, cells, strict=True):
         assert cell == groups.levels[sum(person.sleep >= edge for edge in groups.edges)]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 
 from engine.tabular.choices import Role
-from engine.tabular.columns import column_cells, kept_positions
 from engine.tabular.guesses import guess_choices
 from engine.tabular.preview import ColumnPreview, Preview
 from engine.tabular.reading import read_table
@@ -28,11 +27,6 @@ MORE = {"Hours of sleep", "Mornings? 🌅"}
 BEDTIMES = ("0", "1", "2", "3")  # REDCap writes codes
 
 
-def cells(preview: Preview, column: ColumnPreview) -> list[str]:
-    kept = kept_positions(preview.table, preview.choices)
-    return column_cells(preview.table, preview.choices, column.index, kept)
-
-
 @pytest.mark.parametrize("make", RIGHT, ids=lambda make: make.__name__)
 def test_it_is_read_right(make: Callable[[], bytes]) -> None:
     found = settled(read_table(make()))
@@ -41,7 +35,7 @@ def test_it_is_read_right(make: Callable[[], bytes]) -> None:
     n_unfinished = 14 if make is redcap else 0  # by their codes, 0 of 0 to 2
     assert preview.n_students == len(PEOPLE) - n_unfinished
     (person,) = preview.columns_as(Role.ID)
-    number = [int("".join(filter(str.isdigit, key))) for key in cells(preview, person)]
+    number = [int("".join(filter(str.isdigit, key))) for key in preview.cells(person.index)]
     in_order = [PEOPLE[k - (make is redcap)] for k in number]  # which counts records from 1
     used = preview.columns_as(Role.QUESTION) + preview.columns_as(Role.CONSTRAINT)
     asked, liked = [], []
@@ -50,7 +44,7 @@ def test_it_is_read_right(make: Callable[[], bytes]) -> None:
         if option or column.header.startswith("hobbies___"):
             liked.append(option or HOBBIES[int(column.header[-1]) - 1])
             chose = [liked[-1] in one["hobbies"] for one in in_order]
-            assert [cell in ("Yes", "1") for cell in cells(preview, column)] == chose
+            assert [cell in ("Yes", "1") for cell in preview.cells(column.index)] == chose
         elif column.name not in MORE:
             asked.append(next(name for name in ASKED if said(preview, column) == truth(
                 make, name, in_order)))  # fmt: skip
@@ -62,7 +56,7 @@ def test_it_is_read_right(make: Callable[[], bytes]) -> None:
 
 
 def said(preview: Preview, column: ColumnPreview) -> list[str]:
-    return cells(preview, column)
+    return list(preview.cells(column.index))
 
 
 def truth(make: Callable[[], bytes], name: str, in_order: list[dict[str, str]]) -> list[str]:
