@@ -31,7 +31,7 @@ from .learning.segmentation.class_learning import train_class_segmentation
 from .learning.segmentation.live_segmenter import LiveSegmenter
 from .learning.segmentation.mask_learning import train_segmentation
 from .learning.segmentation.model import Detail, load_class_model, load_segmentation_model
-from .learning.segmentation.network.learning import NetworkOptions
+from .learning.segmentation.network.learning import NetworkOptions, edge_network_options
 from .learning.segmentation.network.training import network_available
 from .learning.segmentation.prediction import evaluate_mask, predict_classes, predict_segmentation
 from .oracles.assignment import assign
@@ -71,6 +71,7 @@ __all__ = [
     "StructuredModel",
     "Survey",
     "assign",
+    "edge_network_options",
     "estimate_weights",
     "evaluate_mask",
     "evaluate_roommates",

@@ -28,7 +28,12 @@ from skimage.feature import peak_local_max
 from skimage.measure import label
 from skimage.segmentation import watershed
 
-from engine import NetworkOptions, predict_segmentation, train_class_segmentation
+from engine import (
+    NetworkOptions,
+    edge_network_options,
+    predict_segmentation,
+    train_class_segmentation,
+)
 from engine.datasets import EDGE_CLASSES, edges_of, read_image
 from engine.learning.segmentation.class_learning import TrainedClasses
 from engine.learning.segmentation.model import Detail
@@ -137,6 +142,12 @@ def counted(trained: TrainedClasses, test: Dark) -> list[ObjectMatches]:
     return totals
 
 
+def network_of(args: argparse.Namespace, *, has_edges: bool) -> NetworkOptions:
+    """Return the options of the network: those asked for, else those that the product takes."""
+    own = edge_network_options(args.max_seconds) if has_edges else NetworkOptions()
+    return NetworkOptions(args.width or own.width, args.steps or own.steps)
+
+
 def main() -> None:
     """Print a line for every draw and model: object F1 at IoU 0.5 and the number of objects."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -154,10 +165,6 @@ def main() -> None:
     learn, test = (read_dark(args.pictures / part) for part in ("train", "test"))
     n_known = sum(len(np.unique(known)) - 1 for _, known in test)
     print(f"{n_known} nuclei in {len(test)} pictures; F1 and objects")
-    options = {
-        "network": NetworkOptions(args.width, args.steps) if args.network else None,
-        "max_seconds": args.max_seconds,
-    }
     n_some = args.paint or (len(learn) if args.numbered else 4)
     print("draw  labels   touching pixels   plain watershed   ours         learning, processor s")
     for draw in range(args.draws if n_some < len(learn) else 1):
@@ -174,7 +181,12 @@ def main() -> None:
             ]
             models.append(([edges_of(numbers) for numbers in parts], EDGE_CLASSES, False))
         for label_maps, names, is_smooth in models:
-            trained, seconds = learned(some, label_maps, names, is_smooth=is_smooth, **options)
+            trained, seconds = learned(
+                *(some, label_maps, names),
+                is_smooth=is_smooth,
+                network=network_of(args, has_edges=len(names) > 2) if args.network else None,
+                max_seconds=args.max_seconds,
+            )
             cells = "".join(
                 f"{one.f1:.3f} {one.n_predicted:5}       " for one in counted(trained, test)
             )

@@ -50,7 +50,11 @@ from engine.learning.segmentation.network.learning import (
     CARD_WIDTH,
     CPU_STEPS,
     CPU_WIDTH,
+    EDGE_SECONDS,
+    EDGE_STEPS,
+    EDGE_WIDTH,
     NetworkOptions,
+    edge_network_options,
 )
 from engine.learning.segmentation.network.training import check_network_available
 from engine.learning.segmentation.training_pictures import FOLDS
@@ -90,14 +94,16 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network-width",
         type=whole_number_from(1, MOST_WIDTH - 1),
-        help=f"network: channels of its first level (default {CPU_WIDTH}, on a graphics card "
+        help=f"network: channels of its first level (default {CPU_WIDTH}; with --edges "
+        f"{EDGE_WIDTH} unless --max-seconds is below {EDGE_SECONDS:.0f}; on a graphics card "
         f"{CARD_WIDTH}); twice as many take about three times as long",
     )
     parser.add_argument(
         "--network-steps",
         type=whole_number_from(1),
-        help=f"network: steps of each of its {FOLDS} parts (default {CPU_STEPS}, on a graphics "
-        f"card {CARD_STEPS}); fewer take less time",
+        help=f"network: steps of each of its {FOLDS} parts (default {CPU_STEPS}; with --edges "
+        f"{EDGE_STEPS} unless --max-seconds is below {EDGE_SECONDS:.0f}; on a graphics card "
+        f"{CARD_STEPS}); fewer take less time",
     )
     parser.add_argument(
         "--loss",
@@ -218,7 +224,10 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         "rng": np.random.default_rng(args.seed or 0),
     }
     if unaries == "network":
-        shared["network"] = NetworkOptions(args.network_width, args.network_steps)
+        usual = edge_network_options(args.max_seconds) if args.edges else NetworkOptions()
+        shared["network"] = NetworkOptions(
+            args.network_width or usual.width, args.network_steps or usual.steps
+        )
     trained: Trained
     if source.code is None:
         shared |= {

@@ -16,6 +16,7 @@ from engine.datasets.synthetic_images import generate_leaf_images
 from engine.estimators import Segmenter
 from engine.learning.segmentation.model import load_segmentation_model
 from engine.learning.segmentation.network import learning
+from engine.learning.segmentation.network.learning import NetworkOptions
 from engine.learning.segmentation.network.training import HOW_TO_GET
 
 
@@ -121,6 +122,35 @@ def test_label_maps_take_a_network_too(folder: Path, capsys: pytest.CaptureFixtu
     code, result, said = run(capsys, *train(folder, *options))
     assert code == 0, said
     assert result["unaries"] == "network"
+
+
+@pytest.mark.parametrize(
+    ("options", "channels", "steps"),
+    [
+        ((), learning.EDGE_WIDTH, learning.EDGE_STEPS),
+        (("--network-steps", "9"), learning.EDGE_WIDTH, 9),
+        (("--network-width", "7"), 7, learning.EDGE_STEPS),
+        (("--max-seconds", "60"), None, None),
+    ],
+)
+def test_edges_of_objects_are_learned_with_options_of_their_own(
+    options: tuple[str, ...],
+    channels: int | None,
+    steps: int | None,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[NetworkOptions] = []
+
+    def stopped(*_: Any, network: NetworkOptions, **__: Any) -> None:
+        asked.append(network)
+        raise InvalidProblemError("Asked enough.")
+
+    monkeypatch.setattr("engine.cli.segment_training.train_class_segmentation", stopped)
+    words = train(folder, "--unaries", "network", "--edges", *options)
+    assert "Asked enough." in run(capsys, *words)[2]
+    assert asked == [NetworkOptions(channels, steps)]
 
 
 def test_the_estimator_refuses_other_unaries() -> None:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import tifffile
 
-from engine import load_segmentation_model
+from engine import InvalidProblemError, NetworkOptions, load_segmentation_model
+from engine.learning.segmentation.network.learning import EDGE_WIDTH
 from tests.webapp.factories.images import encoded
 from tests.webapp.roles import Page
-from webapp.jobs.models import JobState
+from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
 from webapp.segmentation.labelled_files import LabelledFiles
 from webapp.segmentation.models import ImageSet, Segmenter
@@ -150,6 +151,27 @@ def test_masks_without_numbers_are_learned_from_beside_others(bob, numbered) -> 
     run_job(segmenter.job_id, watched=False)
     segmenter.refresh_from_db()
     assert segmenter.outcome["n_learned"] == 4
+
+
+@pytest.mark.parametrize(("seconds", "channels"), [(300, None), (1800, EDGE_WIDTH)])
+def test_a_network_of_edges_depends_on_the_time_that_was_chosen(
+    bob, numbered, monkeypatch, seconds, channels
+) -> None:
+    """Not on the time that is left: a job that goes on after a kill has the same network."""
+    asked: list[NetworkOptions] = []
+
+    def stopped(*_: object, network: NetworkOptions, **__: object) -> None:
+        asked.append(network)
+        raise InvalidProblemError("Asked enough.")
+
+    monkeypatch.setattr("webapp.segmentation.jobs.train_class_segmentation", stopped)
+    choices = LearningChoices(max_seconds=seconds, solver="network")
+    segmenter = segmenter_learn(
+        user=bob, name="N", image_sets=[numbered], choices=choices, edges=True
+    )
+    Job.objects.filter(pk=segmenter.job_id).update(ran_before=seconds - 100)
+    run_job(segmenter.job_id, watched=False)
+    assert [one.width for one in asked] == [channels]
 
 
 @pytest.mark.parametrize("name", ["nucleus", "edge", "Background", "border", " "])

@@ -17,8 +17,13 @@ from engine.learning.segmentation.boosted_learning import train_boosted_segmenta
 from engine.learning.segmentation.class_learning import train_class_segmentation
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.model import load_segmentation_model
+from engine.learning.segmentation.network import learning
 from engine.learning.segmentation.network.inference import Network, network_from_arrays
-from engine.learning.segmentation.network.learning import NetworkLearning, NetworkOptions
+from engine.learning.segmentation.network.learning import (
+    NetworkLearning,
+    NetworkOptions,
+    edge_network_options,
+)
 from engine.learning.segmentation.network.shape import NetworkShape
 from engine.learning.segmentation.network.training import (
     HOW_TO_GET,
@@ -269,6 +274,23 @@ def test_a_damaged_network_is_refused(changes: dict[str, Any], sentence: str) ->
 def test_options_out_of_range_are_refused(option: dict[str, int]) -> None:
     with pytest.raises(InvalidProblemError, match=f"{next(iter(option))}: expected"):
         NetworkOptions(**option)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "device", "expected"),
+    [
+        (None, "cpu", (learning.EDGE_WIDTH, learning.EDGE_STEPS)),
+        (learning.EDGE_SECONDS, "cpu", (learning.EDGE_WIDTH, learning.EDGE_STEPS)),
+        (learning.EDGE_SECONDS - 1, "cpu", (learning.CPU_WIDTH, learning.CPU_STEPS)),
+        (None, "gpu", (learning.CARD_WIDTH, learning.CARD_STEPS)),
+    ],
+)
+def test_edges_of_objects_take_more_channels_on_a_processor_with_time(
+    seconds: float | None, device: str, expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "device_name", lambda: device)
+    found = edge_network_options(seconds).resolved()
+    assert (found.width, found.steps) == expected
 
 
 def test_other_options_of_the_network_are_refused() -> None:
