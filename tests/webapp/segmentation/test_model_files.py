@@ -88,6 +88,34 @@ def test_an_imported_model_keeps_what_it_learned_from_and_how_good_it_was(
 
 
 @pytest.mark.parametrize(
+    ("outcome", "imported", "method"),
+    [
+        ({"loss": "trees"}, "afar.npz", "Trees alone chosen where it was learned"),
+        ({"loss": "network"}, "afar.npz", "Network alone chosen where it was learned"),
+        (
+            {"loss": "trees", "errors": {"trees alone": 0.1, "univariate": 0.2}},
+            *("", "Trees alone edges made more mistakes"),
+        ),
+        (
+            {"loss": "trees", "errors": {"trees alone": 0.1, "network alone": 0.2}},
+            *("", "Trees alone edges were not compared"),
+        ),
+        (
+            {"loss": "network", "errors": {"trees alone": 0.2, "network alone": 0.1}},
+            *("", "Network alone trees made more mistakes"),
+        ),
+    ],
+)
+def test_a_page_says_of_a_method_only_what_was_measured(
+    client_of, bob, segmenter, outcome, imported, method
+) -> None:
+    segmenter.outcome, segmenter.imported_from = {"converged": True, **outcome}, imported
+    segmenter.save()
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert method in " ".join(page.one("region", "Result").text.split())
+
+
+@pytest.mark.parametrize(
     "part",
     [
         np.array("not JSON"),

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from engine.learning.segmentation.class_candidates import NETWORK_ALONE, TREES_ALONE
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
@@ -168,6 +169,7 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "n_copies": segmenter.job.parameters.get("copies", 0) if segmenter.job else 0,
         "sha256": _digest(segmenter),
         "stopped_by": _stopped_by(segmenter.outcome),
+        "alone": _alone(segmenter),
         "compared": list(segmenter.outcome.get("errors", {}).items()),
         "weights_by": (_("%(outcome)s loss") % {"outcome": segmenter.outcome.get("loss") or ""})
         .strip()
@@ -178,6 +180,27 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "batches": segmenter.batches.select_related("image_set")[:10],
         **_prediction_after(segmenter, is_active),
     }
+
+
+def _alone(segmenter: Segmenter) -> dict[str, str] | None:
+    """Return the method and why it was chosen, if it has no edges between pixels; else None."""
+    outcome = segmenter.outcome
+    has_edges = bool(outcome.get("errors", {}).keys() - {TREES_ALONE.name, NETWORK_ALONE.name})
+    trees, network = _("Trees alone"), _("Network alone")
+    sentences = {
+        ("trees", True): (trees, _("edges made more mistakes")),
+        ("trees", False): (trees, _("edges were not compared")),
+        ("network", True): (network, _("trees and edges made more mistakes")),
+        ("network", False): (network, _("trees made more mistakes")),
+    }
+    if (found := sentences.get((outcome.get("loss"), has_edges))) is None:
+        return None
+    method, why = found
+    if segmenter.imported_from:
+        why = _("chosen where it was learned")
+    elif segmenter.learns_edges and method == trees:
+        why = _("smoothing would remove the edges")
+    return {"method": method, "why": why}
 
 
 def _prediction_after(segmenter: Segmenter, is_active: bool) -> dict[str, Any]:
