@@ -76,9 +76,10 @@ def test_it_restarts_what_dies(product: Product, name: str) -> None:
 def test_visitors_wait_while_the_web_server_starts_again(product: Product) -> None:
     """Its socket belongs to the supervisor: connections were refused until it listened again."""
     web = product.pid_of("web")
-    workers = children_of(web)
-    for pid in (web, *workers):
+    killed = (web, *children_of(web))
+    for pid in killed:
         os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(map(is_running, killed)))  # one that ends may still accept and close
     with urllib.request.urlopen(f"{product.url}/healthz", timeout=PATIENCE_SECONDS) as answer:
         assert answer.status == 200
     assert product.pid_of("web") != web
