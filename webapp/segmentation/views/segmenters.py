@@ -184,23 +184,23 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
 
 def _alone(segmenter: Segmenter) -> dict[str, str] | None:
     """Return the method and why it was chosen, if it has no edges between pixels; else None."""
-    outcome = segmenter.outcome
-    has_edges = bool(outcome.get("errors", {}).keys() - {TREES_ALONE.name, NETWORK_ALONE.name})
-    trees, network = _("Trees alone"), _("Network alone")
-    sentences = {
-        ("trees", True): (trees, _("edges made more mistakes")),
-        ("trees", False): (trees, _("edges were not compared")),
-        ("network", True): (network, _("trees and edges made more mistakes")),
-        ("network", False): (network, _("trees made more mistakes")),
-    }
-    if (found := sentences.get((outcome.get("loss"), has_edges))) is None:
+    loss = segmenter.outcome.get("loss")
+    if loss not in ("trees", "network"):
         return None
-    method, why = found
+    compared = segmenter.outcome.get("errors", {}).keys()
+    has_edges = bool(compared - {TREES_ALONE.name, NETWORK_ALONE.name})
+    why = ""
     if segmenter.imported_from:
         why = _("chosen where it was learned")
-    elif segmenter.learns_edges and method == trees:
+    elif loss == "trees" and segmenter.learns_edges:
         why = _("smoothing would remove the edges")
-    return {"method": method, "why": why}
+    elif loss == "trees" and has_edges:
+        why = _("edges made more mistakes")
+    elif loss == "network" and has_edges:
+        why = _("trees and edges made more mistakes")
+    elif loss == "network" and TREES_ALONE.name in compared:
+        why = _("trees made more mistakes")
+    return {"method": _("Trees alone") if loss == "trees" else _("Network alone"), "why": why}
 
 
 def _prediction_after(segmenter: Segmenter, is_active: bool) -> dict[str, Any]:
