@@ -117,6 +117,7 @@ def test_a_page_says_of_a_method_only_what_was_measured(
     said = " ".join(page.one("region", "Result").text.split())
     assert method in said
     assert ("mistakes" in said) == ("mistakes" in method)
+    assert not page.says("made fewer mistakes")
 
 
 @pytest.mark.parametrize(
