@@ -13,7 +13,7 @@ from engine.tabular.cause_proposals import (
 from engine.tabular.causes import ActionError, Cause
 from engine.tabular.checks import MAX_QUESTIONS
 from engine.tabular.choices import MAX_LEVELS, SINGLE, Choices, Kind, Role, move_level
-from engine.tabular.columns import cells_of_file, column_cells, name_of
+from engine.tabular.chosen_table import ChosenTable
 from engine.tabular.facts import facts_of
 from engine.tabular.guesses import guess_choices, with_guessed_order
 from engine.tabular.numerals import Groups, read_edges
@@ -99,7 +99,7 @@ def _with_some_levels(choices: Choices, table: Table, column: int) -> Choices:
     """Give a column that looked like text or numbers its answers when staff make it a question."""
     if choices.columns[column].levels:
         return choices
-    answers = {cell for cell in column_cells(table, choices, column, None) if cell}
+    answers = {cell for cell in ChosenTable(table, choices).all_cells(column) if cell}
     if not 2 <= len(answers) <= MAX_LEVELS:
         return choices
     return with_guessed_order(choices, column, answers)
@@ -128,7 +128,7 @@ def _reverse(choices: Choices, request: Request) -> Choices:
 
 def _set_meaning(choices: Choices, request: Request) -> Choices:
     column = choices.columns[request.column]
-    known = column.levels or cells_of_file(request.table, choices, request.column)
+    known = column.levels or ChosenTable(request.table, choices).file_cells(request.column)
     if request.value and request.value not in known:
         raise ActionError("Choose one of the answers of this question.")
     if request.value == request.answer:
@@ -144,7 +144,7 @@ def _set_meaning(choices: Choices, request: Request) -> Choices:
 
 def _add_level(choices: Choices, request: Request) -> Choices:
     column = choices.columns[request.column]
-    if request.answer not in column_cells(request.table, choices, request.column, None):
+    if request.answer not in ChosenTable(request.table, choices).all_cells(request.column):
         raise ActionError("Nobody gave this answer.")
     if request.answer in column.levels:
         return choices
@@ -177,11 +177,8 @@ def _start_over(choices: Choices, request: Request) -> Choices:
 def _rename(choices: Choices, request: Request) -> Choices:
     name = " ".join(request.value.split())
     index = request.column
-    others = {
-        name_of(request.table, choices, k).casefold()
-        for k in range(len(choices.columns))
-        if k != index
-    }
+    chosen = ChosenTable(request.table, choices)
+    others = {chosen.name(k).casefold() for k in range(len(choices.columns)) if k != index}
     if not name or len(name) > MAX_NAME:
         raise ActionError(f"A name has 1 to {MAX_NAME} letters.")
     if name.casefold() in others:

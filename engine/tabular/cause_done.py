@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from engine.tabular.causes import GARBLED, Act, Cause, Resolution, State
 from engine.tabular.choices import Choices, Keep, Role
-from engine.tabular.columns import repeats
 from engine.tabular.facts import facts_of
 from engine.tabular.garbled import repaired
 from engine.tabular.guesses import FREE_TEXT, MAKERS_OWN, with_guessed_order
@@ -205,7 +204,7 @@ def _texts(preview: Preview) -> list[str]:
 def _kept(preview: Preview) -> Iterator[Cause]:
     if preview.choices.keep is Keep.ALL:
         return
-    found = repeats(preview.table, preview.choices)
+    found = preview.chosen.repeats
     extra = sum(len(rows) for rows in found.values()) - len(found)
     yield Cause(
         "kept",

@@ -7,7 +7,6 @@ from dataclasses import replace
 from engine.tabular.causes import Act, Cause, Resolution, Sample, State
 from engine.tabular.checks import DESTROYED_IDS
 from engine.tabular.choices import Choices, Keep, Kind, Role
-from engine.tabular.columns import event_column, latest_of, repeats, time_column
 from engine.tabular.identity import IDENTITY
 from engine.tabular.ids import is_no_id
 from engine.tabular.meanings import same_meaning
@@ -16,8 +15,8 @@ from engine.tabular.preview import (
     ColumnPreview,
     Preview,
     most_telling_questions,
-    pending_made_dates,
 )
+from engine.tabular.responses import responses_of
 from engine.tabular.survey_table import is_blank
 from engine.tabular.words import counted, listed
 
@@ -38,13 +37,14 @@ def errors_of(preview: Preview) -> Iterator[Cause]:
 def _repeats(preview: Preview) -> Iterator[Cause]:
     if preview.choices.keep is not Keep.ALL:
         return
-    found = repeats(preview.table, preview.choices)
+    found = preview.chosen.repeats
     if not found:
         return
     extra = sum(len(rows) for rows in found.values()) - len(found)
     people = counted(len(found), "person", "people")
-    has_times = time_column(preview.table) is not None
-    event = event_column(preview.table)
+    responses = responses_of(preview.table)
+    has_times = responses.time_column is not None
+    event = responses.event_column
     if event is not None:
         yield _events(preview, event, list(found.values()))
         return
@@ -153,7 +153,7 @@ def _destroyed(preview: Preview, index: int) -> Cause:
 
 def _made_dates(preview: Preview) -> Iterator[Cause]:
     for column in preview.columns_as(Role.QUESTION):
-        made = pending_made_dates(preview.table, preview.choices, column.index)
+        made = preview.chosen.made_dates(column.index)
         if not made:
             continue
         cells = sum(preview.table.answers(column.index)[cell] for cell in made)
@@ -207,8 +207,8 @@ def _differences(preview: Preview, people: list[list[int]]) -> str:
 def _repeat_sample(preview: Preview, positions: list[int]) -> Sample:
     table = preview.table
     index = preview.columns_as(Role.ID)[0].index
-    kept = latest_of(table, positions)
-    times = time_column(table)
+    responses = responses_of(table)
+    kept, times = responses.latest(positions), responses.time_column
 
     def shown(position: int) -> str:
         row = f"row {table.row_numbers[position]:,}"
@@ -249,9 +249,7 @@ def _unknown(preview: Preview) -> Iterator[Cause]:
     wrong = [
         c
         for c in preview.columns_as(Role.QUESTION)
-        if c.unknown
-        and not _is_useless(c)
-        and not pending_made_dates(preview.table, preview.choices, c.index)
+        if c.unknown and not _is_useless(c) and not preview.chosen.made_dates(c.index)
     ]
     meant: dict[int, dict[str, str]] = {}
     blank: dict[int, list[str]] = {}
@@ -403,7 +401,7 @@ def _whole(preview: Preview) -> Iterator[Cause]:
 
 def _keep_best(preview: Preview, count: int) -> Act:
     def act(choices: Choices) -> Choices:
-        best = most_telling_questions(replace(preview, choices=choices), count)
+        best = most_telling_questions(preview, count)
         asked = [k for k, c in enumerate(choices.columns) if c.role is Role.QUESTION]
         return choices.with_role(asked, Role.IGNORE).with_role(best, Role.QUESTION)
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from engine.tabular.causes import GARBLED, GROUPED_FROM, Act, Cause, Resolution, Sample, State
 from engine.tabular.choices import Choices, ColumnChoice, Keep, Kind, Role
-from engine.tabular.columns import spelled_apart, unfinished_rows
 from engine.tabular.facts import facts_of
 from engine.tabular.garbled import repaired, repairs
 from engine.tabular.guesses import MAKERS_OWN, with_guessed_order
@@ -14,6 +13,7 @@ from engine.tabular.id_column import is_response_id
 from engine.tabular.multiple_answers import REST, Part, Several, split_cell
 from engine.tabular.numerals import Groups, suggest_groups
 from engine.tabular.preview import ColumnPreview, Preview
+from engine.tabular.responses import responses_of
 from engine.tabular.rule_columns import NEED, rule_of
 from engine.tabular.scales import LANGUAGES, rank_answers
 from engine.tabular.short_names import short_names
@@ -448,7 +448,7 @@ def _short_rows(preview: Preview) -> Iterator[Cause]:
 
 
 def _unfinished(preview: Preview) -> Iterator[Cause]:
-    rows = [n for n in unfinished_rows(preview.table) if n not in preview.dropped]
+    rows = [n for n in responses_of(preview.table).unfinished if n not in preview.dropped]
     if not rows or len(rows) == preview.n_students:
         return
     answers = counted(len(rows), "answer")
@@ -474,7 +474,7 @@ def _capitals(preview: Preview) -> Iterator[Cause]:
     for column in preview.columns_as(Role.ID):
         if column.choice.part is not None or is_response_id(facts_of(preview.table)[column.index]):
             continue
-        same = spelled_apart(preview.table, preview.choices, column.index)
+        same = preview.chosen.spelled_apart(column.index)
         if not same:
             continue
         people = len({last for _, last in same})

@@ -1,9 +1,10 @@
-"""Checks of an import, one function per role; each returns problems in the product's words."""
+"""Checks of an import, of the whole and of every column; problems are in the product's words."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from engine.tabular.choices import MAX_LEVELS, Choices, ColumnChoice, Kind, Role
+from engine.tabular.chosen_table import ChosenColumn, ChosenTable
 from engine.tabular.id_column import is_id_title
 from engine.tabular.ids import is_destroyed
 from engine.tabular.numerals import as_finite_number, is_numeral
@@ -20,10 +21,9 @@ _BLANK_SHARE = 0.05
 _SAME_SHARE = 0.95
 
 
-def check_whole(
-    table: Table, choices: Choices, n_students: int, most_questions: int | None
-) -> list[Problem]:
+def check_whole(chosen: ChosenTable, most_questions: int | None) -> list[Problem]:
     """Return the problems that belong to no single column."""
+    table, choices, n_students = chosen.table, chosen.choices, len(chosen.kept)
     problems = []
     roles = Counter(column.role for column in choices.columns)
     if n_students < 2:
@@ -68,7 +68,7 @@ def check_whole(
                 "You choose who when pairs are proposed.",
             )
         )
-    return problems
+    return problems + _short_rows(table, choices)
 
 
 def _destroyed_ids(table: Table, choices: Choices) -> list[Problem]:
@@ -92,7 +92,7 @@ def _destroyed_ids(table: Table, choices: Choices) -> list[Problem]:
     return []
 
 
-def check_short_rows(table: Table, choices: Choices) -> list[Problem]:
+def _short_rows(table: Table, choices: Choices) -> list[Problem]:
     """Return one warning per row with a missing cell, and a button to leave the row out."""
     short = [number for number in table.short_rows if number not in choices.left_out]
     problems = [
@@ -144,11 +144,24 @@ def _too_many_questions(count: int) -> Problem:
     )
 
 
-def check_ids(name: str, index: int, numbers: list[int], cells: list[str]) -> list[Problem]:
+def check_column(column: ChosenColumn) -> list[Problem]:
+    """Return the problems of a column under its use."""
+    if column.choice.role is Role.ID:
+        return _check_ids(column)
+    if column.choice.role is Role.QUESTION:
+        return _check_question(column)
+    return _check_constraint(column) if column.choice.role is Role.CONSTRAINT else []
+
+
+def _check_ids(column: ChosenColumn) -> list[Problem]:
     """Return one problem per repeated or missing id, with a button per row to leave out."""
+    name, index = column.name, column.index
     rows: dict[str, list[int]] = defaultdict(list)
-    for number, cell in zip(numbers, cells, strict=True):
-        rows[fold_id(cell)].append(number)
+    written: dict[str, str] = {}
+    for number, cell in zip(column.rows, column.cells, strict=True):
+        key = fold_id(cell)
+        rows[key].append(number)
+        written.setdefault(key, cell)
     problems = []
     for number in rows.pop("", [])[:MAX_LISTED]:
         problems.append(
@@ -162,7 +175,6 @@ def check_ids(name: str, index: int, numbers: list[int], cells: list[str]) -> li
             )
         )
     repeated = [(value, found) for value, found in rows.items() if len(found) > 1]
-    written = {fold_id(cell): cell for cell in reversed(cells)}
     for value, found in repeated[:MAX_LISTED]:
         problems.append(_repeated_id(written[value], found, index))
     hidden = len(repeated) - MAX_LISTED
@@ -188,26 +200,15 @@ def _repeated_id(value: str, found: list[int], index: int) -> Problem:
     )
 
 
-def check_question(
-    name: str,
-    index: int,
-    choice: ColumnChoice,
-    numbers: list[int],
-    cells: list[str],
-    made_dates: Mapping[str, str],
-) -> list[Problem]:
-    """Return unknown answers, too many or too few levels, blanks and one-sided answers.
-
-    ``made_dates`` are cells with ranges that a spreadsheet made into dates, not yet restored.
-    """
-    if made_dates:
-        return [_made_dates(name, index, list(made_dates.values()))]
-    counter = Counter(cells)
-    n_blank = counter.pop("", 0)
-    if len(choice.levels) > MAX_LEVELS or (not choice.levels and len(counter) > MAX_LEVELS):
-        return [_too_many_answers(name, index, max(len(choice.levels), len(counter)))]
-    if len(counter) <= 1:
-        return [_constant(name, index, next(iter(counter), ""))]
+def _check_question(column: ChosenColumn) -> list[Problem]:
+    """Return unknown answers, too many or too few levels, blanks and one-sided answers."""
+    name, index, choice, counts = column.name, column.index, column.choice, column.counts
+    if column.made_dates:
+        return [_made_dates(name, index, list(column.made_dates.values()))]
+    if len(choice.levels) > MAX_LEVELS or (not choice.levels and len(counts) > MAX_LEVELS):
+        return [_too_many_answers(name, index, max(len(choice.levels), len(counts)))]
+    if len(counts) <= 1:
+        return [_constant(name, index, next(iter(counts), ""))]
     problems = []
     if choice.kind is Kind.BINARY and len(choice.levels) != 2:
         problems.append(
@@ -219,10 +220,10 @@ def check_question(
                 kind="not binary",
             )
         )
-    problems += _unknown_answers(name, index, choice, numbers, cells)
-    problems += _spellings(name, index, {level: counter[level] for level in choice.levels})
-    problems += _blanks(name, index, n_blank, len(cells))
-    problems += _one_sided(name, index, counter)
+    problems += _unknown_answers(column)
+    problems += _spellings(name, index, {level: counts[level] for level in choice.levels})
+    problems += _blanks(name, index, column.n_blank, len(column.cells))
+    problems += _one_sided(name, index, counts)
     return problems
 
 
@@ -259,19 +260,16 @@ def _constant(name: str, index: int, value: str) -> Problem:
     )
 
 
-def _unknown_answers(
-    name: str, index: int, choice: ColumnChoice, numbers: list[int], cells: list[str]
-) -> list[Problem]:
+def _unknown_answers(column: ChosenColumn) -> list[Problem]:
+    name, index, choice = column.name, column.index, column.choice
     known = set(choice.levels) | {""}
     first_row: dict[str, int] = {}
-    times: Counter[str] = Counter()
-    for number, cell in zip(numbers, cells, strict=True):
+    for number, cell in zip(column.rows, column.cells, strict=True):
         if cell not in known:
             first_row.setdefault(cell, number)
-            times[cell] += 1
     problems = []
     for value, row in list(first_row.items())[:MAX_LISTED]:
-        problems.append(_unknown_answer(name, index, choice, value, row, times[value]))
+        problems.append(_unknown_answer(name, index, choice, value, row, column.counts[value]))
     if len(first_row) > MAX_LISTED:
         rest = len(first_row) - MAX_LISTED
         problems.append(
@@ -379,32 +377,32 @@ def _one_sided(name: str, index: int, counter: Counter[str]) -> list[Problem]:
     ]
 
 
-def check_constraint(name: str, index: int, counter: Counter[str], n_blank: int) -> list[Problem]:
+def _check_constraint(column: ChosenColumn) -> list[Problem]:
     """Return the reasons why a “same” rule would be useless, and the meaning of its blanks."""
-    if len(counter) > MAX_GROUPS:
+    name, index, counts = column.name, column.index, column.counts
+    if len(counts) > MAX_GROUPS:
         return [
             Problem(
                 Severity.ERROR,
-                f"{name} has {len(counter):,} different values; "
-                f"a constraint may have {MAX_GROUPS}.",
+                f"{name} has {len(counts):,} different values; a constraint may have {MAX_GROUPS}.",
                 "Pairs must share the value, so most students would stay single.",
                 column=index,
                 kind="many values",
                 fixes=(Fix("Ignore this column", "role", column=index, meaning="ignore"),),
             )
         ]
-    problems = _spellings(name, index, counter)
-    if n_blank:
+    problems = _spellings(name, index, counts)
+    if column.n_blank:
         problems.append(
             Problem(
                 Severity.WARNING,
-                f"{name}: {counted(n_blank, 'blank')}.",
+                f"{name}: {counted(column.n_blank, 'blank')}.",
                 "Students without a value form a group of their own when pairs must share it.",
                 column=index,
                 kind="blanks",
             )
         )
-    alone = [value for value, count in counter.items() if count == 1]
+    alone = [value for value, count in counts.items() if count == 1]
     for value in alone[:3]:
         problems.append(
             Problem(

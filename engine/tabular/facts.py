@@ -4,9 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 from engine.tabular.answer_order import order_answers
+from engine.tabular.dates import read_times
 from engine.tabular.makers import Own, own_column
 from engine.tabular.multiple_answers import Several, find_several
 from engine.tabular.numerals import NumberStyle, as_finite_number, is_numeral, number_style
@@ -59,6 +61,11 @@ class ColumnFacts:
     def made_dates(self) -> dict[str, str]:
         """Return {cell: the range that was typed} for dates that a spreadsheet made of ranges."""
         return {} if self.own is not None else find_ranges_as_dates(self.answers, self.title)
+
+    @cached_property
+    def times(self) -> list[datetime | None] | None:
+        """Return the time in every cell; None for columns of other things, see `read_times`."""
+        return read_times(self.cells)
 
     @cached_property
     def declined(self) -> tuple[str, ...]:

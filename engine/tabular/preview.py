@@ -1,20 +1,12 @@
 """Preview of a table under the choices: the content of every column, and the problems."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from engine.tabular.checks import (
-    MAX_QUESTIONS,
-    check_constraint,
-    check_ids,
-    check_question,
-    check_short_rows,
-    check_whole,
-)
+from engine.tabular.checks import MAX_QUESTIONS, check_column, check_whole
 from engine.tabular.choices import Choices, ColumnChoice, Kind, Role
-from engine.tabular.columns import column_cells, dropped_rows, name_of, wording_of
-from engine.tabular.facts import facts_of
+from engine.tabular.chosen_table import ChosenColumn, ChosenTable
 from engine.tabular.identity import IDENTITY
 from engine.tabular.problems import Problem, Severity
 from engine.tabular.table import Table
@@ -82,20 +74,26 @@ class ColumnPreview:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Preview of a table: all columns, all problems, and which rows become students.
+    """Preview of a table under the choices: all columns and all problems."""
 
-    Parameters
-    ----------
-    dropped : {row number: reason} of the rows that become no student.
-    kept : the positions of all other rows.
-    """
-
-    table: Table
-    choices: Choices
+    chosen: ChosenTable
     columns: tuple[ColumnPreview, ...]
     problems: tuple[Problem, ...]
-    dropped: Mapping[int, str]
-    kept: tuple[int, ...]
+
+    @property
+    def table(self) -> Table:
+        """The table."""
+        return self.chosen.table
+
+    @property
+    def choices(self) -> Choices:
+        """The choices."""
+        return self.chosen.choices
+
+    @property
+    def dropped(self) -> Mapping[int, str]:
+        """{row number: reason} of the rows that become no student."""
+        return self.chosen.dropped
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -120,11 +118,11 @@ class Preview:
     @property
     def n_students(self) -> int:
         """Return the number of rows that would become students."""
-        return len(self.kept)
+        return len(self.chosen.kept)
 
     def cells(self, index: int) -> tuple[str, ...]:
         """Return the effective cells of a column in the kept rows, blanks empty."""
-        return tuple(column_cells(self.table, self.choices, index, self.kept))
+        return tuple(self.chosen.cells(index))
 
     def columns_as(self, role: Role) -> tuple[ColumnPreview, ...]:
         """Return the columns used as ``role``."""
@@ -153,78 +151,49 @@ def build_preview(
     A column is read once per combination of its choice and the rows' choice:
     a change of one column costs one pass over its cells, not over all.
     """
-    dropped = dropped_rows(table, choices)
-    kept = tuple(k for k, number in enumerate(table.row_numbers) if number not in dropped)
+    chosen = ChosenTable(table, choices)
     if len(table.memo) > _MEMO_LIMIT:
         table.memo.clear()
-    rows_key = (frozenset(dropped), choices.keep)
-    columns = tuple(
-        _remembered(table, choices, index, kept, rows_key) for index in range(len(choices.columns))
-    )
-    whole = check_whole(table, choices, len(kept), most_questions)
-    whole += check_short_rows(table, choices)
-    problems = whole + [problem for column in columns for problem in column.problems]
+    rows_key = (frozenset(chosen.dropped), choices.keep)
+    columns = tuple(_remembered(chosen, index, rows_key) for index in range(len(choices.columns)))
+    problems = check_whole(chosen, most_questions)
+    problems += [problem for column in columns for problem in column.problems]
     order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
     problems.sort(key=lambda problem: order[problem.severity])
-    return Preview(table, choices, columns, tuple(problems), dropped, kept)
+    return Preview(chosen, columns, tuple(problems))
 
 
-def _remembered(
-    table: Table, choices: Choices, index: int, kept: Sequence[int], rows_key: object
-) -> ColumnPreview:
+def _remembered(chosen: ChosenTable, index: int, rows_key: object) -> ColumnPreview:
+    table, choices = chosen.table, chosen.choices
     meanings = tuple(choices.meanings.get(index, {}).items())
-    parent = choices.columns[index].part
-    names = (name_of(table, choices, index), wording_of(table, choices, index))
-    key = ("preview", index, choices.columns[index], meanings, rows_key, parent, names)
+    names = (chosen.name(index), chosen.wording(index))
+    has_made_dates = bool(chosen.made_dates(index))
+    key = ("preview", index, choices.columns[index], meanings, rows_key, names, has_made_dates)
     found = table.memo.get(key)
     if found is None:
-        found = table.memo[key] = _preview_column(table, choices, index, kept)
+        found = table.memo[key] = _preview_column(chosen.column(index))
     return found
 
 
-def _preview_column(
-    table: Table, choices: Choices, index: int, kept: Sequence[int]
-) -> ColumnPreview:
-    choice, name = choices.columns[index], name_of(table, choices, index)
-    cells = column_cells(table, choices, index, kept)
-    numbers = [table.row_numbers[position] for position in kept]
-    counter = Counter(cells)
-    n_blank = counter.pop("", 0)
-    problems: list[Problem] = []
-    if choice.role is Role.ID:
-        problems = check_ids(name, index, numbers, cells)
-    elif choice.role is Role.QUESTION:
-        problems = check_question(
-            name, index, choice, numbers, cells, pending_made_dates(table, choices, index)
-        )
-    elif choice.role is Role.CONSTRAINT:
-        problems = check_constraint(name, index, counter, n_blank)
+def _preview_column(column: ChosenColumn) -> ColumnPreview:
+    choice, counts = column.choice, column.counts
     levels = choice.levels if choice.role is not Role.ID else ()
     is_question = choice.role is Role.QUESTION and levels
     known = set(levels)
     return ColumnPreview(
-        index=index,
-        name=name,
-        header=table.header[index] if index < table.n_columns else "",
-        wording=wording_of(table, choices, index),
+        index=column.index,
+        name=column.name,
+        header=column.header,
+        wording=column.wording,
         choice=replace(choice, levels=levels),
-        examples=tuple(value for value, _ in counter.most_common(3)),
-        n_blank=n_blank,
-        n_distinct=len(counter),
-        counts=tuple(counter.get(level, 0) for level in levels),
-        problems=tuple(problems),
-        unknown=tuple((v, n) for v, n in counter.items() if v not in known) if is_question else (),
-        others=() if is_question else tuple(counter.most_common(50)),
+        examples=tuple(value for value, _ in counts.most_common(3)),
+        n_blank=column.n_blank,
+        n_distinct=len(counts),
+        counts=tuple(counts.get(level, 0) for level in levels),
+        problems=tuple(check_column(column)),
+        unknown=tuple((v, n) for v, n in counts.items() if v not in known) if is_question else (),
+        others=() if is_question else tuple(counts.most_common(50)),
     )
-
-
-def pending_made_dates(table: Table, choices: Choices, index: int) -> dict[str, str]:
-    """Return {cell: range} of dates that staff neither restored to ranges nor kept as dates."""
-    if index >= table.n_columns or f"made dates {table.header[index]}" in choices.settled:
-        return {}
-    meant = choices.meanings.get(index, {})
-    made = facts_of(table)[index].made_dates
-    return {cell: typed for cell, typed in made.items() if cell not in meant}
 
 
 def most_telling_questions(preview: Preview, count: int) -> list[int]:

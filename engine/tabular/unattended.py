@@ -15,7 +15,7 @@ from engine.tabular.answer_order import order_answers
 from engine.tabular.cause_proposals import split_column
 from engine.tabular.causes import Cause, State
 from engine.tabular.choices import Choices, ColumnChoice, Kind, Role
-from engine.tabular.columns import name_of, wording_of
+from engine.tabular.chosen_table import ChosenTable
 from engine.tabular.facts import facts_of
 from engine.tabular.garbled import repaired
 from engine.tabular.guesses import guess_choices
@@ -166,9 +166,10 @@ def with_questionnaire(table: Table, choices: Choices, questionnaire: Questionna
 def _titles(table: Table, choices: Choices) -> dict[str, int]:
     """Return {text: column} of all titles and wordings of columns, names first."""
     places = range(len(choices.columns))
-    texts = [(name_of(table, choices, k), k) for k in places]
+    chosen = ChosenTable(table, choices)
+    texts = [(chosen.name(k), k) for k in places]
     texts += [(_header(table, k), k) for k in places]
-    texts += [(wording_of(table, choices, k), k) for k in places]
+    texts += [(chosen.wording(k), k) for k in places]
     texts += [(repaired(text), k) for text, k in texts]
     found: dict[str, int] = {}
     for text, k in texts:
@@ -235,9 +236,10 @@ def _meanings(table: Table, choices: Choices, index: int, question: Question) ->
 def _only(choices: Choices, questionnaire: Questionnaire, table: Table) -> Choices:
     """Return the choices with the questions and answers of a questionnaire, and no others."""
     asked = {question.name: question for question in questionnaire.questions}
+    chosen = ChosenTable(table, choices)
     columns = []
     for index, column in enumerate(choices.columns):
-        question = asked.get(name_of(table, choices, index))
+        question = asked.get(chosen.name(index))
         if question is None and column.role is Role.QUESTION:
             column = replace(column, role=Role.IGNORE)
         elif question is not None:

@@ -7,6 +7,7 @@ from engine.tabular.choices import Choices, Kind, Role
 from engine.tabular.guesses import guess_choices
 from engine.tabular.preview import Preview, build_preview
 from engine.tabular.reading import read_table
+from engine.tabular.review import review
 from engine.tabular.table import Table
 from tests.shared_data import shared_data
 
@@ -53,6 +54,18 @@ def test_it_guesses_roles_kinds_and_order() -> None:
     assert roles == [Role.ID, *[Role.QUESTION] * 3, Role.CONSTRAINT, Role.EMAIL]
     assert choices.columns[1].levels == BEDTIMES
     assert [c.kind for c in choices.columns[1:4]] == [Kind.ORDINAL, Kind.BINARY, Kind.ORDINAL]
+
+
+def test_dates_that_staff_called_dates_may_become_a_question_after_all() -> None:
+    siblings = ("0", "02.Jan", "04.Mär", "5+")
+    rows = [f"N{k:03d},{siblings[k % 4]},{'Yes' if k % 3 else 'No'}" for k in range(40)]
+    table = read_table("\n".join(["student_id,Siblings,Smokes", *rows]).encode())
+    choices = guess_choices(table).with_role([1], Role.QUESTION)
+    found = review(build_preview(table, choices)).cause("made dates Siblings")
+    assert found.other is not None
+    called_dates = found.other.act(choices).with_role([1], Role.QUESTION)
+    preview = build_preview(table, called_dates)
+    assert not [one for one in preview.problems if one.kind == "made dates"]
 
 
 def test_a_row_that_lacks_a_cell_is_named() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from engine.tabular.choices import Choices, Role
-from engine.tabular.columns import column_cells, n_columns, name_of, wording_of
+from engine.tabular.choices import Role
+from engine.tabular.chosen_table import ChosenTable
 from engine.tabular.facts import facts_of
 from engine.tabular.guesses import guess_choices
 from engine.tabular.id_column import find_id_column, is_id_title
@@ -234,7 +234,7 @@ class _Reader:
         self.left_out = {n for n, why in as_survey.left_out.items() if why in _NO_STUDENTS}
         self._questions = {q["name"]: q for q in cohort.questions}
         self._names = in_name_order(table, choices.columns(NAME))
-        self._cells = self._cells_by_question(as_survey)
+        self._cells = self._cells_by_question(ChosenTable(table, as_survey))
         self._levels: dict[tuple[str, str], str | None] = {}
         self.problems: list[str] = []
         self.n_unknown = self.n_as_blank = 0
@@ -263,29 +263,28 @@ class _Reader:
         is_titled = is_id_title(title) or fold_title(title) in _ID_TITLES or is_e_mail_name(title)
         return not is_read and not is_titled and IGNORE in uses
 
-    def _cells_by_question(self, survey: Choices) -> dict[str, Sequence[str]]:
+    def _cells_by_question(self, survey: ChosenTable) -> dict[str, Sequence[str]]:
         """Return {question: its cells}, with the groups and split columns of the cohort's file."""
         made = {
-            name_of(self._table, survey, k): k
-            for k in range(n_columns(survey))
-            if survey.columns[k].role is Role.QUESTION
+            survey.name(k): k
+            for k, column in enumerate(survey.choices.columns)
+            if column.role is Role.QUESTION
         }
-        wordings = {fold_title(wording_of(self._table, survey, k)): k for k in made.values()}
+        wordings = {fold_title(survey.wording(k)): k for k in made.values()}
         found: dict[str, Sequence[str]] = {}
         self.split_columns: set[int] = set()
         for k, use in enumerate(self._choices.uses):
             if use.startswith(QUESTION):
                 name = use.removeprefix(QUESTION)
-                is_grouped = survey.columns[k].groups is not None
-                read = column_cells(self._table, survey, k, None) if is_grouped else None
-                found[name] = read or self._table.column(k)
+                is_grouped = survey.choices.columns[k].groups is not None
+                found[name] = survey.all_cells(k) if is_grouped else self._table.column(k)
         for name, question in self._questions.items():
             if name in found:
                 continue
             k = made.get(name, wordings.get(fold_title(question.get("wording", "")), -1))
             if k >= self._table.n_columns:
-                found[name] = column_cells(self._table, survey, k, None)
-                part = survey.columns[k].part
+                found[name] = survey.all_cells(k)
+                part = survey.choices.columns[k].part
                 self.split_columns |= set() if part is None else {part.parent}
             else:
                 found |= self._split(name, question)
