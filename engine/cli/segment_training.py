@@ -109,8 +109,8 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "--loss",
         choices=LOSSES,
         help="surrogate likelihood (with a certificate), univariate or clique (masks only) "
-        "logistic, or trees or network alone without edges; boosted and network: by default the "
-        "one with the lowest held-out error; linear: likelihood",
+        "logistic, or without edges: trees or network alone, or the mean of both; boosted and "
+        "network: by default whichever is best on held-out pictures; linear: likelihood",
     )
     parser.add_argument(
         "--no-position",
@@ -201,8 +201,8 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         raise InvalidProblemError("--network-width belongs to --unaries network; leave it out.")
     elif args.network_steps is not None:
         raise InvalidProblemError("--network-steps belongs to --unaries network; leave it out.")
-    elif args.loss == "network":
-        raise InvalidProblemError("--loss network belongs to --unaries network; leave it out.")
+    elif args.loss in ("network", "mean"):
+        raise InvalidProblemError(f"--loss {args.loss} belongs to --unaries network; leave it out.")
     has_maps = maps_network(args) is not None or args.maps is not None
     check_writable(args.out)
     checkpoint = open_checkpoint(args.checkpoint)

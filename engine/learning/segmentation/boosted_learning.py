@@ -137,10 +137,11 @@ def train_boosted_segmentation(
         Probabilities from any other program for each picture, iterated in parallel; they become
         features of the trees and of the nodes. H' and W' may differ from the picture's size, in the
         same proportions.
-    loss : "likelihood", "univariate", "clique", or "trees" or "network" (no edges), optional
-        Only the surrogate likelihood has a certificate. By default "trees" or "network",
-        whichever makes fewer mistakes on held-out pictures, or whichever of "univariate" and
-        "likelihood" makes clearly fewer than both.
+    loss : "likelihood", "univariate", "clique", or "trees", "network" or "mean", optional
+        Only the surrogate likelihood has a certificate. The last three have no edges. By default
+        "trees", or with a network the mean of both unless one of the two makes clearly fewer
+        mistakes on held-out pictures, or whichever of "univariate" and "likelihood" makes clearly
+        fewer than these.
     position : bool
         True to use the position within the picture as a feature: it helps if all are framed alike.
     ridge, ridge_factor : as for `train_segmentation`; by default 0.001 times the pixels.

@@ -34,9 +34,9 @@ from engine.learning.segmentation.class_weights import (
     rest_messages,
     trees_alone,
 )
-from engine.learning.segmentation.network_alone import fit_slope
 from engine.learning.segmentation.training_pictures import BLOCKS, FOLDS, block_folds
-from engine.learning.segmentation.weight_learning import Candidate, Rules, added
+from engine.learning.segmentation.weight_learning import EDGELESS, Candidate, Rules, added
+from engine.learning.segmentation.without_edges import fit_without_edges
 from engine.metrics.classes import Confusion
 from engine.objectives.class_messages import ClassMessages
 from engine.objectives.marginal_losses import LossOptions
@@ -76,6 +76,9 @@ TREES_ALONE = Candidate("trees alone", "trees", is_potts=True)
 NETWORK_ALONE = Candidate("network alone", "network", is_potts=True)
 """Candidate without edges, which uses the scores of the network times one number."""
 
+MEAN_OF_BOTH = Candidate("mean of trees and network", "mean", is_potts=True)
+"""Candidate without edges, which uses the mean of both scores, each times one number."""
+
 CANDIDATES = (
     Candidate("univariate, pairs of classes", "univariate", is_potts=False),
     Candidate("univariate, agreement", "univariate", is_potts=True),
@@ -109,13 +112,15 @@ def compared_candidates(
 ) -> list[Candidate]:
     """Return the candidates of a loss, or all candidates for this number of classes.
 
-    Without ``is_smooth``, no candidate with edges between pixels is compared.
+    Without ``is_smooth``, only trees and network alone are compared: with others, it was not
+    measured how many objects are separated.
     """
-    if loss == "network":
-        return [NETWORK_ALONE]
-    beside = [NETWORK_ALONE] if has_network and loss is None else []
+    own = {one.loss: [one] for one in (NETWORK_ALONE, MEAN_OF_BOTH)}
+    if loss in own:
+        return own[loss]
+    beside = [NETWORK_ALONE, MEAN_OF_BOTH] if has_network and loss is None else []
     if loss is None and not is_smooth:
-        return [TREES_ALONE, *beside]
+        return [TREES_ALONE, *beside[:1]]
     if is_sparse and loss != "likelihood":
         some = [candidate for candidate in CANDIDATES_FOR_STROKES if loss in (None, candidate.loss)]
         return some + beside
@@ -138,9 +143,9 @@ def are_strokes(labels: Iterable[ClassLabels], n_classes: int) -> bool:
 def candidate_cost(candidate: Candidate, n_labels: int, *, is_whole: bool) -> float:
     """Return the CPU seconds to evaluate a candidate on ``n_labels`` pixels times classes."""
     known = LIKELIHOOD_COST if is_whole else HIDDEN_COST
-    cost = {"likelihood": known, "trees": TREES_COST, "network": TREES_COST}.get(
-        candidate.loss, 1.0
-    )
+    cost = known if candidate.loss == "likelihood" else 1.0
+    if candidate.loss in EDGELESS:
+        cost = TREES_COST
     return FIT_SECONDS_A_LABEL * cost * n_labels
 
 
@@ -212,9 +217,10 @@ class ClassWeights:
         is_compared: bool,
     ) -> LearningResult:
         """Learn the weights by a loss, as accurately if they are only compared."""
-        if candidate.loss == "network":
-            slope = fit_slope((network_scores(one), one.labels) for one in examples)
-            return unsolved(network_alone(self.layout, slope))
+        if candidate.loss in ("network", "mean"):
+            trees, network = trees_alone(self.layout), network_alone(self.layout)
+            pictures = [(one.features.trees, network_scores(one), one.labels) for one in examples]
+            return unsolved(fit_without_edges(candidate.loss, trees, network, pictures))
         if candidate.loss == "likelihood":
             return fit_likelihood(
                 examples,

@@ -146,9 +146,10 @@ def train_class_segmentation(
         Probabilities from any other program for each picture; they become features of the nodes.
         H' and W' may differ from the picture's size, in the same proportions.
     class_weights : L numbers above 0, optional; weight of a pixel of each class.
-    loss : "univariate", "likelihood", "trees" or "network" (no edges: one of them alone), optional
+    loss : "univariate", "likelihood", or without edges "trees", "network" or "mean", optional
         By default the one with the lowest held-out error; with more than four classes the
-        likelihood is not compared, and the network alone is compared if there is one.
+        likelihood is not compared, and the network alone and the mean of trees and network are
+        compared if there is a network.
     is_smooth : bool
         False to compare no loss with edges between pixels: they smooth away a class that is only
         two pixels wide, such as the edges of objects (`engine.datasets.edges_of`).

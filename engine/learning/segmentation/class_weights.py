@@ -288,17 +288,17 @@ def judge_classes(
         return list(pool.map(one, examples))
 
 
-def network_alone(layout: ClassLayout, slope: float) -> FloatArray:
-    """Return the weights with which scores are ``slope`` times the network's maps, without edges.
+def network_alone(layout: ClassLayout) -> FloatArray:
+    """Return the weights with which scores are the network's maps, without edges.
 
     The maps of the network are the last ones: one for two classes, else one for each class.
     """
     theta = np.zeros(layout.size)
     nodes = layout.split(theta)[0]
     if layout.n_classes == 2:
-        nodes[1, -1] = slope
+        nodes[1, -1] = 1.0
     else:
-        nodes[:, -layout.n_classes :] = slope * np.eye(layout.n_classes)
+        nodes[:, -layout.n_classes :] = np.eye(layout.n_classes)
     return theta
 
 

@@ -22,13 +22,13 @@ from engine.learning.segmentation.marginal_fitting import (
 )
 from engine.learning.segmentation.mask_progress import SegmentationReporter
 from engine.learning.segmentation.mask_solvers import SegmentationTask, solve_in_theta
-from engine.learning.segmentation.network_alone import fit_slope
 from engine.learning.segmentation.tree_features import (
     network_alone,
     tree_evidence,
     trees_alone,
 )
 from engine.learning.segmentation.weight_learning import Candidate, Rules
+from engine.learning.segmentation.without_edges import fit_without_edges
 from engine.metrics.classes import Confusion, confusion
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult, unsolved
@@ -36,6 +36,8 @@ from engine.solvers.result import LearningResult, unsolved
 TREES = Candidate("trees", "trees")
 
 NETWORK = Candidate("network alone", "network")
+
+MEAN = Candidate("mean of trees and network", "mean")
 
 COMPARED = ("trees", "univariate", "likelihood")
 """Compared candidates: the trees alone, and losses that must be clearly better. The clique loss was
@@ -67,6 +69,7 @@ LEAST_PROBABILITY = 1e-5
 FIT_SECONDS_A_PIXEL = {
     "trees": 4e-7,
     "network": 6e-7,
+    "mean": 6e-7,
     "univariate": 2e-5,
     "clique": 2e-5,
     "likelihood": 3e-5,
@@ -134,9 +137,10 @@ class MaskWeights:
         is_compared: bool,
     ) -> LearningResult:
         """Learn the weights by a loss; see `WeightProblem.fit`."""
-        if candidate.loss == "network":
-            slope = fit_slope((network_scores(one), one.labels.view(np.uint8)) for one in examples)
-            return unsolved(network_alone(self.n_maps, slope))
+        if candidate.loss in ("network", "mean"):
+            trees, network = trees_alone(self.n_maps), network_alone(self.n_maps)
+            pictures = [(*_scores(one), one.labels.view(np.uint8)) for one in examples]
+            return unsolved(fit_without_edges(candidate.loss, trees, network, pictures))
         if candidate.loss in LOGISTIC_LOSSES:
             return fit_logistic_loss(
                 examples,
@@ -192,21 +196,23 @@ class MaskWeights:
 
 def mask_candidates(loss: str | None, *, has_network: bool = False) -> list[Candidate]:
     """Return the candidate of a loss, or all candidates that are compared."""
-    if loss == "network":
-        return [NETWORK]
+    own = {one.loss: [one] for one in (NETWORK, MEAN)}
+    if loss in own:
+        return own[loss]
     if loss is not None:
         return [Candidate(loss, loss)]
     compared = [Candidate(name, name) for name in COMPARED]
-    return [*compared[:1], NETWORK, *compared[1:]] if has_network else compared
+    return [*compared[:1], NETWORK, MEAN, *compared[1:]] if has_network else compared
 
 
-def network_scores(example: GridExample) -> FloatArray:
-    """Return the scores of both labels by the network, whose map is the last one."""
+def _scores(example: GridExample) -> tuple[FloatArray, FloatArray]:
+    """Return the scores of both labels by the trees, and by the network, whose map is the last."""
     nodes = example.features.nodes
     if not isinstance(nodes, DenseNodeFeatures):
         raise InvalidProblemError("example: expected the node features of trees.")
-    odds = nodes.values[:, :, -1]
-    return np.stack([np.zeros_like(odds), odds], axis=2)
+    nothing = np.zeros(example.labels.shape)
+    trees, network = tree_evidence(example.features), nodes.values[:, :, -1]
+    return np.stack([nothing, trees], axis=2), np.stack([nothing, network], axis=2)
 
 
 def candidate_cost(candidate: Candidate, n_pixels: int) -> float:

@@ -41,10 +41,11 @@ from engine.learning.segmentation.tree_unaries import TreeUnaries, unaries_from_
 from engine.objectives.grid_inner import check_rho
 
 FORMAT = "bethe-hall segmentation model 2"
-LOSSES = ("likelihood", "univariate", "clique", "trees", "network")
-"""Losses that models are learned by. "trees" and "network" are these alone, without edges."""
+LOSSES = ("likelihood", "univariate", "clique", "trees", "network", "mean")
+"""Losses that models are learned by. "trees" and "network" are these alone, and "mean" is the mean
+of their scores, all without edges."""
 
-CLASS_LOSSES = ("likelihood", "univariate", "trees", "network")
+CLASS_LOSSES = ("likelihood", "univariate", "trees", "network", "mean")
 """Losses that models of label maps are learned by."""
 
 MASK_NAMES = ("background", "foreground")
@@ -271,8 +272,8 @@ def make_segmentation_model(
     size = _n_weights(unaries, code, n_planes)
     values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(size,))
     check_choice("loss", loss, LOSSES if code is None else CLASS_LOSSES)
-    if loss == "network" and network is None:
-        raise InvalidProblemError("loss: the network alone needs a network.")
+    if loss in ("network", "mean") and network is None:
+        raise InvalidProblemError(f"loss: {loss} needs a network.")
     strength, probability = check_positive("ridge", ridge), check_rho(rho)
     return SegmentationModel(
         read_only(values),

@@ -66,10 +66,10 @@ def n_parameters(n_maps: int = 0) -> int:
     return 2 * (N_NODE_FEATURES + n_maps) + 4 * N_EDGE_FEATURES
 
 
-def network_alone(n_maps: int, slope: float) -> FloatArray:
-    """Return the weights with which scores are ``slope`` times the last map, without edges."""
+def network_alone(n_maps: int) -> FloatArray:
+    """Return the weights with which scores are the last map, that of the network, without edges."""
     theta = np.zeros(n_parameters(n_maps))
-    theta[2 * (N_NODE_FEATURES + n_maps) - 1] = slope
+    theta[2 * (N_NODE_FEATURES + n_maps) - 1] = 1.0
     return theta
 
 

@@ -132,7 +132,7 @@ def test_edges_are_learned_and_separate_touching_objects(client_of, bob, numbere
     assert "painted image" not in page.source
     assert "painted pixels" not in page.source
     assert page.says("Smoothing would remove the edges of objects")
-    assert "made more mistakes" not in page.source, "nothing else was compared"
+    assert "clearly better" not in page.source, "nothing else was compared"
     batch = prediction_start(user=bob, image_set=numbered, segmenter=segmenter)
     run_job(batch.job_id, watched=False)
     batch.refresh_from_db()

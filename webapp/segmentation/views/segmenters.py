@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from engine.learning.segmentation.class_candidates import NETWORK_ALONE, TREES_ALONE
+from engine.learning.segmentation.class_candidates import MEAN_OF_BOTH, NETWORK_ALONE, TREES_ALONE
+from engine.learning.segmentation.weight_learning import EDGELESS
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
@@ -185,22 +186,29 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
 def _alone(segmenter: Segmenter) -> dict[str, str] | None:
     """Return the method and why it was chosen, if it has no edges between pixels; else None."""
     loss = segmenter.outcome.get("loss")
-    if loss not in ("trees", "network"):
+    if loss not in EDGELESS:
         return None
     compared = segmenter.outcome.get("errors", {}).keys()
-    has_edges = bool(compared - {TREES_ALONE.name, NETWORK_ALONE.name})
+    has_edges = bool(compared - {TREES_ALONE.name, NETWORK_ALONE.name, MEAN_OF_BOTH.name})
     why = ""
     if segmenter.imported_from:
         why = _("chosen where it was learned")
     elif loss == "trees" and segmenter.learns_edges:
         why = _("smoothing would remove the edges")
     elif loss == "trees" and has_edges:
-        why = _("edges made more mistakes")
+        why = _("edges were not clearly better")
     elif loss == "network" and has_edges:
-        why = _("trees and edges made more mistakes")
+        why = _("trees and edges were not clearly better")
     elif loss == "network" and TREES_ALONE.name in compared:
         why = _("trees made more mistakes")
-    return {"method": _("Trees alone") if loss == "trees" else _("Network alone"), "why": why}
+    elif loss == "mean" and has_edges:
+        why = _("neither of the two, nor edges, were clearly better")
+    methods = {
+        "trees": _("Trees alone"),
+        "network": _("Network alone"),
+        "mean": _("Mean of trees and network"),
+    }
+    return {"method": methods[loss], "why": why}
 
 
 def _prediction_after(segmenter: Segmenter, is_active: bool) -> dict[str, Any]:

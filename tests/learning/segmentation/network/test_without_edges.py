@@ -1,4 +1,4 @@
-"""The network alone is compared with trees and edges, and used where it makes fewer mistakes."""
+"""Trees, the network and the mean of both are compared without edges, and with edges."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from engine.crf.class_features import UNKNOWN, ClassExample, ClassLayout
 from engine.crf.grid_features import GridExample
 from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
 from engine.learning.segmentation.class_candidates import (
+    MEAN_OF_BOTH,
     NETWORK_ALONE,
     TREES_ALONE,
     ClassWeights,
@@ -27,7 +28,6 @@ from engine.learning.segmentation.model import (
     load_segmentation_model,
     make_segmentation_model,
 )
-from engine.learning.segmentation.network_alone import fit_slope
 from engine.learning.segmentation.prediction import predict_segmentation
 from engine.learning.segmentation.tree_features import boosted_features, class_features
 from engine.learning.segmentation.tree_unaries import TreeUnaries
@@ -37,11 +37,13 @@ from engine.learning.segmentation.weight_learning import (
     beginning_with_best,
     choose_candidate,
 )
+from engine.learning.segmentation.without_edges import fit_slope
 from tests.learning.segmentation.network.test_network import TINY, grains
 
 EDGES = Candidate("univariate", "univariate")
 TREES = Candidate("trees", "trees")
 NETWORK = Candidate("network alone", "network")
+MEAN = Candidate("mean of trees and network", "mean")
 
 
 def mask_examples(count: int, trees: float, network: float) -> list[GridExample]:
@@ -96,6 +98,32 @@ def test_masks_are_never_worse_than_the_better_of_network_and_trees(
     )
 
 
+def test_the_mean_of_two_equal_methods_makes_fewer_mistakes_than_either() -> None:
+    candidates = mask_candidates(None, has_network=True)
+    found = mask_learner(mask_examples(4, 1.5, 1.5)).learn(candidates)
+    assert found.candidate.loss == "mean"
+    better = min(found.errors["trees"], found.errors["network alone"])
+    assert found.errors[found.candidate.name] < 0.8 * better
+    maps = class_learner(class_examples(4, 1.5, 1.5)).learn([TREES_ALONE, NETWORK_ALONE])
+    both = class_learner(class_examples(4, 1.5, 1.5)).learn(
+        compared_candidates(None, 3, has_network=True)
+    )
+    assert both.errors[MEAN_OF_BOTH.name] < 0.9 * min(maps.errors.values())
+
+
+def test_the_mean_weighs_each_by_how_sure_it_may_be() -> None:
+    """Scores that are ten times too sure of themselves change nothing in the mean."""
+    examples = mask_examples(4, 1.5, 1.5)
+    (candidate,) = mask_candidates("mean", has_network=True)
+    plain = mask_learner(examples).learn_one(candidate).result.theta
+    for example in examples:
+        example.features.nodes.values[:, :, 1] *= 10.0
+    bold = mask_learner(examples).learn_one(candidate).result.theta
+    tree, network = np.flatnonzero(plain)
+    assert_allclose(bold[tree], plain[tree] / 10, rtol=1e-4)
+    assert bold[network] == plain[network]
+
+
 @pytest.mark.parametrize(("trees", "network"), [(4.0, 0.1), (0.1, 4.0)])
 def test_label_maps_are_never_worse_than_the_better_of_network_and_trees(
     trees: float, network: float
@@ -124,9 +152,24 @@ def test_edges_must_be_clearly_better_than_the_network_and_the_trees() -> None:
     assert list(beginning_with_best(without)) == [TREES, EDGES]
 
 
+def test_with_few_pictures_the_mean_stands_where_neither_is_clearly_better() -> None:
+    """Five pictures of horses: of either, the one with fewer mistakes there had more on others."""
+    mistakes = {
+        TREES: np.array([3160.0, 7620, 951, 2950, 2770]),
+        NETWORK: np.array([4734.0, 5846, 3410, 3294, 1914]),
+        MEAN: np.array([3500.0, 6900, 1600, 3000, 2200]),
+        EDGES: np.array([1694.0, 2779, 791, 2947, 6389]),
+    }
+    assert choose_candidate(beginning_with_best(mistakes), standard_errors=2.0) == MEAN
+    mistakes[TREES] = mistakes[NETWORK] - [2300, 2350, 2280, 1310, 1320]
+    assert choose_candidate(beginning_with_best(mistakes), standard_errors=2.0) == TREES
+    mistakes[MEAN] = mistakes[TREES] - 1
+    assert choose_candidate(beginning_with_best(mistakes), standard_errors=2.0) == MEAN
+
+
 def test_of_strokes_the_usual_weights_stay_where_they_are_best() -> None:
     first, *others = compared_candidates(None, 3, is_sparse=True, has_network=True)
-    assert {one.loss for one in others} == {"univariate", "trees", "network"}
+    assert {one.loss for one in others} == {"univariate", "trees", "network", "mean"}
     mistakes = {one: np.array([20.0, 21.0]) for one in others} | {first: np.array([9.0, 9.0])}
     assert next(iter(beginning_with_best({first: mistakes[first], **mistakes}))) == first
 
@@ -194,30 +237,50 @@ def test_the_comparison_names_both_and_says_which_was_chosen() -> None:
     images, masks = grains(4)
     options = replace(TINY, steps=40)
     trained = train_boosted_segmentation(images, masks, network=options)
-    assert {"trees", "network alone"} <= set(trained.errors)
-    own = {"trees": "trees", "network": "network alone"}.get(trained.loss, trained.loss)
-    least = min(trained.errors["trees"], trained.errors["network alone"])
-    assert trained.errors[own] <= least
+    assert {"trees", "network alone", MEAN.name} <= set(trained.errors)
+    names = {"trees": "trees", "network": "network alone", "mean": MEAN.name}
+    assert trained.errors[names.get(trained.loss, trained.loss)] <= max(
+        trained.errors["trees"], trained.errors["network alone"]
+    )
 
 
 def test_without_time_no_candidate_with_edges_has_an_error() -> None:
     images, masks = grains(4)
     trained = train_boosted_segmentation(images, masks, network=TINY, max_seconds=0.001)
-    assert set(trained.errors) <= {"trees", "network alone"}
-    assert trained.loss in ("trees", "network")
+    assert set(trained.errors) <= {"trees", "network alone", MEAN.name}
+    assert trained.loss in ("trees", "network", "mean")
     assert any("no time to learn its weights" in one for one in trained.left_out)
 
 
-def test_the_network_alone_without_a_network_is_refused(alone: SegmentationModel) -> None:
+@pytest.mark.parametrize("loss", ["network", "mean"])
+def test_without_a_network_losses_that_need_one_are_refused(
+    alone: SegmentationModel, loss: str
+) -> None:
     images, masks = grains(2)
-    with pytest.raises(InvalidProblemError, match="network alone needs a network"):
-        train_boosted_segmentation(images, masks, loss="network")
-    with pytest.raises(InvalidProblemError, match="network alone needs a network"):
-        train_class_segmentation(images, masks, ["a", "b"], loss="network")
-    with pytest.raises(InvalidProblemError, match="network alone needs a network"):
+    with pytest.raises(InvalidProblemError, match=f"{loss} needs a network"):
+        train_boosted_segmentation(images, masks, loss=loss)
+    with pytest.raises(InvalidProblemError, match=f"{loss} needs a network"):
+        train_class_segmentation(images, masks, ["a", "b"], loss=loss)
+    with pytest.raises(InvalidProblemError, match=f"{loss} needs a network"):
         make_segmentation_model(
-            alone.theta, unaries=alone.unaries, loss="network", ridge=1.0, detail=Detail()
+            alone.theta, unaries=alone.unaries, loss=loss, ridge=1.0, detail=Detail()
         )
+
+
+def test_a_model_of_the_mean_is_saved_and_predicts_it(tmp_path: Path) -> None:
+    images, masks = grains(4)
+    trained = train_boosted_segmentation(images, masks, loss="mean", network=TINY)
+    trained.model.save(tmp_path / "model.npz")
+    model = load_segmentation_model(tmp_path / "model.npz")
+    assert (trained.loss, model.loss, np.count_nonzero(model.theta)) == ("mean", "mean", 2)
+    assert model.network is not None
+    assert model.unaries is not None
+    (image, *_), _ = grains(1)
+    values = model.features(image).nodes.values
+    tree, network = model.theta[np.flatnonzero(model.theta)]
+    scores = tree * values[:, :, 1] + network * values[:, :, -1]
+    found = predict_segmentation(model, image)
+    assert_allclose(found.marginals, 1 / (1 + np.exp(-scores)), atol=1e-5)
 
 
 def test_without_smoothing_only_trees_and_network_are_compared() -> None:

@@ -1,11 +1,16 @@
-"""The network alone: its scores times one number, without trees and without edges."""
+"""Weights without edges beside a network: the network alone, and the mean of trees and network.
 
-from collections.abc import Iterable
+Scores of each are multiplied by one number, which makes its probabilities right.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
+
+from engine.core.arguments import FloatArray
 
 LEAST_SLOPE, MOST_SLOPE = 0.05, 5.0
 """Bounds of the factor on the scores."""
@@ -14,10 +19,32 @@ MOST_PIXELS = 200_000
 """Largest number of known pixels that the factor is fitted to."""
 
 
+def fit_without_edges(
+    loss: str,
+    trees: FloatArray,
+    network: FloatArray,
+    pictures: Sequence[
+        tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]], NDArray[np.integer[Any]]]
+    ],
+) -> FloatArray:
+    """Return the weights of the network alone, or the mean of those of trees and network.
+
+    Parameters
+    ----------
+    loss : "network" or "mean"
+    trees, network : ndarray, shape (K,), weights with which scores are those of one of the two
+    pictures : scores of the trees and of the network, each (rows, columns, L), nats, and labels
+    """
+    own = fit_slope((scores, labels) for _, scores, labels in pictures) * network
+    if loss == "network":
+        return own
+    return (fit_slope((scores, labels) for scores, _, labels in pictures) * trees + own) / 2
+
+
 def fit_slope(pictures: Iterable[tuple[NDArray[np.floating[Any]], NDArray[Any]]]) -> float:
     """Return the factor on scores with the least log loss of the known labels.
 
-    It changes how sure the network is, never which label is the most probable one.
+    It changes how sure a method is, never which label is the most probable one.
 
     Parameters
     ----------
