@@ -1,6 +1,7 @@
 """Weights without edges beside a network: the network alone, and the mean of trees and network.
 
-Scores of each are multiplied by one number, which makes its probabilities right.
+The scores of each are multiplied by one number, which makes its probabilities right; so are the
+sums of both, which are surer of themselves where both agree.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +28,7 @@ def fit_without_edges(
         tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]], NDArray[np.integer[Any]]]
     ],
 ) -> FloatArray:
-    """Return the weights of the network alone, or the mean of those of trees and network.
+    """Return the weights of the network alone, or of the mean of trees and network.
 
     Parameters
     ----------
@@ -35,10 +36,12 @@ def fit_without_edges(
     trees, network : ndarray, shape (K,), weights with which scores are those of one of the two
     pictures : scores of the trees and of the network, each (rows, columns, L), nats, and labels
     """
-    own = fit_slope((scores, labels) for _, scores, labels in pictures) * network
+    of_network = fit_slope((own, labels) for _, own, labels in pictures)
     if loss == "network":
-        return own
-    return (fit_slope((scores, labels) for scores, _, labels in pictures) * trees + own) / 2
+        return of_network * network
+    of_trees = fit_slope((own, labels) for own, _, labels in pictures)
+    both = fit_slope((of_trees * a + of_network * b, labels) for a, b, labels in pictures)
+    return both * (of_trees * trees + of_network * network)
 
 
 def fit_slope(pictures: Iterable[tuple[NDArray[np.floating[Any]], NDArray[Any]]]) -> float:
