@@ -16,6 +16,7 @@ from engine.cli.option_types import number, whole_number_from
 from engine.cli.output_paths import make_folder
 from engine.cli.picture_files import read_each
 from engine.core.errors import InvalidProblemError
+from engine.core.npz_file import read_array
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.image_names import MASK_SUFFIX
 from engine.datasets.object_files import (
@@ -202,11 +203,11 @@ def _predicted_classes(file: ImageFile, args: argparse.Namespace) -> Iterator[Pl
                 "Leave it out."
             )
         marginals = folder / f"{file.name}.marginals.npy"
-        own = np.load(marginals, mmap_mode="r") if marginals.exists() else None
+        own = read_array(marginals, is_mapped=True) if marginals.exists() else None
         yield 1, _read(mask) > 0, own, None
     elif labels.exists():
         probabilities = folder / f"{file.name}.probabilities.npy"
-        planes = np.load(probabilities, mmap_mode="r") if probabilities.exists() else None
+        planes = read_array(probabilities, is_mapped=True) if probabilities.exists() else None
         yield from _classes_of_map(file, _read(labels), planes, args)
     else:
         raise InvalidProblemError(

@@ -1,4 +1,9 @@
-"""Files in ``.npz`` format: written atomically, and refused with a clear message if damaged."""
+"""Files of arrays: written atomically, and refused with a clear message if damaged.
+
+Threads take turns at reading. numpy reads the header of an array with Python's own parser, and in
+Python 3.11 two threads that parse at once may fail with SystemError (python/cpython issue 106905):
+about once in 100,000 arrays, which ended a run of learning.
+"""
 
 import os
 import struct
@@ -8,7 +13,9 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from types import TracebackType
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
@@ -38,6 +45,80 @@ _DAMAGE = (
 )
 
 
+_TURN = Lock()
+# A child that another thread forks finds the lock free.
+os.register_at_fork(
+    before=_TURN.acquire, after_in_parent=_TURN.release, after_in_child=_TURN.release
+)
+
+
+class ArrayFile(Mapping[str, NDArray[Any]]):
+    """Arrays of an open ``.npz`` file, numbers and text only, read again at every access.
+
+    Raises
+    ------
+    OSError, InvalidProblemError
+        If the file cannot be opened, or holds one array alone. Damage raises what numpy raises.
+    """
+
+    def __init__(self, file: Path | str | IO[bytes]) -> None:
+        with _TURN:
+            archive = np.load(file, allow_pickle=False)
+        if not isinstance(archive, NpzFile):
+            raise InvalidProblemError("one array alone")
+        self._archive = archive
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Read an array; numpy answers with bytes where its header is damaged."""
+        with _TURN:
+            found = self._archive[name]
+        if not isinstance(found, np.ndarray):
+            raise InvalidProblemError(f"{name} is no array")
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        """Return True if there is an array of this name, without reading it."""
+        return name in self._archive.files
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of the arrays."""
+        return iter(self._archive.files)
+
+    def __len__(self) -> int:
+        """Return the number of arrays."""
+        return len(self._archive.files)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._archive.close()
+
+    def __enter__(self) -> "ArrayFile":
+        """Return the open file."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+
+def read_array(path: Path | str, *, is_mapped: bool = False) -> NDArray[Any]:
+    """Read an ``.npy`` file, numbers and text only; ``is_mapped`` reads parts as they are used.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the file cannot be read, or is no such file.
+    """
+    with _TURN:
+        found = np.load(path, allow_pickle=False, mmap_mode="r" if is_mapped else None)
+    return np.asanyarray(found)
+
+
 def read_npz(path: Path | str, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
     """Read the arrays of a file, numbers and text only: those in ``names``, or all.
 
@@ -48,11 +129,11 @@ def read_npz(path: Path | str, names: Collection[str] | None = None) -> dict[str
     InvalidProblemError
         If it is not an ``.npz`` file, is damaged, or holds objects.
     """
-    with _refused_in_words(path), _open(path) as archive:
-        return {k: _array(archive, k) for k in archive.files if names is None or k in names}
+    with _refused_in_words(path), ArrayFile(path) as archive:
+        return {k: archive[k] for k in archive if names is None or k in names}
 
 
-def open_npz(path: Path | str) -> Mapping[str, NDArray[Any]]:
+def open_npz(path: Path | str) -> ArrayFile:
     """Open a file of arrays that are read again at every access.
 
     All are read once beforehand, one after the other, so that damage shows before use and memory
@@ -64,29 +145,14 @@ def open_npz(path: Path | str) -> Mapping[str, NDArray[Any]]:
         See `read_npz`.
     """
     with _refused_in_words(path):
-        archive = _open(path)
+        archive = ArrayFile(path)
         try:
-            for name in archive.files:
-                _array(archive, name)
+            for name in archive:
+                archive[name]
         except BaseException:
             archive.close()
             raise
         return archive
-
-
-def _open(path: Path | str) -> NpzFile:
-    archive = np.load(path, allow_pickle=False)
-    if not isinstance(archive, NpzFile):
-        raise InvalidProblemError("one array alone")
-    return archive
-
-
-def _array(archive: NpzFile, name: str) -> NDArray[Any]:
-    """Return an array of the file; numpy answers with bytes where its header is damaged."""
-    found = archive[name]
-    if not isinstance(found, np.ndarray):
-        raise InvalidProblemError(f"{name} is no array")
-    return found
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
+from engine.core.npz_file import read_array
 from engine.crf.class_features import MOST_CLASSES
 from engine.crf.picture_windows import ArrayMaps, MapSource
 from engine.datasets.damage import unreadable_tiff
@@ -62,8 +63,7 @@ class _MapFile(ArrayMaps):
 def _loaded(path: Path, ending: str, *, in_parts: bool) -> NDArray[Any]:
     try:
         if (ending or path.suffix).casefold() == ".npy":
-            found = np.load(path, allow_pickle=False, mmap_mode="r" if in_parts else None)
-            return np.asanyarray(found)
+            return read_array(path, is_mapped=in_parts)
         return _of_tiff(path)
     except unreadable_tiff() as error:
         raise InvalidProblemError(f"{path.name}: this map cannot be read.") from error

@@ -1,18 +1,22 @@
 """Files of arrays are replaced whole or not at all."""
 
+import ast
 import errno
 import io
 import os
+import time
 import tracemalloc
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
 
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
-from engine.core.npz_file import open_npz, read_npz, write_npz
+from engine.core.npz_file import open_npz, read_array, read_npz, write_npz
 from engine.crf.survey_features import make_survey_features
 from engine.learning.roommates.model import load_roommate_model, make_roommate_model
 from engine.learning.segmentation.example_store import StoredFeatures
@@ -183,3 +187,54 @@ def test_a_checkpoint_is_read_array_by_array(tmp_path):
     finally:
         tracemalloc.stop()
     assert peak < 8 * 2**20
+
+
+def test_threads_take_turns_at_numpys_parser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In Python 3.11 two threads that parse at once may both fail, once in some 100,000 arrays."""
+    write_npz(tmp_path / "file.npz", {"a": np.zeros((3, 4)), "b": np.zeros(2)})
+    np.save(tmp_path / "file.npy", np.zeros((3, 4)))
+    parsing, most = 0, 0
+
+    def parse_slowly(text: str) -> object:
+        nonlocal parsing, most
+        parsing += 1
+        most = max(most, parsing)
+        time.sleep(0.002)
+        parsing -= 1
+        return plain(text)
+
+    plain = ast.literal_eval
+    with open_npz(tmp_path / "file.npz") as opened, ThreadPoolExecutor(4) as pool:
+        monkeypatch.setattr(ast, "literal_eval", parse_slowly)
+        ways = (
+            lambda: read_array(tmp_path / "file.npy", is_mapped=True),
+            lambda: read_npz(tmp_path / "file.npz"),
+            lambda: opened["a"],
+        )
+        for way in [pool.submit(way) for way in 5 * ways]:
+            way.result()
+    assert most == 1
+
+
+def test_a_forked_child_reads_though_another_thread_was_reading(tmp_path: Path) -> None:
+    write_npz(tmp_path / "file.npz", {"a": np.zeros(2_000_000)})
+    is_over = Event()
+
+    def keep_reading() -> None:
+        while not is_over.is_set():
+            read_npz(tmp_path / "file.npz")
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(keep_reading)
+        try:
+            for _ in range(10):
+                child = os.fork()
+                if child == 0:
+                    read_npz(tmp_path / "file.npz")
+                    os._exit(0)
+                assert os.waitpid(child, 0)[1] == 0
+        finally:
+            is_over.set()
+        reading.result()

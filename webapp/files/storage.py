@@ -13,6 +13,7 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
+from engine.core.npz_file import ArrayFile
 from engine.core.whole_file import whole_file
 from webapp.database.full_disk import require_room
 from webapp.files import store
@@ -81,5 +82,5 @@ def keep_file(written: Path, path: Path) -> None:
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays that :func:`write_arrays` wrote; pickled content is refused."""
-    with np.load(store.get(path), allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+    with ArrayFile(store.get(path)) as archive:
+        return dict(archive)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from engine import InvalidProblemError
+from engine.core.npz_file import read_array
 from engine.datasets import read_image
 from engine.datasets.object_files import cellpose_seg, geojson, imagej_rois, label_tiff
 from webapp.files import store
@@ -57,7 +58,7 @@ def stem(row: PredictedImage) -> str:
 def overlay_png(row: PredictedImage) -> bytes:
     """Return the image under its probabilities with the mask's outline, at full size."""
     contents = FileStore(row.batch.organisation_id)
-    marginals = np.load(store.get(row.marginals_path), mmap_mode="r", allow_pickle=False)
+    marginals = read_array(store.get(row.marginals_path), is_mapped=True)
     image = read_image(contents.fetch(row.image_digest), name=row.name, view=row.view)
     if row.batch.model.classes:
         return png_bytes(class_overlay(image, label_map(row), row.batch.model.classes))
@@ -73,7 +74,7 @@ def labels_tif(row: PredictedImage, *, least: float = 0.0) -> bytes:
     buffer = io.BytesIO()
     labels = label_map(row)
     if least > 0 and row.batch.model.classes:
-        sides = np.load(store.get(row.marginals_path), mmap_mode="r", allow_pickle=False)
+        sides = read_array(store.get(row.marginals_path), is_mapped=True)
         labels = np.where(sides.max(axis=2) >= least, labels, 0).astype(np.uint8)
     labels = _numbered(labels, row.batch.model.classes)
     picture = Image.fromarray(labels)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from engine.core.npz_file import ArrayFile, read_array
 from engine.datasets import read_image
 from engine.datasets.calibration import PixelSize
 from engine.datasets.object_files import coco_shape, object_windows
@@ -242,13 +243,13 @@ class StoredObjects:
 def stored_objects(row: PredictedImage) -> StoredObjects | None:
     """Return the stored objects of an image; None if an older version measured them."""
     with objects_file(row) as kept:
-        is_current = {"labels", "aspect", *SHAPES, f"{CHANNELS}0"} <= set(kept.files)
+        is_current = {"labels", "aspect", *SHAPES, f"{CHANNELS}0"} <= set(kept)
         if not is_current or not math.isclose(float(kept["aspect"]), aspect_of(row.pixel_size)):
             return None
         besides = {"labels", "aspect", "base", "base_owners"}
-        columns = {name: kept[name] for name in kept.files if name not in besides}
+        columns = {name: kept[name] for name in kept if name not in besides}
         numbers = kept["labels"].astype(np.int32)
-        has_base = "base" in kept.files
+        has_base = "base" in kept
         base = kept["base"].astype(np.int32) if has_base else numbers
         owners = dict(kept["base_owners"].tolist()) if has_base else {}
     found = StoredObjects(numbers, columns, base, owners)
@@ -336,7 +337,7 @@ def stored_inputs(
     path = FileStore(row.batch.organisation_id).fetch(row.image_digest)
     return (
         label_map(row),
-        np.load(store.get(row.marginals_path), mmap_mode="r", allow_pickle=False),
+        read_array(store.get(row.marginals_path), is_mapped=True),
         intensities(path, row.view, name=row.name),
     )
 
@@ -355,13 +356,13 @@ def measure_stored(
 
 
 @contextmanager
-def objects_file(row: PredictedImage) -> Iterator[Any]:
+def objects_file(row: PredictedImage) -> Iterator[ArrayFile]:
     """Open the stored objects of an image, also if they were replaced since the row was read."""
     try:
-        kept = np.load(store.get(row.objects_path), allow_pickle=False)
+        kept = ArrayFile(store.get(row.objects_path))
     except FileNotFoundError:
         row.refresh_from_db(fields=["objects_key"])
-        kept = np.load(store.get(row.objects_path), allow_pickle=False)
+        kept = ArrayFile(store.get(row.objects_path))
     with kept:
         yield kept
 
@@ -369,7 +370,7 @@ def objects_file(row: PredictedImage) -> Iterator[Any]:
 def object_numbers(row: PredictedImage) -> Numbers:
     """Return the number of the object at every pixel, 0 for none, as in the table."""
     with objects_file(row) as kept:
-        if "labels" in kept.files:
+        if "labels" in kept:
             return np.asarray(kept["labels"], dtype=np.int32)
     # A table from before objects had numbers of their own: joined pixels, class by class.
     labels = label_map(row)
@@ -409,13 +410,13 @@ def _kept_objects(row: PredictedImage, size: PixelSize | None) -> Iterator[dict[
     """
     with objects_file(row) as kept:
         columns = {name: kept[name] for name in COLUMNS}
-        steps = [kept[name] for name in STEPS if name in kept.files]
-        shapes = {name: kept[name] for name in SHAPES if name in kept.files}
-        channels = {name: kept[name] for name in kept.files if name.startswith(CHANNELS)}
-        aspect = float(kept["aspect"]) if "aspect" in kept.files else 1.0
+        steps = [kept[name] for name in STEPS if name in kept]
+        shapes = {name: kept[name] for name in SHAPES if name in kept}
+        channels = {name: kept[name] for name in kept if name.startswith(CHANNELS)}
+        aspect = float(kept["aspect"]) if "aspect" in kept else 1.0
     no_objects = object_options(row).no_objects
     is_object = ~np.isin(columns["value"], no_objects)
-    if "labels" not in kept.files:
+    if "labels" not in kept:
         columns["number"] = np.cumsum(is_object).astype(np.float64)
     if shapes and not math.isclose(aspect, aspect_of(row.pixel_size)):
         for name in ("eccentricity", "feret"):

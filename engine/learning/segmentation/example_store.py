@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
-from engine.core.npz_file import read_npz
+from engine.core.npz_file import ArrayFile, read_npz
 from engine.core.spill_folder import spill_folder
 from engine.core.whole_file import whole_file
 from engine.crf.grid_features import GridExample, GridFeatures
@@ -193,7 +193,7 @@ class SpilledFeatures(NamedTuple):
     def load(self) -> "StoredFeatures":
         """Read the features; safe to call from several threads."""
         content = os.pread(self.file.fileno(), self.size, self.start)
-        with np.load(io.BytesIO(content), allow_pickle=False) as parts:
+        with ArrayFile(io.BytesIO(content)) as parts:
             return StoredFeatures.of_parts(parts)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import Rules, explain_pair
+from engine.core.npz_file import read_array
 from engine.learning.roommates.explanation import Explanation
 from webapp.files import store
 from webapp.files.storage import read_arrays
@@ -56,7 +57,7 @@ class PairNumbers(Scores):
     @cached_property
     def marginals(self) -> NDArray[np.float32]:
         """Probabilities of all pairs, memory-mapped: only rows that are read are loaded."""
-        return np.load(store.get(self._files[1]), mmap_mode="r", allow_pickle=False)
+        return read_array(store.get(self._files[1]), is_mapped=True)
 
     @cached_property
     def order(self) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from engine.core.npz_file import read_array
 from engine.metrics import apply_edits
 from webapp.accounts.requests import SignedInRequest
 from webapp.common import formats
@@ -224,7 +225,7 @@ def _tried(row: PredictedImage, options: ObjectOptions) -> tuple[Any, int]:
     while (row.width // step) * (row.height // step) > MAX_LIVE_PIXELS:
         step += 1
     labels = np.ascontiguousarray(reduced(label_map(row), step))
-    marginals = np.load(store.get(row.marginals_path), mmap_mode="r", allow_pickle=False)
+    marginals = read_array(store.get(row.marginals_path), is_mapped=True)
     classes, area = classes_of_row(row), options.typical_area
     smaller = replace(
         options,
