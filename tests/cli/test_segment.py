@@ -301,16 +301,16 @@ def test_label_maps_are_recognised_and_named(
     capsys: pytest.CaptureFixture[str], labelled: Path
 ) -> None:
     """Without --classes each file was skipped: it should have been drawn in black and white."""
-    words = ("--images", str(labelled), "--out", str(labelled / "m.npz"))
+    words = ("--images", str(labelled), "--out", str(labelled / "m.npz"), "--loss", "trees")
     code, answer = run(capsys, "train", *words)
     assert code == 0
     assert answer["labels"] == "label maps"
     assert list(answer["known_pixels"]) == ["0", "1", "2"]
     assert (answer["n_images"], answer["skipped"]) == (4, [])
-    words = ("--images", str(labelled), "--model", str(labelled / "m.npz"))
-    code, answer = run(capsys, "evaluate", *words)
+    judged = ("--images", str(labelled), "--model", str(labelled / "m.npz"))
+    code, answer = run(capsys, "evaluate", *judged)
     assert (code, list(answer["classes"])) == (0, ["0", "1", "2"])
-    assert main(["segment", "train", "--images", str(labelled), "--out", words[-1]]) == 0
+    assert main(["segment", "train", *words]) == 0
     assert "labels: label maps\n" in capsys.readouterr().out
 
 
