@@ -228,7 +228,7 @@ def test_exact_stops_when_its_time_is_over():
     map_estimate(as_factor_graph(random_model(0, 4)), method="exact")
     started = perf_counter()
     with pytest.raises(StoppedError):
-        map_estimate(graph, method="exact", max_seconds=0.5)
+        map_estimate(graph, method="exact", max_seconds=0.1)
     assert perf_counter() - started < 3.0 * busyness()
 
 
