@@ -208,3 +208,18 @@ def test_another_file_than_the_one_that_was_meant_is_refused(client_of, bob, exp
 def test_viewers_import_nothing(client_of, alice) -> None:
     assert client_of(alice).post(URL, form(b"x")).status_code == 403
     assert client_of(alice).get(URL).status_code == 403
+
+
+def test_a_page_of_an_imported_model_states_no_settings_that_it_does_not_know(
+    client_of, bob, segmenter
+) -> None:
+    segmenter.imported_from, segmenter.learned_digests = "afar.npz", []
+    segmenter.save()
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    unknown = ("Images learned from", "Images held out", "Detail", "Restraint (lambda)")
+    assert not [word for word in unknown if page.has("term", word)]
+    segmenter.learned_digests = ["a" * 64]
+    segmenter.save()
+    page = Page(client_of(bob).get(segmenter.get_absolute_url()))
+    assert page.said_of("Images learned from") == "1"
+    assert not page.has("term", "Detail")
