@@ -8,7 +8,7 @@ pixels are known, a strong ridge therefore keeps the weights near those of the p
 weaker ridge is used only if it makes clearly fewer mistakes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,7 +36,7 @@ from engine.learning.segmentation.class_weights import (
 )
 from engine.learning.segmentation.training_pictures import BLOCKS, FOLDS, block_folds
 from engine.learning.segmentation.weight_learning import EDGELESS, Candidate, Rules, added
-from engine.learning.segmentation.without_edges import fit_without_edges
+from engine.learning.segmentation.without_edges import Picture, fit_without_edges
 from engine.metrics.classes import Confusion
 from engine.objectives.class_messages import ClassMessages
 from engine.objectives.marginal_losses import LossOptions
@@ -219,7 +219,10 @@ class ClassWeights:
         """Learn the weights by a loss, as accurately if they are only compared."""
         if candidate.loss in ("network", "mean"):
             trees, network = trees_alone(self.layout), network_alone(self.layout)
-            pictures = [(one.features.trees, network_scores(one), one.labels) for one in examples]
+
+            def pictures() -> Iterator[Picture]:
+                return ((one.features.trees, network_scores(one), one.labels) for one in examples)
+
             return unsolved(fit_without_edges(candidate.loss, trees, network, pictures))
         if candidate.loss == "likelihood":
             return fit_likelihood(

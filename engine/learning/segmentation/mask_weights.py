@@ -1,6 +1,6 @@
 """Learning of the weights of log-odds and edges of mask models, one kind of `WeightProblem`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -28,7 +28,7 @@ from engine.learning.segmentation.tree_features import (
     trees_alone,
 )
 from engine.learning.segmentation.weight_learning import Candidate, Rules
-from engine.learning.segmentation.without_edges import fit_without_edges
+from engine.learning.segmentation.without_edges import Picture, fit_without_edges
 from engine.metrics.classes import Confusion, confusion
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult, unsolved
@@ -139,7 +139,10 @@ class MaskWeights:
         """Learn the weights by a loss; see `WeightProblem.fit`."""
         if candidate.loss in ("network", "mean"):
             trees, network = trees_alone(self.n_maps), network_alone(self.n_maps)
-            pictures = [(*_scores(one), one.labels.view(np.uint8)) for one in examples]
+
+            def pictures() -> Iterator[Picture]:
+                return ((*_scores(one), one.labels.view(np.uint8)) for one in examples)
+
             return unsolved(fit_without_edges(candidate.loss, trees, network, pictures))
         if candidate.loss in LOGISTIC_LOSSES:
             return fit_logistic_loss(

@@ -4,7 +4,7 @@ The scores of each are multiplied by one number, which makes its probabilities r
 sums of both, which are surer of themselves where both agree.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ MOST_PIXELS = 200_000
 """Largest number of known pixels that the factor is fitted to."""
 
 
+Picture = tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]], NDArray[np.integer[Any]]]
+
+
 def fit_without_edges(
     loss: str,
     trees: FloatArray,
     network: FloatArray,
-    pictures: Sequence[
-        tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]], NDArray[np.integer[Any]]]
-    ],
+    pictures: Callable[[], Iterable[Picture]],
 ) -> FloatArray:
     """Return the weights of the network alone, or of the mean of trees and network.
 
@@ -34,13 +35,14 @@ def fit_without_edges(
     ----------
     loss : "network" or "mean"
     trees, network : ndarray, shape (K,), weights with which scores are those of one of the two
-    pictures : scores of the trees and of the network, each (rows, columns, L), nats, and labels
+    pictures : function that returns all pictures, one at a time: scores of the trees and of the
+        network, each (rows, columns, L), nats, and labels
     """
-    of_network = fit_slope((own, labels) for _, own, labels in pictures)
+    of_network = fit_slope((own, labels) for _, own, labels in pictures())
     if loss == "network":
         return of_network * network
-    of_trees = fit_slope((own, labels) for own, _, labels in pictures)
-    both = fit_slope((of_trees * a + of_network * b, labels) for a, b, labels in pictures)
+    of_trees = fit_slope((own, labels) for own, _, labels in pictures())
+    both = fit_slope((of_trees * a + of_network * b, labels) for a, b, labels in pictures())
     return both * (of_trees * trees + of_network * network)
 
 
