@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from engine.tabular.checks import MAX_QUESTIONS, check_column, check_whole
-from engine.tabular.choices import Choices, ColumnChoice, Kind, Role
+from engine.tabular.choices import Choices, ColumnChoice, Role
 from engine.tabular.chosen_table import ChosenColumn, ChosenTable
 from engine.tabular.identity import IDENTITY
 from engine.tabular.problems import Problem, Severity
@@ -219,6 +219,3 @@ def most_telling_questions(preview: Preview, count: int) -> list[int]:
     ]
     best = sorted(usable, key=lambda column: (-spread(column), column.index))[:count]
     return sorted(column.index for column in best)
-
-
-__all__ = ["ColumnPreview", "Kind", "Preview", "build_preview", "most_telling_questions"]

@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engine.learning.segmentation.class_candidates import MEAN_OF_BOTH, NETWORK_ALONE, TREES_ALONE
+from engine.learning.segmentation.mask_weights import TREES
 from engine.learning.segmentation.weight_learning import EDGELESS
 from webapp.accounts.requests import SignedInRequest
 from webapp.common.decorators import staff_required, viewer_required
@@ -189,7 +190,8 @@ def _alone(segmenter: Segmenter) -> dict[str, str] | None:
     if loss not in EDGELESS:
         return None
     compared = segmenter.outcome.get("errors", {}).keys()
-    has_edges = bool(compared - {TREES_ALONE.name, NETWORK_ALONE.name, MEAN_OF_BOTH.name})
+    trees = {TREES.name, TREES_ALONE.name}
+    has_edges = bool(compared - {*trees, NETWORK_ALONE.name, MEAN_OF_BOTH.name})
     why = ""
     if segmenter.imported_from:
         why = _("chosen where it was learned")
@@ -199,10 +201,10 @@ def _alone(segmenter: Segmenter) -> dict[str, str] | None:
         why = _("edges were not clearly better")
     elif loss == "network" and has_edges:
         why = _("trees and edges were not clearly better")
-    elif loss == "network" and TREES_ALONE.name in compared:
+    elif loss == "network" and trees & compared:
         why = _("trees made more mistakes")
     elif loss == "mean" and has_edges:
-        why = _("neither of the two, nor edges, were clearly better")
+        why = _("trees alone, network alone and edges were not clearly better")
     methods = {
         "trees": _("Trees alone"),
         "network": _("Network alone"),
