@@ -293,8 +293,8 @@ def make_objects(user: Any) -> dict[str, str]:
 
     ``version`` is that of the questionnaire, which every taken file of translations raises.
     """
-    from webapp.cohorts.services.cohorts import draft_import
     from webapp.cohorts.services.drafts import draft_create
+    from webapp.cohorts.services.imports import draft_import
     from webapp.housing.models import BuildingList, Placement
     from webapp.jobs.models import Job, JobState
     from webapp.matching.models import LearnedModel

@@ -80,8 +80,8 @@ def fill(folder: Path, size: Size = FULL, name: str = "housing") -> dict[str, An
     from engine import question_weights
     from webapp.accounts.models import Organisation, User
     from webapp.cohorts.models import Cohort
-    from webapp.cohorts.services.cohorts import draft_import
     from webapp.cohorts.services.drafts import draft_create
+    from webapp.cohorts.services.imports import draft_import
     from webapp.housing.models import RoommateRequest
     from webapp.housing.rules import PlacementRules
     from webapp.housing.services.buildings import building_draft_create, building_draft_import

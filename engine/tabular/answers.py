@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from engine.crf.questionnaire import Question
 from engine.tabular.choices import Role
-from engine.tabular.identity import name_order
+from engine.tabular.identity import place_in_name
 from engine.tabular.preview import Preview
 
 BLANK = -1
@@ -44,10 +44,9 @@ def read_answers(preview: Preview) -> TableAnswers:
         found = preview.columns_as(role)
         return preview.cells(found[0].index) if found else ()
 
-    parts = name_order(preview.table, [c.index for c in preview.columns_as(Role.NAME)])
-    names = tuple(
-        " ".join(filter(None, row)) for row in zip(*(preview.cells(k) for k in parts), strict=True)
-    )
+    parts = sorted(preview.columns_as(Role.NAME), key=lambda c: place_in_name(c.title))
+    rows = zip(*(preview.cells(c.index) for c in parts), strict=True)
+    names = tuple(" ".join(filter(None, row)) for row in rows)
     questions = preview.columns_as(Role.QUESTION)
     codes = []
     for column in questions:

@@ -20,24 +20,32 @@ class ChosenColumn:
 
     Parameters
     ----------
+    chosen : the table, whose cells are read when they are needed.
     index : its position; columns made of others come after those of the file.
     name : the name that staff gave it, else that of the header.
     header : its name in the file; empty for a column made of another one.
     wording : the full text of its question, if it says more than the name.
     choice : its use.
-    rows : the numbers of the rows that count.
-    cells : its effective cells in these rows: groups and meanings applied, blanks empty.
     made_dates : {cell: range} of dates that staff neither restored to ranges nor kept as dates.
     """
 
+    chosen: "ChosenTable"
     index: int
     name: str
     header: str
     wording: str
     choice: ColumnChoice
-    rows: Sequence[int]
-    cells: Sequence[str]
     made_dates: Mapping[str, str]
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """The numbers of the rows that count."""
+        return self.chosen.rows
+
+    @cached_property
+    def cells(self) -> Sequence[str]:
+        """Its effective cells in these rows: groups and meanings applied, blanks empty."""
+        return self.chosen.cells(self.index)
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -194,12 +202,11 @@ class ChosenTable:
         choice = self.choices.columns[index]
         is_question = choice.role is Role.QUESTION
         return ChosenColumn(
+            self,
             index,
             self.name(index),
             self.table.header[index] if index < self.table.n_columns else "",
             self.wording(index),
             choice,
-            self.rows,
-            self.cells(index),
             self.made_dates(index) if is_question else {},
         )

@@ -14,7 +14,7 @@ from engine.tabular.multiple_answers import Several, find_several
 from engine.tabular.numerals import NumberStyle, as_finite_number, is_numeral, number_style
 from engine.tabular.ranges_as_dates import find_ranges_as_dates
 from engine.tabular.scales import declines_to_answer, stands_beside
-from engine.tabular.short_names import is_code
+from engine.tabular.short_names import title_of
 from engine.tabular.survey_table import is_decimal, is_error
 from engine.tabular.table import Table
 from engine.tabular.technical import is_technical
@@ -54,8 +54,8 @@ class ColumnFacts:
 
     @property
     def title(self) -> str:
-        """Return the title of the column; for a code, its wording."""
-        return self.wording if self.wording and is_code(self.name) else self.name
+        """Return the title of the column."""
+        return title_of(self.name, self.wording)
 
     @cached_property
     def made_dates(self) -> dict[str, str]:

@@ -8,9 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from engine.tabular.choices import Role
-from engine.tabular.facts import ColumnFacts, facts_of
+from engine.tabular.facts import ColumnFacts
 from engine.tabular.personal import E_MAILS, NAMES, PRONOUNS, Personal
-from engine.tabular.table import Table
 from engine.tabular.text import fold_title
 
 IDENTITY = (Role.NAME, Role.PREFERRED, Role.PRONOUNS, Role.EMAIL)
@@ -72,14 +71,10 @@ def identity_roles(
     return roles
 
 
-def name_order(table: Table, columns: list[int]) -> list[int]:
-    """Return columns of parts of a name in the order of a name, the family name last."""
-
-    def place(column: int) -> int:
-        title = _words(facts_of(table)[column].title)
-        return 2 if _FAMILY.search(title) else 0 if _GIVEN.search(title) else 1
-
-    return sorted(columns, key=place)
+def place_in_name(title: str) -> int:
+    """Return the place of a part of a name by its title: 0 for the given name, 2 for the family."""
+    title = _words(title)
+    return 2 if _FAMILY.search(title) else 0 if _GIVEN.search(title) else 1
 
 
 def _name_parts(

@@ -9,6 +9,7 @@ from engine.tabular.choices import Choices, ColumnChoice, Role
 from engine.tabular.chosen_table import ChosenColumn, ChosenTable
 from engine.tabular.identity import IDENTITY
 from engine.tabular.problems import Problem, Severity
+from engine.tabular.short_names import title_of
 from engine.tabular.table import Table
 from engine.tabular.words import counted
 
@@ -34,6 +35,11 @@ class ColumnPreview:
     problems: tuple[Problem, ...]
     unknown: tuple[tuple[str, int], ...] = ()
     others: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Return the title in the file."""
+        return title_of(self.header, self.wording)
 
     @property
     def number(self) -> int:
@@ -164,14 +170,13 @@ def build_preview(
 
 
 def _remembered(chosen: ChosenTable, index: int, rows_key: object) -> ColumnPreview:
-    table, choices = chosen.table, chosen.choices
-    meanings = tuple(choices.meanings.get(index, {}).items())
-    names = (chosen.name(index), chosen.wording(index))
-    has_made_dates = bool(chosen.made_dates(index))
-    key = ("preview", index, choices.columns[index], meanings, rows_key, names, has_made_dates)
-    found = table.memo.get(key)
+    column, memo = chosen.column(index), chosen.table.memo
+    meanings = tuple(chosen.choices.meanings.get(index, {}).items())
+    shown = (column.name, column.wording, bool(column.made_dates))
+    key = ("preview", index, column.choice, meanings, rows_key, shown)
+    found: ColumnPreview | None = memo.get(key)
     if found is None:
-        found = table.memo[key] = _preview_column(chosen.column(index))
+        found = memo[key] = _preview_column(column)
     return found
 
 

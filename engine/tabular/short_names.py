@@ -49,6 +49,11 @@ def is_code(name: str) -> bool:
     return bool(_CODE.match(name))
 
 
+def title_of(name: str, wording: str) -> str:
+    """Return the title of a column: its wording if its name is a code, else its name."""
+    return wording if wording and is_code(name) else name
+
+
 def needs_short_name(name: str, *, is_wording: bool) -> bool:
     """Return True if a header is a code or a whole wording, too long for a table of weights.
 

@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_SECONDS
 _WRITER = """
 import time, uuid
 from webapp.accounts.models import Organisation, User
-from webapp.cohorts.services.cohorts import draft_import
+from webapp.cohorts.services.imports import draft_import
 from webapp.cohorts.services.drafts import draft_create
 bob = User.objects.get(username="bob")
 lines = ["student_id,Bedtime,Smokes"]

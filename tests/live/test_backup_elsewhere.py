@@ -14,7 +14,7 @@ from tests.webapp.files.store.servers import object_store
 
 _FILL = """
 from webapp.accounts.models import User
-from webapp.cohorts.services.cohorts import draft_import
+from webapp.cohorts.services.imports import draft_import
 from webapp.cohorts.services.drafts import draft_create
 from webapp.files import store
 store.check()

@@ -32,7 +32,7 @@ from django.utils import timezone
 from engine import simulate_university, train_roommates
 from webapp.accounts.models import User
 from webapp.cohorts.demonstration import survey_as_csv
-from webapp.cohorts.services.cohorts import draft_import
+from webapp.cohorts.services.imports import draft_import
 from webapp.cohorts.services.drafts import draft_create
 from webapp.housing.models import BuildingList, Room
 from webapp.housing.rules import PlacementRules

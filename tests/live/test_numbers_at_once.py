@@ -12,7 +12,8 @@ _IMPORT = """
 import time
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.services.cohorts import cohort_split, draft_import
+from webapp.cohorts.services.cohorts import cohort_split
+from webapp.cohorts.services.imports import draft_import
 from webapp.cohorts.services.drafts import draft_create
 from webapp.cohorts.services.latecomers import latecomers_add
 bob = User.objects.get(username="bob")

@@ -8,8 +8,9 @@ import numpy as np
 from engine import Survey, simulate_university
 from webapp.accounts.models import Organisation, User
 from webapp.cohorts.models import Cohort, PairsOrigin
-from webapp.cohorts.services.cohorts import cohort_set_pairs, draft_import
+from webapp.cohorts.services.cohorts import cohort_set_pairs
 from webapp.cohorts.services.drafts import draft_create
+from webapp.cohorts.services.imports import draft_import
 
 STUDENTS = 312
 SEED = 2026

@@ -28,7 +28,7 @@ from engine.tabular.survey_table import is_blank
 from engine.tabular.table import Table
 from engine.tabular.text import fold_answer, fold_id, fold_title
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.services.drafts import known_form
+from webapp.cohorts.services.recipes import known_form
 from webapp.cohorts.student_files import IGNORE, MAX_LISTED, FileChoices, StudentFile
 from webapp.cohorts.student_finder import StudentFinder
 from webapp.common.formats import counted

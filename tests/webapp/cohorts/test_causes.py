@@ -29,8 +29,8 @@ from tests.webapp.factories.cohorts import survey_csv
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, Recipe
-from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create, draft_review
+from webapp.cohorts.services.imports import draft_import
 
 
 def qualtrics(people: list = PEOPLE, **changes: str) -> bytes:

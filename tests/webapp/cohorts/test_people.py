@@ -16,8 +16,8 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, Draft, Student
 from webapp.cohorts.selectors.surveys import cohort_rooms
-from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create, draft_update
+from webapp.cohorts.services.imports import draft_import
 
 STRANGERS = Path(__file__).parents[2] / "tabular" / "strangers"
 NAMES = [

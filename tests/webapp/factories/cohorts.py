@@ -2,8 +2,8 @@
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create
+from webapp.cohorts.services.imports import draft_import
 
 
 def survey_csv(students: int = 24, **cells: dict[int, str]) -> bytes:

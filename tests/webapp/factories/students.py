@@ -5,8 +5,8 @@ from django.utils import timezone
 from tests.tabular.file_writers import as_csv
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create
+from webapp.cohorts.services.imports import draft_import
 from webapp.housing.models import BuildingList, Placement, Preference, Room, RoommateRequest
 from webapp.matching.services.set_models import model_set
 

@@ -13,8 +13,8 @@ from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create, draft_update
+from webapp.cohorts.services.imports import draft_import
 from webapp.housing.forms import default_rules
 from webapp.housing.models import BuildingList, Placement
 from webapp.housing.rules import PlacementRules

@@ -12,8 +12,8 @@ from engine.tabular.choices import Choices, Role
 from tests.webapp.roles import Page
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, Student
-from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create, draft_update
+from webapp.cohorts.services.imports import draft_import
 from webapp.cohorts.services.latecomers import latecomers_import
 from webapp.cohorts.student_finder import StudentFinder
 from webapp.common.errors import Refusal

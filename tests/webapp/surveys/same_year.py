@@ -17,8 +17,8 @@ from tests.tabular.file_writers import as_csv
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
-from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create, draft_table, draft_update
+from webapp.cohorts.services.imports import draft_import
 from webapp.surveys.models import Participant
 from webapp.surveys.questions import Question
 

@@ -9,7 +9,6 @@ from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import roommates as shapes
 from webapp.api.shapes.base import Page, Paging
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.services.cohorts import draft_import, pairs_import
 from webapp.cohorts.services.drafts import (
     clean_filename,
     draft_create,
@@ -17,6 +16,7 @@ from webapp.cohorts.services.drafts import (
     draft_preview,
     pairs_preview,
 )
+from webapp.cohorts.services.imports import draft_import, pairs_import
 from webapp.cohorts.services.latecomers import latecomers_import
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404, owned_by

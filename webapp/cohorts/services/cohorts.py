@@ -10,25 +10,17 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from engine.tabular.answers import TableAnswers, read_answers
-from engine.tabular.preview import Preview
+from engine.tabular.answers import TableAnswers
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import (
     Cohort,
-    Draft,
     PairsOrigin,
     PastPair,
     PastRoom,
     Student,
 )
 from webapp.cohorts.selectors.cohorts import halves_within
-from webapp.cohorts.services.drafts import (
-    DraftChangedError,
-    draft_preview,
-    pairs_preview,
-    recipe_keep,
-)
 from webapp.cohorts.services.numbers import numbers_take
 from webapp.cohorts.signals import cohort_purging
 from webapp.common.errors import Refusal
@@ -36,43 +28,6 @@ from webapp.common.errors import Refusal
 
 class CohortError(Refusal):
     """Refusal of an act on cohorts; the message is one sentence for staff."""
-
-
-def draft_import(*, user: User, draft: Draft, name: str, version: int) -> Cohort:
-    """Turn a checked draft into a cohort: all students or none.
-
-    Raises
-    ------
-    CohortError
-        If problems remain or the name is taken; nothing was changed.
-    DraftChangedError
-        If somebody changed or imported the draft meanwhile.
-    """
-    name = check_name(name)
-    preview = draft_preview(draft)
-    if preview.errors:
-        raise CohortError(
-            _("%(sentence)s Nothing was imported.") % {"sentence": preview.errors[0].sentence}
-        )
-    try:
-        with transaction.atomic():
-            claimed, _rest = Draft.objects.filter(pk=draft.pk, version=version).delete()
-            if not claimed:
-                raise DraftChangedError(_("This import was changed or finished by somebody else."))
-            cohort = _create_cohort(user, draft, preview, name)
-            recipe_keep(draft=draft, preview=preview, cohort=cohort)
-            audit(
-                user,
-                "imported",
-                cohort,
-                students=cohort.n_students,
-                questions=len(cohort.questions),
-            )
-    except IntegrityError as error:
-        raise CohortError(
-            _("There is already a cohort called “%(name)s”.") % {"name": name}
-        ) from error
-    return cohort
 
 
 def check_name(name: str) -> str:
@@ -85,13 +40,13 @@ def check_name(name: str) -> str:
     return name
 
 
-def _create_cohort(user: User, draft: Draft, preview: Preview, name: str) -> Cohort:
-    answers = read_answers(preview)
+def cohort_create(*, user: User, name: str, filename: str, answers: TableAnswers) -> Cohort:
+    """Store a cohort with the students of a file; raise IntegrityError if its name is taken."""
     cohort = Cohort.objects.create(
         organisation=user.own_organisation,
         created_by=user,
         name=name,
-        filename=draft.filename,
+        filename=filename,
         questions=[
             {
                 "name": question.name,
@@ -268,37 +223,7 @@ def cohort_set_pairs(
     cohort.refresh_from_db()
 
 
-def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
-    """Turn a checked draft of pairs into the past pairs of its cohort: all or none.
-
-    Raises CohortError while problems remain, DraftChangedError if the draft changed meanwhile.
-    """
-    cohort, preview = draft.own_cohort, pairs_preview(draft)
-    if preview.errors:
-        raise CohortError(
-            _("%(sentence)s Nothing was imported.") % {"sentence": preview.errors[0].sentence}
-        )
-    if not preview.can_import:
-        raise CohortError(
-            _("%(why_nothing)s Nothing was imported.") % {"why_nothing": preview.why_nothing}
-        )
-    with transaction.atomic():
-        claimed, _rest = Draft.objects.filter(pk=draft.pk, version=version).delete()
-        if not claimed:
-            raise DraftChangedError(_("This import was changed or finished by somebody else."))
-        cohort_set_pairs(
-            user=user,
-            cohort=cohort,
-            pairs=[(min(pair), max(pair)) for pair in preview.pairs],
-            origin=PairsOrigin.IMPORTED,
-            note=_("From %(file)s") % {"file": draft.filename},
-            left_over=preview.n_left_over,
-        )
-        _set_rooms(cohort, preview.shared_rooms)
-    return cohort
-
-
-def _set_rooms(cohort: Cohort, rooms: Sequence[tuple[str, Sequence[int]]]) -> None:
+def cohort_set_rooms(*, cohort: Cohort, rooms: Sequence[tuple[str, Sequence[int]]]) -> None:
     """Replace the past rooms of a cohort; residents are positions in the order of the numbers."""
     cohort.past_rooms.all().delete()
     made = PastRoom.objects.bulk_create(

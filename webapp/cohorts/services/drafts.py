@@ -18,13 +18,7 @@ from engine.tabular.pair_choices import PairChoices, find_pairs_layout, guess_pa
 from engine.tabular.pairs import PairsPreview, check_pairs
 from engine.tabular.person_search import People
 from engine.tabular.preview import Preview, build_preview
-from engine.tabular.recipes import (
-    form_of,
-    most_similar,
-    recipe_cause,
-    recipe_of,
-    recipe_used,
-)
+from engine.tabular.recipes import recipe_cause, recipe_used
 from engine.tabular.review import Review, review
 from engine.tabular.source import Source
 from engine.tabular.table import Table, build_table
@@ -33,12 +27,11 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.draft_files import DraftFile, draft_file, draft_path, keep_draft_file
 from webapp.cohorts.models import Cohort, Draft, Recipe
+from webapp.cohorts.services.recipes import known_form
 from webapp.common.errors import ConflictError, Refusal
 from webapp.files import store
 from webapp.files.quota import check_quota, with_fresh_count
 from webapp.tabular.reading import TableRefusal, read_source, refusals
-
-_RECIPES = 100  # forms of an organisation compared with a file, last used first
 
 
 class DraftChangedError(ConflictError):
@@ -188,34 +181,10 @@ def draft_review(draft: Draft) -> Review:
     return review(draft_preview(draft), *draft_first_causes(draft))
 
 
-def known_form(organisation_id: int, table: Table) -> Recipe | None:
-    """Return the recipe of the form most similar to a file, if it is similar enough."""
-    recipes = Recipe.objects.filter(organisation_id=organisation_id)
-    exact = recipes.filter(form=form_of(table)).first()
-    if exact is not None:
-        return exact
-    latest = list(recipes[:_RECIPES])
-    best = most_similar(table, [one.content for one in latest])
-    return None if best is None else latest[best]
-
-
-def recipe_keep(*, draft: Draft, preview: Preview, cohort: Cohort) -> None:
-    """Store how this form was read, in place of its earlier recipe."""
-    Recipe.objects.update_or_create(
-        organisation_id=draft.organisation_id,
-        form=form_of(preview.table),
-        defaults={
-            "created_by": cohort.created_by,
-            "cohort_name": cohort.name,
-            "content": recipe_of(preview.table, preview.choices),
-            "updated_at": timezone.now(),
-        },
-    )
-
-
 def draft_preview(draft: Draft) -> Preview:
     """Return the preview of a draft under its present choices."""
-    return build_preview(draft_table(draft), Choices.from_json(draft.choices))
+    table = draft_table(draft)
+    return build_preview(table, Choices.from_json(draft.choices))
 
 
 def people_of(cohort: Cohort) -> People:

@@ -27,11 +27,7 @@ from webapp.cohorts.selectors.cohorts import (
     past_pairs,
     question_summaries,
 )
-from webapp.cohorts.services.cohorts import (
-    cohort_purge,
-    cohort_rename,
-    cohort_split,
-)
+from webapp.cohorts.services.cohorts import cohort_purge, cohort_rename, cohort_split
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.form_pages import FormPage, Trail, remove_page, rename_page

@@ -27,7 +27,6 @@ from webapp.audit.services import audit
 from webapp.cohorts.forms import DraftVersionForm, ImportForm, MovedForm, SheetForm
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.selectors.cohorts import cohort_listing, open_drafts
-from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import (
     draft_create,
     draft_discard,
@@ -39,6 +38,7 @@ from webapp.cohorts.services.drafts import (
     draft_undo,
     draft_update,
 )
+from webapp.cohorts.services.imports import draft_import
 from webapp.cohorts.services.student_files import student_file_keep
 from webapp.cohorts.student_files import FileChoices
 from webapp.cohorts.views.pressed_buttons import PressedButton, read_pressed_button

@@ -19,7 +19,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.forms import PairsAct, PairsChangeForm
 from webapp.cohorts.models import Cohort, Draft, Student
 from webapp.cohorts.naming import sees_names, without_people
-from webapp.cohorts.services.cohorts import CohortError, pairs_import
+from webapp.cohorts.services.cohorts import CohortError
 from webapp.cohorts.services.drafts import (
     DraftChangedError,
     draft_create,
@@ -29,6 +29,7 @@ from webapp.cohorts.services.drafts import (
     pairs_preview,
     read_pair_choices,
 )
+from webapp.cohorts.services.imports import pairs_import
 from webapp.cohorts.views.drafts import LIMITS, sent_version
 from webapp.cohorts.wrong_slots import wrong_slot
 from webapp.common.decorators import staff_required
