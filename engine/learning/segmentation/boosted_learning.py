@@ -52,6 +52,7 @@ from engine.learning.segmentation.network.learning import (
     NetworkOptions,
     after_network,
     checkpoint_setting,
+    n_unseen_maps,
     resolved_options,
 )
 from engine.learning.segmentation.part_store import PartStore
@@ -227,6 +228,7 @@ def train_boosted_segmentation(
             most=MASK_SAMPLES,
             passed=clock.passed,
             is_local=read.is_local,
+            n_unseen=n_unseen_maps(net, pictures),
         )
         problem = MaskWeights(n_maps, rho, relative_gap, should_stop, order)
 

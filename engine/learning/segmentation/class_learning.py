@@ -56,6 +56,7 @@ from engine.learning.segmentation.network.learning import (
     NetworkOptions,
     after_network,
     checkpoint_setting,
+    n_unseen_maps,
     resolved_options,
 )
 from engine.learning.segmentation.part_store import PartStore
@@ -234,7 +235,9 @@ def train_class_segmentation(
     clock.begin(n_pixels, later=later)
     with one_blas_thread():
         how = TreeLearning(
-            *(len(names), weights, position, clock.report, should_stop, work), passed=clock.passed
+            *(len(names), weights, position, clock.report, should_stop, work),
+            passed=clock.passed,
+            n_unseen=n_unseen_maps(net, pictures),
         )
 
         def score(

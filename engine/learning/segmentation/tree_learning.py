@@ -79,6 +79,7 @@ class TreeLearning:
     thinned_from : number of samples from which the first trees skip some
     most : largest number of samples for a forest; by default no limit
     passed : returns the share of the time that has passed; near the end work is reduced
+    n_unseen : number of maps, the last ones of every picture, that no tree splits on
 
     ``left_out`` names the work that was left out so far for lack of time.
     """
@@ -96,6 +97,7 @@ class TreeLearning:
     most: int | None = None
     passed: Callable[[], float] = lambda: 0.0
     is_local: bool = False
+    n_unseen: int = 0
     left_out: list[str] = field(default_factory=list, init=False)
 
     def learn(self, pictures: Sequence[TrainingPicture]) -> TreeUnaries:
@@ -323,6 +325,7 @@ class _Work:
             if turn >= FOLDS and self.how.is_late(until, f"pictures of {work}"):
                 return None
             plain = plain_planes(self.bank, picture.colours, picture.maps, picture.frame)
+            plain[len(plain) - self.how.n_unseen :] = 0.0  # no tree splits on what never differs
             planes = look(picture, plain)
             return planes.reshape(len(planes), -1)[:, picture.pixels]
 

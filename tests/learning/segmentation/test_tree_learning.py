@@ -9,6 +9,7 @@ from engine.learning.segmentation.training_pictures import deal_pictures
 from engine.learning.segmentation.tree_learning import FEWEST_TREES, TreeLearning
 from engine.learning.segmentation.tree_unaries import TreeUnaries
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
+from tests.small_trees import learned_trees
 
 
 def grown(late_from: str) -> tuple[TreeUnaries, float]:
@@ -46,3 +47,29 @@ def test_from_few_samples_some_trees_are_grown_without_time() -> None:
     for forest in (*unaries.first, *unaries.second):
         assert len(forest.starts) == FEWEST_TREES
     assert right > 0.75
+
+
+@pytest.mark.parametrize("n_unseen", [0, 1])
+def test_no_tree_splits_on_a_map_that_it_must_not_see(n_unseen: int) -> None:
+    """The second map says everything; trees still take it at prediction, and it changes nothing."""
+    images, labels = class_pictures(4)
+    read = [
+        (image, np.stack([0.0 * label, label]).transpose(1, 2, 0).astype(np.float32), label)
+        for image, label in zip(images, labels, strict=True)
+    ]
+    pictures = deal_pictures(
+        [(*one, Frame(0, 0, *one[2].shape)) for one in read],
+        len(CLASSES),
+        200,
+        np.random.default_rng(0),
+    )
+    with learned_trees():
+        how = TreeLearning(
+            *(len(CLASSES), None, False, lambda *_: None, lambda: False), n_unseen=n_unseen
+        )
+        unaries = how.learn(pictures)
+    place = unaries.bank.n_features + 1
+    forests = (*unaries.first, *unaries.second)
+    assert any((forest.features == place).any() for forest in forests) == (not n_unseen)
+    told, other = (unaries.scores(images[0], sign * read[0][1]) for sign in (1, -1))
+    assert np.array_equal(told, other) == bool(n_unseen)

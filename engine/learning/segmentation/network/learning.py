@@ -253,6 +253,18 @@ class NetworkLearning:
             raise StoppedError("Learning was stopped.")
 
 
+def n_unseen_maps(network: Network | None, pictures: Sequence[TrainingPicture]) -> int:
+    """Return the number of maps of the network that the trees must not learn from.
+
+    If blocks of pixels are held out, the network knows the picture around them, and its maps are
+    far better there than on other pictures. Trees that learn from them make more mistakes on
+    others: .181 instead of .164 from one horse.
+    """
+    if network is None or not any(picture.folds.ndim for picture in pictures):
+        return 0
+    return network.n_planes
+
+
 def after_network(clock: Clock) -> None:
     """Let the reports of later work take up the rest of the bar, behind that of the network."""
     report = clock.on_progress

@@ -23,6 +23,7 @@ from engine.learning.segmentation.network.learning import (
     NetworkLearning,
     NetworkOptions,
     edge_network_options,
+    n_unseen_maps,
 )
 from engine.learning.segmentation.network.shape import NetworkShape
 from engine.learning.segmentation.network.training import (
@@ -106,6 +107,13 @@ def test_a_single_picture_is_held_out_in_blocks() -> None:
     for fold in range(4):
         own = network.log_odds(picture.colours, np.array(fold))
         assert_array_equal(one.maps[picture.folds == fold], own[picture.folds == fold])
+
+
+def test_trees_see_the_maps_of_pictures_that_are_held_out_whole() -> None:
+    """In held-out blocks of a picture the network is far better than on other pictures."""
+    network = Network(NetworkShape(2, 2), np.zeros((4, NetworkShape(2, 2).n_weights), np.float16))
+    assert n_unseen_maps(None, dealt(*grains(1))) == 0
+    assert [n_unseen_maps(network, dealt(*grains(count))) for count in (1, 3, 4)] == [1, 1, 0]
 
 
 def test_the_same_seed_gives_the_same_network_and_another_seed_another() -> None:
