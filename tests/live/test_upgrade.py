@@ -16,8 +16,7 @@ import os, signal
 from webapp.accounts.models import Organisation, User
 from webapp.cohorts.demonstration import survey_as_csv
 from webapp.cohorts.models import Cohort, PairsOrigin
-from webapp.cohorts.services.cohorts import cohort_set_pairs
-from webapp.cohorts.services.imports import draft_import
+from webapp.cohorts.services.cohorts import cohort_set_pairs, draft_import
 from webapp.cohorts.services.drafts import draft_create
 from webapp.matching.services.learning import model_learn
 from webapp.jobs import dispatch
