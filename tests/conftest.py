@@ -1,5 +1,6 @@
 """What is skipped is said; with REQUIRE_ALL=1 a skip is a failure, except for want of extras."""
 
+import gc
 import os
 from collections.abc import Generator
 from pathlib import Path
@@ -38,6 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow") or item.get_closest_marker("browser")
     }
     items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish() -> None:
+    """Search the tests themselves, which all live on, for garbage no more, and the rest rarely."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -63,7 +63,14 @@ def filled(schema: dict[str, Any], parts: dict[str, Any], text: str, number: int
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("\x00", 1), ("x", 10**30), ("x", -(10**30)), ("x", 2**63), ("x", 2**31), ("\ud800", 1)],
+    [
+        ("\x00", 1),
+        ("x", 10**30),
+        pytest.param("x", -(10**30), marks=pytest.mark.any_database),
+        ("x", 2**63),
+        ("x", 2**31),
+        ("\ud800", 1),
+    ],
 )
 @pytest.mark.every_database
 def test_no_text_and_no_number_of_a_body_fails(carol: User, text: str, number: int) -> None:
