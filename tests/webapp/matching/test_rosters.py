@@ -7,14 +7,14 @@ from engine import load_roommate_model, train_roommates
 from tests.webapp.factories.university import STUDENTS, Past, run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.services.cohorts import _set_rooms
+from webapp.cohorts.services.cohorts import cohort_set_rooms
 from webapp.matching.services.learning import model_learn
 
 
 def house(cohort: Cohort, size: int) -> np.ndarray:
     """Put students into rooms of one size, in the order of their numbers."""
     rooms = [(f"R{start}", list(range(start, start + size))) for start in range(0, STUDENTS, size)]
-    _set_rooms(cohort, rooms)
+    cohort_set_rooms(cohort=cohort, rooms=rooms)
     cohort.refresh_from_db()
     return np.repeat(np.arange(len(rooms)), size)
 
