@@ -16,7 +16,7 @@ _MOST_JOB_WORKERS = 8
 _MOST_LEARN_WORKERS = 4
 _MOST_JOB_THREADS = 8
 _MOST_NICE = 19
-_LEARN_NICE = 7  # pages and short work come first; a third of a core is left on a busy machine
+_LEARN_NICE = 10  # pages come first; a sixth of a core is left on a busy machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ SIZE = Sizes(
     learn_workers=2,
     card_workers=1,
     job_threads=6,
-    learn_nice=7,
+    learn_nice=10,
 )
 
 
@@ -242,7 +242,7 @@ def test_the_containers_play_every_role_and_name_variables_that_are_read() -> No
 
 
 @pytest.mark.parametrize(
-    ("role", "nice"), [("worker", 5), ("learner", 7), ("card-learner", 7), ("spread", 7)]
+    ("role", "nice"), [("worker", 10), ("learner", 10), ("card-learner", 10), ("spread", 10)]
 )
 def test_units_and_containers_give_way_as_far_as_nice_values(role: str, nice: int) -> None:
     """Short work had the weight of the web server wherever ``bin/start`` does not run."""

@@ -59,7 +59,7 @@ def test_each_number_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [getattr(found, name.lower()) for name in NAMES] == [11, 12, 13, 14, 15, 16]
 
 
-@pytest.mark.parametrize(("text", "nice"), [("", 7), ("0", 0), ("5", 5), ("40", 19)])
+@pytest.mark.parametrize(("text", "nice"), [("", 10), ("0", 0), ("5", 5), ("40", 19)])
 def test_long_work_gives_way_as_far_as_it_is_told(
     monkeypatch: pytest.MonkeyPatch, text: str, nice: int
 ) -> None:
@@ -67,7 +67,7 @@ def test_long_work_gives_way_as_far_as_it_is_told(
     assert sizes().learn_nice == nice
     assert roles.low_priority("card-learner", sizes()) == {"WORKER_NICE": str(nice)}
     assert roles.low_priority("learner", sizes()) == {"WORKER_NICE": str(nice)}
-    assert roles.low_priority("worker", sizes()) == {"WORKER_NICE": str(min(nice, 5))}
+    assert roles.low_priority("worker", sizes()) == {"WORKER_NICE": str(min(nice, 10))}
 
 
 @pytest.mark.parametrize("text", ["0", "-2", "many", "1.5"])

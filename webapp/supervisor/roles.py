@@ -21,7 +21,7 @@ from webapp.jobs.liveness import machine_name
 from webapp.private_files import make_new_files_private
 from webapp.sizing import Sizes, sizes
 
-SHORT_NICE = 5  # a placement takes a quarter of a core that pages need, not half
+SHORT_NICE = 10  # a placement takes a tenth of a core that pages need, not half
 ROLES = ("web", "worker", "learner", "card-learner", "sweep", "scheduler", "spread")
 SPREAD_PORT = "8786"
 
