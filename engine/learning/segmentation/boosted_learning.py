@@ -228,7 +228,7 @@ def train_boosted_segmentation(
             most=MASK_SAMPLES,
             passed=clock.passed,
             is_local=read.is_local,
-            n_unseen=n_unseen_maps(net, pictures),
+            n_unseen=0 if net is None else n_unseen_maps(net, pictures),
         )
         problem = MaskWeights(n_maps, rho, relative_gap, should_stop, order)
 

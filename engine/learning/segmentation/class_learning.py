@@ -237,7 +237,7 @@ def train_class_segmentation(
         how = TreeLearning(
             *(len(names), weights, position, clock.report, should_stop, work),
             passed=clock.passed,
-            n_unseen=n_unseen_maps(net, pictures),
+            n_unseen=0 if net is None else n_unseen_maps(net, pictures),
         )
 
         def score(

@@ -253,16 +253,15 @@ class NetworkLearning:
             raise StoppedError("Learning was stopped.")
 
 
-def n_unseen_maps(network: Network | None, pictures: Sequence[TrainingPicture]) -> int:
+def n_unseen_maps(network: Network, pictures: Sequence[TrainingPicture]) -> int:
     """Return the number of maps of the network that the trees must not learn from.
 
     If blocks of pixels are held out, the network knows the picture around them, and its maps are
     far better there than on other pictures. Trees that learn from them make more mistakes on
     others: .181 instead of .164 from one horse.
     """
-    if network is None or not any(picture.folds.ndim for picture in pictures):
-        return 0
-    return network.n_planes
+    is_in_blocks = any(picture.folds.ndim for picture in pictures)
+    return network.n_planes if is_in_blocks else 0
 
 
 def after_network(clock: Clock) -> None:
