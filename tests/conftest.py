@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Search the tests themselves, which all live on, for garbage no more, and the rest rarely."""
+    """Search for garbage rarely, and never among the tests, which are kept until the end."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)

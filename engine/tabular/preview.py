@@ -38,7 +38,7 @@ class ColumnPreview:
 
     @property
     def title(self) -> str:
-        """Return the title in the file."""
+        """Return the title of the column, by its header and wording."""
         return title_of(self.header, self.wording)
 
     @property

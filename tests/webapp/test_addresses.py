@@ -174,8 +174,8 @@ NONSENSE = {
     "a zero byte": "\x00",
     "long text": "🙂" + "n" * 4999,
 }
-# Python takes one for a digit and not for a number, and the other for neither; to each database
-# they are texts, and shorter than the long one.
+# Only Python reads these two as numbers, or fails to: every database gets them as texts, of which
+# one is long anyway.
 OF_PYTHON = {"a digit that is no number", "a long number"}
 with_nonsense = pytest.mark.parametrize(
     "text",

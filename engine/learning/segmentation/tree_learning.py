@@ -325,7 +325,7 @@ class _Work:
             if turn >= FOLDS and self.how.is_late(until, f"pictures of {work}"):
                 return None
             plain = plain_planes(self.bank, picture.colours, picture.maps, picture.frame)
-            plain[len(plain) - self.how.n_unseen :] = 0.0  # no tree splits on what never differs
+            plain[len(plain) - self.how.n_unseen :] = 0.0  # no tree splits on a constant
             planes = look(picture, plain)
             return planes.reshape(len(planes), -1)[:, picture.pixels]
 

@@ -21,7 +21,13 @@ from engine.learning.segmentation.class_candidates import (
 )
 from engine.learning.segmentation.class_learning import train_class_segmentation
 from engine.learning.segmentation.clock import Clock
-from engine.learning.segmentation.mask_weights import MaskWeights, mask_candidates
+from engine.learning.segmentation.mask_weights import (
+    MEAN,
+    NETWORK,
+    TREES,
+    MaskWeights,
+    mask_candidates,
+)
 from engine.learning.segmentation.model import (
     Detail,
     SegmentationModel,
@@ -41,9 +47,6 @@ from engine.learning.segmentation.without_edges import fit_slope
 from tests.learning.segmentation.network.test_network import TINY, grains
 
 EDGES = Candidate("univariate", "univariate")
-TREES = Candidate("trees", "trees")
-NETWORK = Candidate("network alone", "network")
-MEAN = Candidate("mean of trees and network", "mean")
 
 
 def mask_examples(count: int, trees: float, network: float) -> list[GridExample]:
