@@ -143,7 +143,19 @@ def _header_rows(table: Table) -> Iterator[Cause]:
             link="Choose the header",
         )
     rows = [n for n in (layout.wording_row, *layout.extra_rows) if n]
-    if rows:
+    if rows and not layout.maker:
+        kept = "Its texts are kept as long names. " if layout.wording_row else ""
+        yield Cause(
+            "second header",
+            State.DONE,
+            "table",
+            f"Row {rows[0]} names the columns too",
+            f"as row {layout.header_row} does",
+            f"{kept}If it is a student, choose row {layout.header_row} as the header.",
+            done="Left out",
+            link="Choose the header",
+        )
+    elif rows:
         spoken = counted(len(rows), "header row is", "header rows are")
         yield Cause(
             "header rows",

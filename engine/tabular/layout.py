@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.tabular.makers import recognise
+from engine.tabular.second_header import holds_wordings, is_second_header
 from engine.tabular.source import Line, Sheet, Source, TableError
 
 _LOOKED_AT = 200  # rows that determine the width of a sheet
@@ -69,6 +70,8 @@ def find_layout(source: Source) -> SheetLayout:
 def layout_at(source: Source, sheet: int, header_row: int) -> SheetLayout:
     """Return the layout with a header row that staff chose; rows above it are left out.
 
+    Of a program that no rule knows, only that row names the columns: the row below it is a student.
+
     Raises TableError when there is no such sheet or row.
     """
     if not 0 <= sheet < len(source.sheets):
@@ -96,7 +99,13 @@ def _sheet_layout(sheet: Sheet) -> SheetLayout:
     if found is not None:
         return SheetLayout(0, found.header_row, found.wording_row, found.extra_rows, found.maker)
     header_row = _continued(sheet, _header_row(sheet.lines))
-    return SheetLayout(0, header_row, joined_rows=_rows_above(sheet, header_row))
+    layout = SheetLayout(0, header_row, joined_rows=_rows_above(sheet, header_row))
+    header, *below = [line for line in sheet.lines if line.number >= header_row]
+    if layout.joined_rows or not below or not is_second_header(header, below[0], below[1:]):
+        return layout
+    if holds_wordings(header, below[0]):
+        return replace(layout, wording_row=below[0].number)
+    return replace(layout, extra_rows=(below[0].number,))
 
 
 def _header_row(lines: Sequence[Line]) -> int:
