@@ -15,9 +15,33 @@ from engine.tabular.ids import is_no_id
 from engine.tabular.makers import Own, is_e_mail_name
 from engine.tabular.personal import NUMBER_TITLE, names_others
 from engine.tabular.survey_table import ID_TITLE
+from engine.tabular.text import title_words
 
 _MIN_FILLED = 0.6
 _MIN_DIFFERENT = 0.5
+_MIN_PEOPLE = 0.04  # of the rows, in a file in which each student has many
+_OF_A_STUDENT = re.compile(
+    r"^(?:(?:student|resident|participant|person|respondent|applicant)s?[ _-]?"
+    r"(?:id|no|nr|number|#)|studentid|net ?id|uin|sid|emplid|matric\w*|matrikel\w*)$",
+    re.I,
+)
+# Ids of a student system: some digits, or a letter and digits.
+_SHAPE = re.compile(r"[A-Za-z]{0,3}[-_ ]?\d{5,12}")
+_MOST_LENGTHS = 2
+_LEAST_IDS = 6
+_SAYS_ID = re.compile(
+    r"\bids?\b|\bid(?:ent)?[ .]|\w{1,4}id$|\b(?:card|[a-z]) ?(?:number|no|nr)\b", re.I
+)
+# Titles of other numbers that may differ from row to row.
+_OF_OTHERS = re.compile(
+    r"phone|mobile|\bcell|\btel|handy|\bfax|zip|postal|post ?code|plz|birth|\bdob\b|date|time|room|"
+    r"building|hall|unit|bed\b|locker|box|floor|\bip\b|order|invoice|collector|session|network|"
+    r"contact|parent|guardian|emergency|advis[eo]r|income|salary|seed|seconds|duration",
+    re.I,
+)
+_OF_A_PROGRAM = re.compile(
+    r"\b(?:network|session|contact|collector|tracking|browser|device) ?ids?\b", re.I
+)
 _RESPONSE = re.compile(r"^(?:response|respondent|submission|entry|record|answer|antwort)s?[ _-]?"
                        r"(?:id|no|nr|number|#)?$", re.I)  # fmt: skip
 
@@ -39,6 +63,9 @@ def find_id_column(facts: Sequence[ColumnFacts], guessed: int | None) -> IdColum
     best = min(own, key=lambda one: (one.n_blank, one.index), default=None) or min(
         mails, key=lambda one: (one.n_blank, one.index), default=None
     )
+    repeated = next((one for one in usable if one.rank == 2 and one.n_repeats), None)
+    if best is None and repeated is not None and _is_of_a_student(facts[repeated.index]):
+        return IdColumn(repeated.index, "Some people have several rows.", repeated.n_repeats)
     plain = next((one for one in usable if one.index == guessed and one.rank != 4), None)
     if plain is not None and (best is None or _is_better(plain, best)):
         return IdColumn(plain.index, "Every row has its own value.", plain.n_repeats)
@@ -47,6 +74,9 @@ def find_id_column(facts: Sequence[ColumnFacts], guessed: int | None) -> IdColum
         if best.n_repeats:
             reason = "Some people have several rows; an id of the response would hide that."
         return IdColumn(best.index, reason, best.n_repeats)
+    shaped = next((one for one in usable if one.rank == 5), None)
+    if shaped is not None:
+        return IdColumn(shaped.index, "Every row has its own number.", 0)
     response = next((one for one in usable if one.rank == 2 and not one.n_repeats), None)
     if response is not None:
         return IdColumn(response.index, "The file has nothing else that tells people apart.", 0)
@@ -55,10 +85,11 @@ def find_id_column(facts: Sequence[ColumnFacts], guessed: int | None) -> IdColum
 
 def is_id_title(title: str) -> bool:
     """Return True if a title names the number of a person or of a response."""
-    return (
-        NUMBER_TITLE.search(title) is not None
-        or _RESPONSE.match(title) is not None
-        or ID_TITLE.match(title.strip()) is not None
+    return any(
+        NUMBER_TITLE.search(text) is not None
+        or _RESPONSE.match(text) is not None
+        or ID_TITLE.match(text) is not None
+        for text in (title.strip(), title_words(title))
     )
 
 
@@ -71,7 +102,8 @@ def is_response_id(column: ColumnFacts) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Judged:
     index: int
-    rank: int  # 0 a number of the person, 1 an e-mail, 2 the response, 3 other, 4 never an id
+    # 0 a number of the person, 1 an e-mail, 2 the response, 3 other, 4 never an id, 5 by its look
+    rank: int
     n_blank: int
     n_repeats: int
 
@@ -89,16 +121,24 @@ def _judged(column: ColumnFacts) -> _Judged | None:
     filled = {cell: n for cell, n in column.counts.items() if not is_no_id(cell)}
     n_rows, n_filled = len(column.cells), sum(filled.values())
     n_different = len({cell.casefold() for cell in filled})
-    if n_filled < _MIN_FILLED * n_rows or n_different < _MIN_DIFFERENT * n_filled:
+    least = _MIN_PEOPLE if _is_of_a_student(column) else _MIN_DIFFERENT
+    if n_filled < _MIN_FILLED * n_rows or n_different < max(2, least * n_filled):
         return None
     return _Judged(column.index, _rank(column, filled), n_rows - n_filled, n_filled - n_different)
+
+
+def _is_of_a_student(column: ColumnFacts) -> bool:
+    return _OF_A_STUDENT.match(column.name.strip()) is not None
 
 
 def _rank(column: ColumnFacts, filled: Mapping[str, int]) -> int:
     name, wording, own = column.name, column.wording, column.own
     if is_response_id(column):
         return 2
+    said = title_words(f"{name} {wording}")
     if own in (Own.TIME, Own.STATUS, Own.OTHER, Own.FINISHED, Own.NAME):
+        return 4
+    if own is None and _OF_A_PROGRAM.search(said):
         return 4
     if read_times([cell for cell in column.cells if cell in filled]):
         return 4
@@ -115,4 +155,16 @@ def _rank(column: ColumnFacts, filled: Mapping[str, int]) -> int:
         is_short and (NUMBER_TITLE.search(name) or NUMBER_TITLE.search(wording))
     ):
         return 0
-    return 3
+    if not _look_like_ids(filled) or names_others(f"{name} {wording}"):
+        return 3
+    return 3 if _OF_OTHERS.search(said) else 0 if _SAYS_ID.search(said) else 5
+
+
+def _look_like_ids(filled: Mapping[str, int]) -> bool:
+    """Return True if all cells differ and are as long as ids, with letters before them or not."""
+    return (
+        len(filled) >= _LEAST_IDS
+        and all(n == 1 for n in filled.values())
+        and all(map(_SHAPE.fullmatch, filled))
+        and len(set(map(len, filled))) <= _MOST_LENGTHS
+    )

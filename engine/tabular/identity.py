@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from engine.tabular.choices import Role
 from engine.tabular.facts import ColumnFacts
 from engine.tabular.personal import E_MAILS, NAMES, PRONOUNS, Personal
-from engine.tabular.text import fold_title
+from engine.tabular.text import fold_title, title_words
 
 IDENTITY = (Role.NAME, Role.PREFERRED, Role.PRONOUNS, Role.EMAIL)
 KEPT = "It says who the student is. It is never scored."
@@ -20,19 +20,19 @@ _OF_ANOTHER = re.compile(
     re.I,
 )
 _PREFERRED = re.compile(
-    r"preferred|chosen|nick|\bgo by\b|be called|call you|ruf(?:name)?\b|spitzname|known as|"
-    r"d'usage|\byou (?:use|prefer|like|want)\b|^preferred$",
+    r"\bpref\b|preferred|chosen|nick|\bgo by\b|be called|call you|ruf(?:name)?\b|spitzname|"
+    r"known as|d'usage|\byou (?:use|prefer|like|want)\b|^preferred$",
     re.I,
 )
 _FAMILY = re.compile(
-    r"\blast\b|family|\bsur ?name|nachname|apellido|cognome|achternaam|efternamn|etternavn|"
-    r"nazwisko|sobrenome|de famille|фамилия|прізвище|επώνυμο|soyad|příjmení|prezime|sukunimi|"
-    r"vezetéknév|^姓$",
+    r"\blast\b|family|\bl ?(?:name|nm)\b|\bsur ?name|nachname|apellido|cognome|achternaam|"
+    r"efternamn|etternavn|nazwisko|sobrenome|de famille|фамилия|прізвище|επώνυμο|soyad|příjmení|"
+    r"prezime|sukunimi|vezetéknév|^姓$",
     re.I,
 )
 _GIVEN = re.compile(
-    r"\bfirst\b|\bgiven\b|\bfore ?name|vorname|de pila|prénom|prenom|voornaam|förnamn|fornavn|imię|"
-    r"^имя|όνομα$|jméno|etunimi|keresztnév|^名$",
+    r"\bfirst\b|\bgiven\b|\bf ?(?:name|nm)\b|\bfore ?name|vorname|de pila|prénom|prenom|"
+    r"voornaam|förnamn|fornavn|imię|^имя|όνομα$|jméno|etunimi|keresztnév|^名$",
     re.I,
 )
 # Columns that Qualtrics adds for people of a contact list.
@@ -52,7 +52,8 @@ def identity_roles(
     ----------
     kinds : {column: the reason why it is personal, or None}.
     """
-    titles = {k: facts[k].title for k in kinds if not _OF_ANOTHER.search(facts[k].title)}
+    titles = {k: title_words(facts[k].title) for k in kinds}
+    titles = {k: title for k, title in titles.items() if not _OF_ANOTHER.search(title)}
     names = [k for k in titles if kinds[k] == NAMES]
     preferred = [k for k in names if _PREFERRED.search(titles[k])]
     parts = _name_parts(facts, titles, [k for k in names if k not in preferred])
@@ -73,7 +74,7 @@ def identity_roles(
 
 def place_in_name(title: str) -> int:
     """Return the place of a part of a name by its title: 0 for the given name, 2 for the family."""
-    title = _words(title)
+    title = title_words(title)
     return 2 if _FAMILY.search(title) else 0 if _GIVEN.search(title) else 1
 
 
@@ -103,8 +104,3 @@ def _holds(whole: ColumnFacts, part: ColumnFacts) -> bool:
         if a and b
     ]
     return 2 * sum(b in a for a, b in pairs) >= len(pairs)
-
-
-def _words(title: str) -> str:
-    """Return a title with spaces before its inner capitals: "Recipient Last Name"."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", title)

@@ -6,16 +6,18 @@ from typing import NamedTuple
 
 from engine.tabular.facts import ColumnFacts
 from engine.tabular.scales import declines_to_answer
-from engine.tabular.text import fold_answer
+from engine.tabular.text import fold_answer, title_words
 
 _TITLE = re.compile(
     r"(?:(?:what is|what's|please (?:enter|type|give|state))? ?(?:your |the )?)?"
-    r"(?:(?:full|first|last|family|given|middle|preferred|legal|student(?:'s)?|your|chosen|birth|maiden|display|"
-    r"user|parent(?:'s)?|guardian(?:'s)?|emergency contact|contact|resident|person|"
-    r"applicant)[ _-]?)*"
-    r"(?:sur|fore|nick|user|first|last|full)?[ _-]?names?"
+    r"(?:(?:full|first|last|family|given|middle|preferred|pref|legal|official|student(?:'s)?|stu|"
+    r"stdnt|spriden|your|chosen|birth|maiden|display|user|f|l|parent(?:'s)?|guardian(?:'s)?|"
+    r"emergency contact|contact|resident|person|applicant)[ _-]?)*"
+    r"(?:sur|fore|nick|user|first|last|full|f|l)?[ _-]?(?:names?|nm)"
     r"(?: ?\(.*\)| and (?:sur|last |family )?name| ?, ?first(?: name)?| of (?:the )?(?:student|"
     r"applicant|resident)| 1| 2)?"
+    r"|(?:(?:student|stu|entry|legal|person) )?name,? "
+    r"(?:first|last|given|family|full|preferred|pref|legal)"
     r"|(?:(?:ihr|dein)e? )?(?:vor|nach|familien|ruf|spitz)name[n]?|vor- und (?:nach|zu)name|"
     r"name, vorname"
     r"|(?:tu |su )?nombres?(?: completo| y apellidos?| de pila| preferido| social| legal)?"
@@ -38,8 +40,8 @@ _TITLE = re.compile(
     re.IGNORECASE,
 )
 _NAME_TITLE_OF_WORDS = re.compile(
-    r"first|last|given|family|preferred|who(?: are you)?|student|resident|applicant|participant|"
-    r"person",
+    r"(?:(?:student|stu|legal|official|pref|preferred) )?(?:first|last|given|family)|preferred|"
+    r"who(?: are you)?|student|resident|applicant|participant|person",
     re.IGNORECASE,
 )
 _PRONOUN_TITLE = re.compile(
@@ -82,6 +84,8 @@ _PRIVATE_TITLE = re.compile(
 NUMBER_TITLE = re.compile(
     r"\b(?:student|university|uni|campus|banner|person|peoplesoft|emplid|employee)\b.{0,12}"
     r"\b(?:id|no|nr|number|code|#)\b|\b(?:uin|netid|net id|sid|puid|unid|emplid|matric\w*)\b|"
+    r"\bmatr\.? ?-? ?n(?:r|o|um)|学号|学籍番号|학번|\bcarn[eé]t\b|\blegajo\b|"
+    r"n[°º] ?(?:étudiant|alumno)|"
     r"matrikel|matrícula|matricula|kennung|n[uú]mero de (?:estudiante|alumno)|numéro étudiant|"
     r"^student(?:[ _-]?(?:id|no|nr|number))?$|student_?id|studentid",
     re.I,
@@ -203,15 +207,18 @@ def _kind_by_title(titles: Iterable[str], answers: Mapping[str, int]) -> Persona
             return PHONES
         if _PRIVATE_TITLE.fullmatch(title):
             return PRIVATE
-        if _NAME_TITLE_OF_WORDS.fullmatch(title) and _are_capitalised(answers):
+        if _NAME_TITLE_OF_WORDS.fullmatch(title_words(title)) and _are_capitalised(answers):
             return NAMES
     return None
 
 
 def _is_name_title(title: str) -> bool:
     """Return True if a title, or each of its parts such as "Family name / surname", is of names."""
-    parts = [part.strip(" .:?*¿") for part in re.split(r"[/|]", title.replace("’", "'"))]
-    return all(_TITLE.fullmatch(part) for part in parts)
+    title = title.replace("’", "'")
+    return any(
+        all(_TITLE.fullmatch(part.strip(" .:?*¿")) for part in re.split(r"[/|]", text))
+        for text in (title, title_words(title))
+    )
 
 
 def _are_phones(title: str, answers: Mapping[str, int]) -> bool:

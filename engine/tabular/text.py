@@ -38,6 +38,8 @@ _QUOTES = str.maketrans(
     }
 )
 # Letters that are no plain letter with an accent, as a passport writes them.
+_INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NUMBERING = re.compile(r"^(?:q(?:uestion)? ?)?\d{1,3}(?:[.):-]+ ?| )", re.I)
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th"})
 
 
@@ -102,6 +104,18 @@ def fold_answer(text: str) -> str:
         text = _JOINERS.sub("", _SELECTORS.sub("", text.translate(_QUOTES)))
         text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     return " ".join(text.casefold().split())
+
+
+def title_words(title: str) -> str:
+    """Return a title in words, as people would write what programs call their columns.
+
+    Examples
+    --------
+    >>> title_words("Q3_LegalFirstName"), title_words("LAST_NM"), title_words("FName")
+    ('Legal First Name', 'LAST NM', 'F Name')
+    """
+    words = _INNER_CAPITAL.sub(" ", title.replace("_", " "))
+    return " ".join(_NUMBERING.sub("", words, count=1).split()) or title
 
 
 def fold_title(text: str) -> str:
