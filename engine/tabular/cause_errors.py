@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.tabular.causes import Act, Cause, Resolution, Sample, State
-from engine.tabular.checks import DESTROYED_IDS
+from engine.tabular.checks import DESTROYED_IDS, TURNED
 from engine.tabular.choices import Choices, Keep, Kind, Role
 from engine.tabular.identity import IDENTITY
 from engine.tabular.ids import is_no_id
@@ -20,11 +20,14 @@ from engine.tabular.responses import responses_of
 from engine.tabular.survey_table import is_blank
 from engine.tabular.words import counted, listed
 
+_FILLED = 0.8  # of all answers, in a file with one a row
+_LEAST_ASKED = 3  # questions in such a file; two rows of a person are two responses
 _COMPARED = 300  # people whose rows are compared to count the differing answers
 
 
 def errors_of(preview: Preview) -> Iterator[Cause]:
     """Return the causes that stop the import, those that affect most rows first."""
+    yield from _turned(preview)
     yield from _destroyed_ids(preview)
     yield from _repeats(preview)
     yield from _blank_ids(preview)
@@ -47,6 +50,10 @@ def _repeats(preview: Preview) -> Iterator[Cause]:
     event = responses.event_column
     if event is not None:
         yield _events(preview, event, list(found.values()))
+        return
+    asked = _column_of_questions(preview, list(found.values()))
+    if asked is not None:
+        yield _answers_in_rows(preview, asked, len(found))
         return
     yield Cause(
         "repeats",
@@ -103,6 +110,46 @@ def _events(preview: Preview, event: int, people: list[list[int]]) -> Cause:
     )
 
 
+def _column_of_questions(preview: Preview, people: list[list[int]]) -> int | None:
+    """Return the column that says what a row answers, if each row of a person is one answer.
+
+    Then no value of it repeats for a person, nearly everybody has a row for each value, and one
+    other column at most holds answers.
+    """
+    n_columns = preview.table.n_columns
+    questions = preview.columns_as(Role.QUESTION)
+    of_file = [c.index for c in questions if c.index < n_columns and c.choice.groups is None]
+    if not 1 <= len(of_file) <= 2:
+        return None
+    n_rows = sum(map(len, people))
+    for index in of_file:
+        cells = preview.table.column(index)
+        named = [[cells[k] for k in rows] for rows in people]
+        different = {cell for row in named for cell in row}
+        is_once = all(len(set(row)) == len(row) for row in named)
+        enough = _FILLED * len(people) * len(different)
+        if is_once and len(different) >= _LEAST_ASKED and n_rows >= enough:
+            return index
+    return None
+
+
+def _answers_in_rows(preview: Preview, asked: int, n_people: int) -> Cause:
+    """Return the cause for a file with one answer a row, which no choice of rows mends."""
+    column = preview.columns[asked]
+    values = list(preview.table.answers(asked))
+    return Cause(
+        "answers in rows",
+        State.ERROR,
+        "table",
+        "The file has one answer a row, not one student",
+        f"{counted(preview.table.n_rows, 'row')} of {counted(n_people, 'student')}",
+        f"{column.name} says what is answered: {listed(values, 4)}. Make a pivot table with a row "
+        "for each student and a column for each of these, and upload that.",
+        link="Choose another id",
+        columns=tuple(c.index for c in preview.columns_as(Role.ID)),
+    )
+
+
 def _make_one(preview: Preview, people: list[list[int]]) -> bool:
     """Return True if no answer column holds two different cells of one record."""
     used = (Role.QUESTION, Role.CONSTRAINT, Role.NEED, *IDENTITY)
@@ -116,6 +163,20 @@ def _make_one(preview: Preview, people: list[list[int]]) -> bool:
         for rows in people
         for cells in columns
     )
+
+
+def _turned(preview: Preview) -> Iterator[Cause]:
+    for problem in preview.problems:
+        if problem.kind == TURNED:
+            yield Cause(
+                TURNED,
+                State.ERROR,
+                "table",
+                problem.sentence.rstrip("."),
+                counted(preview.table.n_columns - 1, "column"),
+                problem.detail,
+                other=Resolution("These columns are questions", lambda c: c.settle(TURNED)),
+            )
 
 
 def _destroyed_ids(preview: Preview) -> Iterator[Cause]:
@@ -382,7 +443,8 @@ def _as_ordinal(indices: Sequence[int]) -> Act:
 def _whole(preview: Preview) -> Iterator[Cause]:
     """Yield errors that belong to no column: too few students, no question, two ids."""
     for problem in preview.problems:
-        if problem.is_error and problem.column is None and problem.row is None:
+        is_of_whole = problem.column is None and problem.row is None and problem.kind != TURNED
+        if problem.is_error and is_of_whole:
             ways = [
                 Resolution(fix.label, _keep_best(preview, int(fix.meaning)))
                 for fix in problem.fixes

@@ -10,6 +10,7 @@ from engine.tabular.facts import facts_of
 from engine.tabular.garbled import repaired, repairs
 from engine.tabular.guesses import MAKERS_OWN, with_guessed_order
 from engine.tabular.id_column import is_response_id
+from engine.tabular.makers import SOME_PROGRAM
 from engine.tabular.multiple_answers import REST, Part, Several, split_cell
 from engine.tabular.numerals import Groups, suggest_groups
 from engine.tabular.preview import ColumnPreview, Preview
@@ -203,8 +204,14 @@ def _spoken(table: Table, index: int, option: str) -> str:
 
 def _numbers(preview: Preview) -> Iterator[Cause]:
     for column in _of_file(preview):
-        style = facts_of(preview.table)[column.index].numbers
-        if style is None or column.choice.groups or column.choice.role is not Role.IGNORE:
+        facts = facts_of(preview.table)[column.index]
+        style = facts.numbers
+        if (
+            style is None
+            or is_response_id(facts)
+            or column.choice.groups
+            or column.choice.role is not Role.IGNORE
+        ):
             continue
         said = f"{column.name} {column.wording}".casefold().split()
         if any(word.strip("?.,():") in _MEASURED for word in said):
@@ -452,13 +459,14 @@ def _unfinished(preview: Preview) -> Iterator[Cause]:
     if not rows or len(rows) == preview.n_students:
         return
     answers = counted(len(rows), "answer")
+    maker = preview.table.layout.maker or SOME_PROGRAM
     yield Cause(
         "unfinished",
         State.PROPOSAL,
         "circle-dashed",
         f"{answers} {'was' if len(rows) == 1 else 'were'} not finished",
         listed([f"row {n:,}" for n in rows], quoted=False),
-        f"{preview.table.layout.maker} marks who stopped before the end. Their other answers are "
+        f"{maker[:1].upper()}{maker[1:]} marks who stopped before the end. Their other answers are "
         "blank.",
         Resolution(
             f"Leave out {counted(len(rows), 'row')}",

@@ -11,12 +11,14 @@ from engine.tabular.numerals import as_finite_number, is_numeral
 from engine.tabular.problems import Fix, Problem, Severity
 from engine.tabular.table import Table
 from engine.tabular.text import fold_answer, fold_id
+from engine.tabular.turned import students_in_columns
 from engine.tabular.words import counted, small_number
 
 MAX_QUESTIONS = 60
 MAX_GROUPS = 50
 MAX_LISTED = 20
 DESTROYED_IDS = "destroyed ids"
+TURNED = "turned"
 _BLANK_SHARE = 0.05
 _SAME_SHARE = 0.95
 
@@ -24,7 +26,7 @@ _SAME_SHARE = 0.95
 def check_whole(chosen: ChosenTable, most_questions: int | None) -> list[Problem]:
     """Return the problems that belong to no single column."""
     table, choices, n_students = chosen.table, chosen.choices, len(chosen.kept)
-    problems = []
+    problems = _turned(table, choices)
     roles = Counter(column.role for column in choices.columns)
     if n_students < 2:
         problems.append(
@@ -69,6 +71,21 @@ def check_whole(chosen: ChosenTable, most_questions: int | None) -> list[Problem
             )
         )
     return problems + _short_rows(table, choices)
+
+
+def _turned(table: Table, choices: Choices) -> list[Problem]:
+    """Return an error if students seem to stand in columns, unless staff said that they do not."""
+    people = () if TURNED in choices.settled else students_in_columns(table)
+    if not people:
+        return []
+    return [
+        Problem(
+            Severity.ERROR,
+            f"Columns seem to be students ({people[0]}, {people[1]}, …), and rows questions.",
+            "One row a student is read: copy the table, paste it transposed, and upload it again.",
+            kind=TURNED,
+        )
+    ]
 
 
 def _destroyed_ids(table: Table, choices: Choices) -> list[Problem]:
