@@ -8,6 +8,7 @@ from engine.tabular.choices import Choices, Keep, Role
 from engine.tabular.facts import facts_of
 from engine.tabular.garbled import repaired
 from engine.tabular.guesses import FREE_TEXT, MAKERS_OWN, with_guessed_order
+from engine.tabular.makers import SOME_PROGRAM
 from engine.tabular.preview import ColumnPreview, Preview
 from engine.tabular.student_files import request_columns
 from engine.tabular.table import Table
@@ -103,6 +104,7 @@ def notes_of(preview: Preview) -> Iterator[Cause]:
 
 def owner(maker: str) -> str:
     """Return the possessive of a survey program's name: "Qualtrics’" or "SurveyMonkey’s"."""
+    maker = maker or SOME_PROGRAM
     return f"{maker}’" if maker.endswith("s") else f"{maker}’s"
 
 

@@ -17,7 +17,7 @@ from engine.tabular.scales import declines_to_answer, stands_beside
 from engine.tabular.short_names import title_of
 from engine.tabular.survey_table import is_decimal, is_error
 from engine.tabular.table import Table
-from engine.tabular.technical import is_technical
+from engine.tabular.technical import is_technical, says_if_finished
 from engine.tabular.text import fold_answer
 
 _MAX_SCALE = 11  # more different whole numbers than this are a measurement
@@ -139,11 +139,14 @@ def facts_of(table: Table) -> tuple[ColumnFacts, ...]:
 
 def _facts(table: Table, index: int) -> ColumnFacts:
     name = table.header[index]
+    own = own_column(table.layout.maker, name, index)
+    if not table.layout.maker and says_if_finished(name, table.answers(index).keys()):
+        own = Own.FINISHED
     return ColumnFacts(
         index,
         name,
         table.wordings[index] if index < len(table.wordings) else "",
-        own_column(table.layout.maker, name, index),
+        own,
         table.answered(index),
         table.counts(index),
         table.answers(index),

@@ -22,6 +22,7 @@ MICROSOFT = "Microsoft Forms"
 SURVEYMONKEY = "SurveyMonkey"
 LIMESURVEY = "LimeSurvey"
 REDCAP = "REDCap"
+SOME_PROGRAM = "the survey program"  # in sentences about a program that no rule knows
 _SEARCHED = 15  # rows; a program's header is at the top, under a short cover at most
 _IMPORT_ID = re.compile(r'\{\s*"+ImportId"+')
 

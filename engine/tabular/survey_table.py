@@ -23,6 +23,7 @@ _ERRORS = re.compile(
 )  # fmt: skip
 MAX_NOMINAL = 12  # more different texts than this are not answers to choose from
 MIN_SHARING = 3  # columns that must share a scale before it applies to others
+MAX_DECIMALS = 5  # more different numbers with decimals are a measurement, which groups may divide
 MAX_NUMBERED = 11  # more different whole numbers than this are a measurement; 0..10 is a scale
 ID_TITLE = re.compile(
     r"^(?:id|.*[ _-]id|ids?|student(?:[ _-]?(?:no|number|nr|id))?|.*number id)$", re.I
@@ -168,7 +169,8 @@ def _judge(
         return "ignore", "empty", (), "No row has a value."
     whole = all(is_whole_number(value) for value in counter)
     numeric = whole or all(is_decimal(value) for value in counter)
-    if numeric and (_MEASURE.match(name) or not whole or distinct > MAX_NUMBERED):
+    is_choice = distinct <= (MAX_NUMBERED if whole else min(MAX_DECIMALS, 0.5 * answered))
+    if numeric and (_MEASURE.match(name) or not is_choice):
         return "ignore", "number", (), "A measurement, not a choice of answers."
     if _PERSONAL.search(name) and distinct > max(MAX_NOMINAL, 0.1 * answered):
         return "ignore", "text", (), "It may identify people."
@@ -185,8 +187,9 @@ def _judge(
     if _CONSTRAINT.match(name.strip()):
         return "constraint", kind, levels, "Rooms are often given within one value."
     if numeric:
-        levels = fill_gaps(levels)
-        return "question", kind, levels, f"Whole numbers from {levels[0]} to {levels[-1]}."
+        numbers = "Whole numbers" if whole else "Numbers"
+        levels = fill_gaps(levels) if whole else levels
+        return "question", kind, levels, f"{numbers} from {levels[0]} to {levels[-1]}."
     if kind == "ordinal":
         return "question", kind, levels, "The wording has an order."
     return "question", kind, levels, f"{distinct} different answers."

@@ -7,6 +7,8 @@ other programs add are recognised here, so that no model learns from an address.
 import re
 from collections.abc import Collection
 
+from engine.tabular.text import fold_answer
+
 REASON = "It says how or when somebody answered, not what."
 _NAME = re.compile(
     r"\b(?:ip|ip[ _]address|submission ip|user[ _-]?agent|browser|latitude|longitude|referr?er|"
@@ -22,6 +24,22 @@ _DAY = re.compile(
     r"[^\W\d_]{3,10}\.? \d{1,2},? \d{4}|\d{1,2}\.? (?:de )?[^\W\d_]{3,10}\.? (?:de )?\d{4}"
 )
 _SHARE = 0.9
+_STATUS = re.compile(
+    r"(?:(?:response|survey|completion|entry|submission)[ _-]?)?(?:status|state)", re.I
+)
+_STEPS = frozenset({
+    "complete", "completed", "partial", "partially complete", "incomplete", "in progress",
+    "finished", "submitted", "disqualified", "abandoned", "started", "not started",
+})  # fmt: skip
+
+
+def says_if_finished(name: str, cells: Collection[str]) -> bool:
+    """Return True if a column says which responses were finished, whatever program wrote it."""
+    return (
+        bool(cells)
+        and _STATUS.fullmatch(name.strip()) is not None
+        and all(fold_answer(cell) in _STEPS for cell in cells)
+    )
 
 
 def is_technical(name: str, cells: Collection[str]) -> bool:

@@ -91,24 +91,30 @@ def test_roles_and_kinds(name, cells, role, kind):
 
 
 @pytest.mark.parametrize(
-    "cells",
+    ("cells", "levels"),
     [
-        ["18.5", "20", "22.5"] * 6,
-        [f"{17 + k / 2:.1f}" for k in range(60)] + ["hot"],
-        ["18.5"] * 9 + ["20"] * 9 + ["about 22.5"],
-        ["1,250.5", "980.5", "1,100.5"] * 9,
+        (["18.5", "20", "22.5"] * 6, ("18.5", "20", "22.5")),
+        ([f"{17 + k / 2:.1f}" for k in range(60)] + ["hot"], ()),
+        ([f"{17 + k / 2:.1f}" for k in range(5)], ()),
+        (["18.5"] * 9 + ["20"] * 9 + ["about 22.5"], ("18.5", "20")),
+        (["1,250.5", "980.5", "1,100.5"] * 9, ("980.5", "1,100.5", "1,250.5")),
     ],
 )
-def test_decimal_commas_are_judged_as_decimal_points(cells):
-    """A column with commas and one odd cell became a question, and one with points did not."""
-    swapped = [cell.translate(str.maketrans(".,", ",.")) for cell in cells]
-    for written in (cells, swapped):
+def test_decimal_commas_are_judged_as_decimal_points(cells, levels):
+    """A column with commas and one odd cell became a question, and one with points did not.
+
+    A few numbers that repeat, such as hours of sleep, are answers; more are a measurement.
+    """
+    marks = str.maketrans(".,", ",.")
+    for swap in ({}, marks):
+        written = [cell.translate(swap) for cell in cells]
         lines = ["id;Warmth", *(f"S{k};{cell}" for k, cell in enumerate(written))]
         source = read_source("\n".join(lines).encode())
         table = build_table(source, find_layout(source))
         choice = guess_choices(table).columns[1]
-        assert (choice.role, choice.levels) == (Role.IGNORE, ())
-        assert choice.reason.startswith("A measurement")
+        wanted = tuple(level.translate(swap) for level in levels)
+        assert (choice.role is Role.QUESTION, choice.levels) == (bool(levels), wanted)
+        assert levels or choice.reason.startswith("A measurement")
 
 
 def test_blanks_are_counted_and_are_no_level():
