@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from engine.crf.rooms import LARGEST_CAPACITY
 from engine.tabular.designations import join_designations
+from engine.tabular.text import title_words
 from engine.tabular.words import counted
 
 
@@ -68,7 +69,8 @@ _NAMES = (
     ),
     (
         Column.CAPACITY,
-        r"(room |max(imum)? |design |normal |standard )?(capacity|occupancy)|"
+        r"(room |bed |max(imum)? |design |normal |standard |total )?(capacity|occupancy|cap\.?)|"
+        r"max(imum)? (occupants|residents)|occupants|(total|num\.?) beds|beds (per|a) room|"
         r"beds|size|room size|places|sleeps|"
         r"(number|no\.?|#) ?(of )?(beds|places)|beds in (the )?room|bed count|"
         r"betten|bettenzahl|anzahl betten|plätze|belegung|"
@@ -76,8 +78,10 @@ _NAMES = (
     ),
     (
         Column.HALL,
-        r"hall|building|residence|house|dorm(itory)?|community|hall name|building name|"
-        r"room location|gebäude|haus|wohnheim|edificio|residencia|bâtiment|batiment|résidence",
+        r"((student |residential )?residence |student |residential )?"
+        r"(hall|building|bldg|residence|house|dorm(itory)?|community)( ?(name|code|id|no|number))?|"
+        r"room ?location|location|complex|property|gebäude|haus|wohnheim|edificio|residencia|"
+        r"bâtiment|batiment|résidence",
     ),
     (
         Column.FLOOR,
@@ -85,9 +89,9 @@ _NAMES = (
     ),
     (
         Column.ROOM,
-        r"room|room ?(name|number|no|id|base)|unit|suite|space|number|"
-        r"zimmer|zimmer ?(nummer|nr\.?)|raum|habitaci[óo]n|cuarto|n[úu]mero de habitaci[óo]n|"
-        r"chambre|num[ée]ro de chambre",
+        r"room|room ?(name|number|num|nbr|nr|no|id|base|code|#)|rm( ?(no|number|#))?|unit|suite|"
+        r"space|number|zimmer|zimmer ?(nummer|nr\.?)|raum|habitaci[óo]n|cuarto|"
+        r"n[úu]mero de habitaci[óo]n|chambre|num[ée]ro de chambre",
     ),
     (
         Column.SUITE,
@@ -112,13 +116,24 @@ _NAMES = (
 _THEME = r"theme|living|class|academic|program"
 _KIND = r"(room ?)?(type|kind|category)"
 _BED_LETTER = re.compile(r"(?<=\d)[-_ ]?[A-Ha-h]$")
-_BEDS_OF_KIND = {"single": 1, "double": 2, "triple": 3, "quad": 4, "quadruple": 4}
-"""Beds of a kind of room, where no column has their number."""
+_KINDS = (
+    r"singles?|einzel(zimmer)?|individual|sencilla|simple|chambre individuelle",
+    r"doubles?|twin|doppel(zimmer)?|zweibett(zimmer)?|doble",
+    r"triples?|dreibett(zimmer)?",
+    r"quads?|quadruples?|vierbett(zimmer)?|cu[áa]druple",
+    r"quints?|quintuples?|qu[íi]ntuple",
+)
+"""Words for kinds of rooms with one bed, two beds and so on."""
+_NUMBER_OF_KIND = re.compile(
+    r"(\d|one|two|three|four|five|six)[- ]?(?:person|people|bed(?:s|der)?)\b"
+)
+_NUMBERS = ("one", "two", "three", "four", "five", "six")
 
 _SECOND_CHOICE = {
+    Column.BED: r"room ?space \w+",
     Column.ROOM: r"unit|suite|space|number",
     Column.CAPACITY: r"size|room size",
-    Column.HALL: r"community|house",
+    Column.HALL: r"community|house|location|complex|property|.* (code|id|no|number)",
 }
 """Names that a role takes only if no other column has a name of that role."""
 
@@ -250,17 +265,37 @@ def guess_roles(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
 def _column_of_kinds(
     names: Sequence[str], rows: Sequence[Sequence[str]], roles: Sequence[str]
 ) -> int | None:
-    """Return the column of "Single" and "Double" of a list with a line for each room, or None."""
+    """Return the column of "Single" and "Double" of a list with a line for each room, or None.
+
+    Cells that are no such words are then problems of their rows.
+    """
     places = [k for k, role in enumerate(roles) if role in (Column.HALL, Column.ROOM)]
     keys = {tuple(row[k].strip().casefold() for k in places) for row in rows}
     room = roles.index(Column.ROOM)
     if len({_BED_LETTER.sub("", row[room].strip()) for row in rows}) < len({*keys}):
         return None  # 101A and 101B may be beds of one double
     for column, name in enumerate(names):
-        cells = {row[column].strip().casefold() for row in rows}
-        if re.fullmatch(_KIND, name) and cells <= _BEDS_OF_KIND.keys():
+        is_kind = re.fullmatch(_KIND, name) is not None
+        if is_kind and any(_beds_of_kind(row[column]) is not None for row in rows):
             return column if len(keys) == len(rows) else None
     return None
+
+
+def _beds_of_kind(text: str) -> int | None:
+    """Return the beds of a kind of room, "Economy Triple" or "2-person"; None if it says none.
+
+    A word for a number of beds counts, unless another one contradicts it: "Double as single".
+    """
+    words = " ".join(text.casefold().replace("_", " ").split())
+    found = {
+        beds
+        for beds, pattern in enumerate(_KINDS, start=1)
+        if re.search(rf"\b(?:{pattern})\b", words)
+    }
+    number = _NUMBER_OF_KIND.search(words)
+    if number:
+        found.add(int(number[1]) if number[1].isdecimal() else 1 + _NUMBERS.index(number[1]))
+    return found.pop() if len(found) == 1 else None
 
 
 def _is_second_choice(role: Column, words: str) -> bool:
@@ -338,7 +373,7 @@ def _role_by_name(name: str, role: Column) -> bool:
 
 
 def _plain_name(name: str) -> str:
-    return re.sub(r"[\s_]+", " ", name.strip().casefold())
+    return title_words(name.strip(" .:*")).casefold()
 
 
 class _RowError(ValueError):
@@ -398,8 +433,9 @@ def _check_letters(hall: str, name: str, designation: str, cell: Callable[[Colum
 
 
 def _capacity(text: str, where: str) -> int:
-    if text.casefold() in _BEDS_OF_KIND:
-        return _BEDS_OF_KIND[text.casefold()]
+    beds = _beds_of_kind(text)
+    if beds is not None and 1 <= beds <= LARGEST_CAPACITY:
+        return beds
     text = re.sub(r"(?<=\d)[.,]0+$", "", text)  # Excel writes 2 as 2.0
     if not text.isdecimal() or not 1 <= int(text[:6]) <= LARGEST_CAPACITY:
         raise _RowError(

@@ -193,3 +193,46 @@ def test_a_column_of_parts_of_a_campus_or_without_values_is_no_suite() -> None:
     for unit in ("North", ""):
         rows = [[unit, f"{k}", "2"] for k in range(60)]
         assert guess_roles(["Unit", "Room", "Beds"], rows)[0] == Column.IGNORE
+
+
+@pytest.mark.parametrize(
+    ("hall", "room", "beds"),
+    [
+        ("Residence Hall", "Room #", "Max Occupancy"),
+        ("BLDG_CODE", "ROOM_NUMBER", "CAPACITY"),
+        ("BuildingName", "RoomNumber", "BedCapacity"),
+        ("Location", "Room No.", "Total Beds"),
+        ("Hall Name", "Rm #", "Room Cap."),
+    ],
+)
+def test_titles_of_lists_of_rooms(hall: str, room: str, beds: str) -> None:
+    """A hall that was not recognised became "Main hall" without a word."""
+    (found,) = read([hall, room, beds], ["Alder", "101", "3"]).rooms
+    assert (found.hall, found.name, found.capacity) == ("Alder", "101", 3)
+
+
+def test_a_name_of_a_hall_comes_before_its_code() -> None:
+    (found,) = read(
+        ["Building Code", "Building Name", "Room", "Beds"], ["AL", "Alder", "1", "2"]
+    ).rooms
+    assert found.hall == "Alder"
+    header = ["RoomSpaceID", "RoomBase", "RoomSpace"]
+    found = read(header, ["1000", "101", "A"], ["1001", "101", "B"])
+    assert [(room.name, room.capacity) for room in found.rooms] == [("101", 2)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "beds"),
+    [("Economy Triple", 3), ("Double (XL)", 2), ("SUPER_SINGLE", 1), ("2-person", 2), ("Quads", 4),
+     ("four person suite", 4), ("Doppelzimmer", 2), ("Individual", 1), ("Double - double bed", 2)],
+)  # fmt: skip
+def test_kinds_of_rooms_in_more_words(kind: str, beds: int) -> None:
+    """One "Economy Triple" among doubles made every room a single."""
+    found = read(["Hall", "Room", "Room Type"], ["A", "1", "Double"], ["A", "2", kind])
+    assert [room.capacity for room in found.rooms] == [2, beds]
+
+
+@pytest.mark.parametrize("kind", ["Studio", "Double as Single", ""])
+def test_a_kind_that_says_no_number_of_beds_is_named(kind: str) -> None:
+    found = read(["Hall", "Room", "Room Type"], ["A", "1", "Double"], ["A", "2", kind])
+    assert found.problems[0].sentence == f"Row 3, A 2: “{kind}” is no number of beds from 1 to 8."
