@@ -9,6 +9,7 @@ from engine.tabular.layout import SheetLayout, find_layout
 from engine.tabular.person_search import By, People, match_columns
 from engine.tabular.source import Source
 from engine.tabular.table import Table
+from engine.tabular.text import title_words
 
 _SECOND = re.compile(
     r"room ?mate|partner|second|other|mitbewohner|compañer|\b(?:2|b)\b|_(?:2|b)$", re.I
@@ -19,12 +20,12 @@ _FURTHER = re.compile(
 MAX_RESIDENTS = 8  # people of one room named side by side
 _ROOM = re.compile(
     r"^(?:room(?! ?mate)|zimmer|raum|habitaci[oó]n|chambre|stanza|kamer|rm|suite|apartment|apt|flat"
-    r"|unit)\b"
+    r"|unit)\b|^(?:room ?mate )?(?:group|pair)(?: ?(?:no|nr|number|name|id|#))?\.?$"
     r"|\broom(?: ?(?:no|nr|number|name|id|#))?\.?$|zimmernummer", re.I
 )  # fmt: skip
 _HALL = re.compile(
-    r"^(?:hall|residence|building|house|dorm|wohnheim|haus|geb[aä]ude|residencia|edificio|complex|"
-    r"campus|block)", re.I
+    r"^(?:hall|residence|building|bldg|student residence|house|dorm|wohnheim|haus|geb[aä]ude|"
+    r"residencia|edificio|complex|campus|block)", re.I
 )  # fmt: skip
 
 
@@ -142,9 +143,9 @@ def room_columns(table: Table, person: int, *, may_be_alone: bool = False) -> tu
     A column whose cells all differ names a room only if everybody ``may_be_alone``.
     """
     named = [k for k in range(table.n_columns) if k != person]
-    rooms = [k for k in named if _ROOM.search(table.header[k])]
+    rooms = [k for k in named if _ROOM.search(title_words(table.header[k]))]
     rooms = [k for k in rooms if may_be_alone or len(set(table.column(k))) < table.n_rows]
     if not rooms:
         return ()
-    halls = [k for k in named if _HALL.search(table.header[k]) and k not in rooms]
+    halls = [k for k in named if _HALL.search(title_words(table.header[k])) and k not in rooms]
     return (*halls[:1], rooms[0])

@@ -14,6 +14,7 @@ from engine.tabular.words import counted, listed
 MAX_LISTED = 20
 NO_ROOM = frozenset({"", "-", "none", "unplaced", "n/a", "na"})
 _ON_SCREEN = re.compile(r"S-\d+")
+_BED = re.compile(r"(?<=\d)(?:[-_ /.]?[A-H]|[-_/.][1-8])$", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +193,15 @@ def _check_roster(table: Table, found: _Matcher) -> PairsPreview:
     person, *room = found.choices.columns
     residents: dict[str, list[int]] = defaultdict(list)
     first_row: dict[int, int] = {}
+    names = [" ".join(row[k] for k in room if row[k]) for row in table.rows]
     problems: list[Problem] = []
-    for number, row in zip(table.row_numbers, table.rows, strict=True):
-        name = " ".join(row[k] for k in room if row[k])
+    beds = _rooms_of_beds([n for n, row in zip(names, table.rows, strict=True) if row[person]])
+    if beds:
+        problems.append(_read_as_beds(beds))
+    known: dict[str, str] = {}
+    for number, row, said in zip(table.row_numbers, table.rows, names, strict=True):
+        name = beds.get(said, said)
+        name = known.setdefault(name.casefold(), name)
         cell, one = row[person], found.find(row[person], number)
         if not cell:
             continue  # a free bed
@@ -216,6 +223,26 @@ def _check_roster(table: Table, found: _Matcher) -> PairsPreview:
     if left_over:
         problems.append(_left_over(left_over, len(found.people), where="share no room"))
     return PairsPreview(pairs, tuple(problems), left_over, rooms)
+
+
+def _rooms_of_beds(names: Sequence[str]) -> dict[str, str]:
+    """Return {bed: room} if each row has a bed of its own, such as 101-A and 101-B; else none."""
+    rooms = {name: _BED.sub("", name) for name in names}
+    times = Counter(room.casefold() for room in rooms.values())
+    n_shared = sum(n for n in times.values() if n > 1)
+    is_alone = len({name.casefold() for name in names}) == len(names)
+    return rooms if is_alone and 2 * n_shared >= len(names) > 0 else {}
+
+
+def _read_as_beds(beds: Mapping[str, str]) -> Problem:
+    times = Counter(room.casefold() for room in beds.values())
+    shared = next(room.casefold() for room in beds.values() if times[room.casefold()] > 1)
+    one, other = [bed for bed, room in beds.items() if room.casefold() == shared][:2]
+    return Problem(
+        Severity.WARNING,
+        f"{one[:40]} and {other[:40]} are read as beds of one room, as no two rows name the same.",
+        "If they are rooms of their own, nobody in this file has a roommate.",
+    )
 
 
 def _housed_twice(number: int, cell: str, first: int, is_same_room: bool) -> Problem:
