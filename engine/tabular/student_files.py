@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 
 from engine.tabular.answer_order import order_answers
 from engine.tabular.id_column import is_id_title
+from engine.tabular.identity import place_in_name
 from engine.tabular.makers import is_e_mail_name
 from engine.tabular.personal import (
     is_e_mail,
@@ -21,7 +22,7 @@ from engine.tabular.personal import (
 from engine.tabular.scales import declines_to_answer
 from engine.tabular.survey_table import is_blank
 from engine.tabular.table import Table
-from engine.tabular.text import fold_answer
+from engine.tabular.text import fold_answer, title_words
 
 Finder = Callable[[str], Collection[object]]  # every person of the cohort whom a text names
 
@@ -52,8 +53,9 @@ _NEED = re.compile(
     re.I,
 )
 _ABOUT_LIKING = re.compile(r"^I \w|prefer|would you like|important", re.I)
-_NAME = re.compile(r"name|nombre|apellido|^(?:first|last|preferred)$", re.I)
-_FAMILY_NAME = re.compile(r"last|family|\bsur|nach|apellido|cognome|achter|efter|etter", re.I)
+_NAME = re.compile(
+    r"name|\bnm\b|nombre|apellido|^(?:(?:stu|student|legal) )?(?:first|last|preferred)$", re.I
+)
 _LONGEST_NAME_TITLE = 30
 _LONGEST_NAME = 5  # words
 _NO_CHOICE = re.compile(
@@ -109,12 +111,12 @@ def _name_parts(table: Table, columns: Collection[int]) -> list[int]:
     found = [
         k
         for k in columns
-        if _NAME.search(table.header[k])
+        if _NAME.search(title_words(table.header[k]))
         and len(table.header[k]) <= _LONGEST_NAME_TITLE
         and not is_wanted_title(table, k)
         and not any(is_e_mail(cell) for cell in table.answers(k))
     ]
-    return sorted(found, key=lambda k: _FAMILY_NAME.search(table.header[k]) is not None)
+    return sorted(found, key=lambda k: place_in_name(table.header[k]))
 
 
 def name_columns(table: Table, besides: Collection[int] = ()) -> list[int]:

@@ -36,6 +36,8 @@ def titles(text: str, columns: tuple[int, ...] | list[int]) -> list[str]:
         ("Roommate,Me\nN01,N02\nN02,N03\n", ["Me"], ["Roommate"]),
         ("First name,Last name,Friend\nAnn,Ash,N02\n", ["First name", "Last name"], ["Friend"]),
         ("Last,First,Wish\nAsh,Ann,N02\n", ["First", "Last"], ["Wish"]),
+        ("LAST_NM,FIRST_NM,Wish\nAsh,Ann,N02\n", ["FIRST_NM", "LAST_NM"], ["Wish"]),
+        ("LName,FName,Wish\nAsh,Ann,N02\n", ["FName", "LName"], ["Wish"]),
         ("Row,Mail,Wants\n1,ASH@u.example,N02\n", ["Mail"], ["Wants"]),
         ("Response,Student,Live with\nR_1,N01,N02\n", ["Student"], ["Live with"]),
     ],
