@@ -143,8 +143,8 @@ def _answers_in_rows(preview: Preview, asked: int, n_people: int) -> Cause:
         "table",
         "The file has one answer a row, not one student",
         f"{counted(preview.table.n_rows, 'row')} of {counted(n_people, 'student')}",
-        f"“{column.name}” says what is answered: {listed(values, 4)}. Make a pivot table with a row "
-        "for each student and a column for each of these, and upload that.",
+        f"“{column.name}” says what is answered: {listed(values, 4)}. Make a pivot table with a "
+        "row for each student and a column for each of these, and upload that.",
         link="Choose another id",
         columns=tuple(c.index for c in preview.columns_as(Role.ID)),
     )
