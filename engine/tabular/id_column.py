@@ -34,9 +34,10 @@ _SAYS_ID = re.compile(
 )
 # Titles of other numbers that may differ from row to row.
 _OF_OTHERS = re.compile(
-    r"phone|mobile|\bcell|\btel|handy|\bfax|zip|postal|post ?code|plz|birth|\bdob\b|date|time|room|"
-    r"building|hall|unit|bed\b|locker|box|floor|\bip\b|order|invoice|collector|session|network|"
-    r"contact|parent|guardian|emergency|advis[eo]r|income|salary|seed|seconds|duration",
+    r"\b(?:(?:tele|cell)?phone|mobile|cell|tel|handy|fax|zip|postal|post ?code|plz|birth|dob\b|"
+    r"dates?\b|time|room|building|hall|unit|bed\b|locker|(?:mail)?box|floor|ip\b|order|invoice|"
+    r"collector|session|network|contact|parent|guardian|emergency|advis[eo]r|income|salary|seed|"
+    r"seconds|duration)",
     re.I,
 )
 _OF_A_PROGRAM = re.compile(

@@ -117,13 +117,14 @@ _THEME = r"theme|living|class|academic|program"
 _KIND = r"(room ?)?(type|kind|category)"
 _BED_LETTER = re.compile(r"(?<=\d)[-_ ]?[A-Ha-h]$")
 _KINDS = (
-    r"singles?|einzel(zimmer)?|individual|sencilla|simple|chambre individuelle",
-    r"doubles?|twin|doppel(zimmer)?|zweibett(zimmer)?|doble",
+    r"singles?(?![- ](?:sex|gender|stor|level|bed))|einzel(zimmer)?|individual|"
+    r"sencilla|simple|chambre individuelle",
+    r"doubles?(?![- ]bed)|doppel(zimmer)?|zweibett(zimmer)?|doble",
     r"triples?|dreibett(zimmer)?",
     r"quads?|quadruples?|vierbett(zimmer)?|cu[áa]druple",
     r"quints?|quintuples?|qu[íi]ntuple",
 )
-"""Words for kinds of rooms with one bed, two beds and so on."""
+"""Words for kinds of rooms with one bed, two beds and so on; a double bed may be for one."""
 _NUMBER_OF_KIND = re.compile(
     r"(\d|one|two|three|four|five|six)[- ]?(?:person|people|bed(?:s|der)?)\b"
 )

@@ -224,7 +224,7 @@ def test_a_name_of_a_hall_comes_before_its_code() -> None:
 @pytest.mark.parametrize(
     ("kind", "beds"),
     [("Economy Triple", 3), ("Double (XL)", 2), ("SUPER_SINGLE", 1), ("2-person", 2), ("Quads", 4),
-     ("four person suite", 4), ("Doppelzimmer", 2), ("Individual", 1), ("Double - double bed", 2)],
+     ("four person suite", 4), ("Doppelzimmer", 2), ("Individual", 1), ("Double, double bed", 2)],
 )  # fmt: skip
 def test_kinds_of_rooms_in_more_words(kind: str, beds: int) -> None:
     """One "Economy Triple" among doubles made every room a single."""
@@ -232,7 +232,9 @@ def test_kinds_of_rooms_in_more_words(kind: str, beds: int) -> None:
     assert [room.capacity for room in found.rooms] == [2, beds]
 
 
-@pytest.mark.parametrize("kind", ["Studio", "Double as Single", ""])
+@pytest.mark.parametrize(
+    "kind", ["Studio", "Double as Single", "Single-sex", "Twin XL", "Double bed", ""]
+)
 def test_a_kind_that_says_no_number_of_beds_is_named(kind: str) -> None:
     found = read(["Hall", "Room", "Room Type"], ["A", "1", "Double"], ["A", "2", kind])
     assert found.problems[0].sentence == f"Row 3, A 2: “{kind}” is no number of beds from 1 to 8."

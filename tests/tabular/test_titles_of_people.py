@@ -29,7 +29,7 @@ def roles_of(titles: list[str], *columns: list[str]) -> list[Role]:
     "title",
     ["CWID", "GTID", "BannerID", "Panther ID", "A-Number", "Z Number", "PersonID", "ID Number",
      "ID No.", "SPRIDEN_ID", "sis_user_id", "MatrNr", "Matr.-Nr.", "N° étudiant", "Carnet", "RUT",
-     "学号", "Q1 Student ID"],
+     "学号", "Candidate ID", "Marshall ID", "Q1 Student ID"],
 )  # fmt: skip
 def test_an_id_is_found_in_any_column(title: str) -> None:
     assert roles_of([title], NUMBERS) == [Role.ID]
