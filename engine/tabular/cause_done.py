@@ -10,7 +10,7 @@ from engine.tabular.garbled import repaired
 from engine.tabular.guesses import FREE_TEXT, MAKERS_OWN, with_guessed_order
 from engine.tabular.makers import SOME_PROGRAM
 from engine.tabular.preview import ColumnPreview, Preview
-from engine.tabular.student_files import request_columns
+from engine.tabular.student_files import apart_columns, request_columns
 from engine.tabular.table import Table
 from engine.tabular.words import counted, listed
 
@@ -48,12 +48,30 @@ def done_of(preview: Preview) -> Iterator[Cause]:
 
 def requests_in(preview: Preview) -> list[ColumnPreview]:
     """Return the columns that are left out and in which students name requested roommates."""
-    unused = [
+    return [preview.columns[k] for k in request_columns(preview.table, _unused(preview))]
+
+
+def _unused(preview: Preview) -> list[int]:
+    return [
         column.index
         for column in preview.columns[: preview.table.n_columns]
         if column.choice.role is Role.IGNORE and column.choice.reason != MAKERS_OWN
     ]
-    return [preview.columns[k] for k in request_columns(preview.table, unused)]
+
+
+def _apart(preview: Preview) -> Iterator[Cause]:
+    for index in apart_columns(preview.table, _unused(preview), lambda text: ()):
+        column = preview.columns[index]
+        yield Cause(
+            f"apart {index}",
+            State.NOTE,
+            "ban",
+            f"{column.name} names people to keep apart",
+            counted(preview.n_students - column.n_blank, "answer"),
+            "It is not stored, and no request. Keep these pairs apart by the rules of a placement.",
+            link="Look at it",
+            columns=(index,),
+        )
 
 
 def _requests(preview: Preview) -> Iterator[Cause]:
@@ -73,6 +91,7 @@ def _requests(preview: Preview) -> Iterator[Cause]:
 def notes_of(preview: Preview) -> Iterator[Cause]:
     """Return the notes: facts that do not stop the import, one line per kind."""
     yield from _requests(preview)
+    yield from _apart(preview)
     kinds = (
         ("blanks", "circle-dashed", "has many blanks", "have many blanks",
          "A blank is a case of its own, never read as an answer."),

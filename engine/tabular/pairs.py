@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.tabular.pair_choices import PairChoices, in_row
 from engine.tabular.person_search import Near, People
+from engine.tabular.personal import says_apart
 from engine.tabular.problems import Problem, Severity
 from engine.tabular.table import Table
 from engine.tabular.words import counted, listed
@@ -106,7 +107,11 @@ def check_pairs(table: Table, people: People, choices: PairChoices) -> PairsPrev
     cells = {row[column] for row in table.rows for column in used if row[column]}
     zeros = people.differing_by_zeros(cells - choices.same.keys())
     found.zeros = frozenset(zeros)
-    problems = [*_no_header(table, people, used), *_wrong_ids(cells, people, zeros)]
+    problems = [
+        *_no_header(table, people, used),
+        *_keeps_apart(table, choices.columns),
+        *_wrong_ids(cells, people, zeros),
+    ]
     checked = _check_roster(table, found) if choices.is_roster else _check_rows(table, found)
     return replace(
         checked,
@@ -270,6 +275,20 @@ def _no_header(table: Table, people: People, columns: Sequence[int]) -> list[Pro
             "Upload the file again: a first row of students is read as one.",
             row=row,
         )
+    ]
+
+
+def _keeps_apart(table: Table, columns: Sequence[int]) -> list[Problem]:
+    """Refuse a column of people who must not live together, which is no choice of roommates."""
+    return [
+        Problem(
+            Severity.ERROR,
+            f"{table.header[k][:60]} names people who must not live together.",
+            "Roommates are expected here. Keep people apart in the rules of a placement.",
+            column=k,
+        )
+        for k in columns
+        if says_apart(table.header[k])
     ]
 
 

@@ -100,6 +100,16 @@ _OTHERS = re.compile(
     r"my |the )?room|"
     r"request(?:ed)?\b|wunschpartner|solicit|friend.{0,20}(?:name|e-?mail|id)\b", re.I
 )  # fmt: skip
+# Titles that ask with whom somebody must not live, as title_words writes them.
+_APART = re.compile(
+    r"(?:\b(?:not|never)|n['’]t) (?:to |ever |want |wish |like |prefer |be |willing |as |an? )*"
+    r"(?:live|room|place|pair|share|house|assign|match|put|with\b|together|compatible)"
+    r"|\bwh(?:o|om) (?:do|would) you (?:not|never) want|\brather not\b"
+    r"|\bavoid|\bkeep .{0,20}\b(?:apart|away)|\bseparat\w+ (?:from|request)|\bno[- ]contact\b"
+    r"|\bconflicts? with\b|\bincompatible\b|\bunwanted\b|\bexclu(?:de|sion)"
+    r"|\bnicht (?:mit|zusammen)|\bno (?:quier|dese|me gustar)\w*|\bne \w+ .{0,20}\bpas\b",
+    re.I,
+)
 _NOBODY = frozenset({
     "no", "none", "nobody", "no one", "no preference", "anyone", "anybody", "random", "nein",
     "niemand", "keine", "egal", "nadie", "ninguno", "da igual", "personne", "aucun", "peu importe",
@@ -271,7 +281,12 @@ def is_nobody(text: str) -> bool:
 
 def names_others(said: str) -> bool:
     """Return True if a title or wording asks for another person: a roommate, a friend."""
-    return _OTHERS.search(said) is not None
+    return _OTHERS.search(said) is not None or says_apart(said)
+
+
+def says_apart(said: str) -> bool:
+    """Return True if a title asks with whom somebody must not live: "Do_not_place_with"."""
+    return _APART.search(title_words(said)) is not None
 
 
 def _is_full_name(cell: str) -> bool:

@@ -18,6 +18,7 @@ from engine.tabular.personal import (
     looks_like_person,
     names_a_person,
     names_others,
+    says_apart,
 )
 from engine.tabular.scales import declines_to_answer
 from engine.tabular.survey_table import is_blank
@@ -33,6 +34,13 @@ _NEARLY_ALL = 0.8  # share of the rows that names identify, from which ids or e-
 _WANTED = re.compile(
     r"\b(?:wants?|wanted|wish(?:es)?|request(?:s|ed)?|asks? for)\b|room ?mates?\b|friend"
     r"|^(?:with|to|target|other)$",
+    re.I,
+)
+# Words in a cell that turn a request for a person into its contrary, or may do so.
+_REFUSES = re.compile(
+    r"\b(?:not|never|avoid\w*|except|apart|away from|separate\w*|no contact|any(?:one|body) but|"
+    r"other than|instead of|nicht|niemals|kein\w*|außer|no quiero|nunca|evitar|excepto|menos|pas|"
+    r"jamais|éviter|sauf)\b|n['’]t\b",
     re.I,
 )
 _CHOICE = re.compile(
@@ -133,19 +141,36 @@ def in_name_order(table: Table, columns: Collection[int]) -> list[int]:
 def is_wanted_title(table: Table, index: int) -> bool:
     """Return True if a title means a requested roommate."""
     said = _said(table, index)
-    return _WANTED.search(said) is not None or names_others(said)
+    is_asked = _WANTED.search(said) is not None or names_others(said)
+    return is_asked and not is_apart_title(table, index)
+
+
+def is_apart_title(table: Table, index: int) -> bool:
+    """Return True if a title asks with whom the student must not live: "Do not place with"."""
+    return says_apart(_said(table, index))
+
+
+def apart_columns(table: Table, columns: Collection[int], find: Finder) -> tuple[int, ...]:
+    """Return those columns in which students name people with whom they must not live."""
+    return tuple(k for k in columns if is_apart_title(table, k) and _names_people(table, k, find))
+
+
+def refuses(text: str) -> bool:
+    """Return True if a text may name somebody who is not wanted: "anyone but Ben Lee"."""
+    return _REFUSES.search(text) is not None
 
 
 def wanted_columns(table: Table, find: Finder) -> tuple[int, ...]:
     """Return the columns that name requested roommates."""
-    titled = [k for k in range(table.n_columns) if is_wanted_title(table, k)]
+    asked = [k for k in range(table.n_columns) if not is_apart_title(table, k)]
+    titled = [k for k in asked if is_wanted_title(table, k)]
     peopled = [k for k in titled if _names_people(table, k, find)]
     if table.n_columns > FEW_COLUMNS:
         return tuple(peopled)
     if titled and len(titled) < table.n_columns:
         return tuple(titled)
     who = who_columns(table, find)
-    rest = [k for k in range(table.n_columns) if k not in who]
+    rest = [k for k in asked if k not in who]
     named = [k for k in rest if _names_people(table, k, find)]
     return tuple(named or rest[:1])
 
@@ -169,7 +194,9 @@ def request_columns(table: Table, unused: Collection[int]) -> tuple[int, ...]:
     return tuple(
         k
         for k in unused
-        if names_others(_said(table, k)) and _names_people(table, k, lambda text: ())
+        if names_others(_said(table, k))
+        and not is_apart_title(table, k)
+        and _names_people(table, k, lambda text: ())
     )
 
 

@@ -65,3 +65,11 @@ def test_singles_with_numbers_stay_singles() -> None:
     found = checked(["Room", "CWID"], [[f"{100 + k}", IDS[k]] for k in range(12)])
     assert not found.pairs
     assert not found.can_import
+
+
+@pytest.mark.parametrize("title", ["Do not place with", "Conflicts with", "avoid"])
+def test_people_to_keep_apart_are_no_past_roommates(title: str) -> None:
+    """A model would have learned from them what makes roommates get along."""
+    found = checked(["CWID", title], [[IDS[k], IDS[k + 1]] for k in range(0, 12, 2)])
+    assert not found.can_import
+    assert found.errors[0].sentence == f"{title} names people who must not live together."

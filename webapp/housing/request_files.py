@@ -10,11 +10,13 @@ from engine.tabular.needs import parse_needs
 from engine.tabular.personal import is_nobody
 from engine.tabular.student_files import (
     SEVERAL,
+    apart_columns,
     choice_columns,
     is_wanted_title,
     need_columns,
     persons_in,
     ranked_choices,
+    refuses,
     wanted_columns,
     who_columns,
 )
@@ -133,7 +135,20 @@ def read_requests(
         )
         if count
     ]
+    facts += [
+        _("%(title)s names people to keep apart. Set this in the rules of a placement.")
+        % {"title": table.header[k][:60]}
+        for k in apart_columns(table, choices.columns(IGNORE), finder.all_of)
+    ]
     problems = [] if columns else [_("No column names the requested roommates. Choose one.")]
+    problems += [
+        _(
+            "%(title)s names people with whom students must not live. Leave the column out, and "
+            "keep them apart in the rules of a placement."
+        )
+        % {"title": table.header[k][:60]}
+        for k in apart_columns(table, columns, finder.all_of)
+    ]
     if new and asked.themselves == len(new) and not twice:
         problems.append(
             _(
@@ -158,9 +173,10 @@ def read_requests(
 def _named_in(cell: str, finder: StudentFinder) -> list[str]:
     """Return the names in one cell, also in a sentence: "Ash, Ada" is one name if a student has it.
 
-    "Nobody" and "no preference" are no names.
+    "Nobody" and "no preference" are no names. A cell that may name somebody who is not wanted,
+    "anyone but Ben Lee", stays whole: its request is uncertain, and staff read it.
     """
-    if finder.all_of(cell):
+    if finder.all_of(cell) or (refuses(cell) and not is_nobody(cell)):
         return [cell.strip()]
     parts = [part.strip() for part in SEVERAL.split(cell) if part.strip()]
     found = [persons_in(part, finder.all_of) or [part] for part in parts]

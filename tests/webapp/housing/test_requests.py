@@ -344,3 +344,45 @@ def test_chosen_requests_are_left_out_and_counted_again(
     assert graph_of(first_years).mutual == [(1001, 1002)]
     page = Page(client.post(f"{address}keep/", {"all": "1"}, follow=True))
     assert page.has("alert", "None of these requests is left out")
+
+
+def test_people_to_keep_apart_are_no_requests(bob: User, first_years: Cohort) -> None:
+    """They were read as the wish to live together."""
+    with pytest.raises(Refusal, match="No column names the requested roommates"):
+        requests_import(
+            user=bob,
+            cohort=first_years,
+            **reader_of("student,do_not_place_with\nN000,N001\nN001,N000\n"),
+        )
+    assert not RoommateRequest.objects.exists()
+    found = requests_import(
+        user=bob,
+        cohort=first_years,
+        **reader_of("student,wants,Not with\nN000,N001,N002\nN001,N000,N003\n"),
+    )
+    assert found.kept == 2
+    assert graph_of(first_years).mutual == [(1001, 1002)]
+
+
+def test_a_request_in_words_that_may_refuse_somebody_is_read_by_staff(
+    bob: User, first_years: Cohort
+) -> None:
+    """They were requests for the student whom they refuse."""
+    first_years.students.filter(number=1002).update(name="Ben Birch")
+    found = send(
+        bob, first_years, "N000,Please not with Ben Birch", "N002,anyone but N001", "N003,N001"
+    )
+    assert (found.kept, found.unknown) == (3, 2)
+    graph = graph_of(first_years)
+    assert graph.one_sided == [(1004, 1002)]
+    written = {request.written for request in graph.unknown}
+    assert written == {"Please not with Ben Birch", "anyone but N001"}
+
+
+def test_the_page_names_a_column_of_people_to_keep_apart(
+    bob: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    address = f"/cohorts/{first_years.pk}/requests/import/requests/"
+    file = csv_file("student,wants,Not with\nN000,N001,N002\nN001,N000,N003\n", "r.csv")
+    page = client_of(bob).post(address, {"file": file}, follow=True).content.decode()
+    assert "Not with names people to keep apart. Set this in the rules of a placement." in page
