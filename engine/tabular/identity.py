@@ -13,11 +13,23 @@ from engine.tabular.personal import E_MAILS, NAMES, PRONOUNS, Personal
 from engine.tabular.text import fold_title, title_words
 
 IDENTITY = (Role.NAME, Role.PREFERRED, Role.PRONOUNS, Role.EMAIL)
+FAMILY = 2  # the place of a family name, after given and full names
 KEPT = "It says who the student is. It is never scored."
 _OF_ANOTHER = re.compile(
     r"parent|guardian|mother|father|emergency|contact|advis[eo]r|user ?name|display|initials|"
     r"maiden|middle",
     re.I,
+)
+_MAIL_OF_ANOTHER = re.compile(
+    r"parent|guardian|\bmo(?:m|ther)|\bmum|\bdad\b|father|emergency|advis[eo]r|sponsor|billing|"
+    r"spouse|next of kin|counsel|coach|eltern|mutter|vater|padre|madre|tutor|parents?\b",
+    re.I,
+)
+_USUAL_MAIL = re.compile(
+    r"university|\buni\b|school|campus|college|institution|official|primary|current|student", re.I
+)
+_OTHER_MAIL = re.compile(
+    r"\bold\b|former|previous|alternat|second|other|backup|recovery|\b[23]$", re.I
 )
 _PREFERRED = re.compile(
     r"\bpref\b|preferred|chosen|nick|\bgo by\b|be called|call you|ruf(?:name)?\b|spitzname|"
@@ -53,15 +65,15 @@ def identity_roles(
     kinds : {column: the reason why it is personal, or None}.
     """
     titles = {k: title_words(facts[k].title) for k in kinds}
-    titles = {k: title for k, title in titles.items() if not _OF_ANOTHER.search(title)}
+    titles = {k: title for k, title in titles.items() if not is_of_another(title)}
     names = [k for k in titles if kinds[k] == NAMES]
-    preferred = [k for k in names if _PREFERRED.search(titles[k])]
-    parts = _name_parts(facts, titles, [k for k in names if k not in preferred])
+    preferred = [k for k in names if is_preferred(titles[k])]
+    parts = name_parts(facts, titles, [k for k in names if k not in preferred])
     roles = dict.fromkeys(parts, Role.NAME)
     for role, columns in (
         (Role.PREFERRED, preferred),
         (Role.PRONOUNS, [k for k in titles if kinds[k] == PRONOUNS]),
-        (Role.EMAIL, [k for k in titles if kinds[k] == E_MAILS]),
+        (Role.EMAIL, _by_rank(titles, [k for k in titles if kinds[k] == E_MAILS])),
     ):
         roles |= dict.fromkeys(columns[:1], role)
     listed = {one.index: _OF_THE_LIST.get(fold_title(one.name)) for one in facts}
@@ -72,13 +84,40 @@ def identity_roles(
     return roles
 
 
+def is_of_another(title: str) -> bool:
+    """Return True if a title means a parent or the like, or a further name of the student."""
+    return _OF_ANOTHER.search(title) is not None
+
+
+def is_preferred(title: str) -> bool:
+    """Return True if a title means the name that a student prefers."""
+    return _PREFERRED.search(title) is not None
+
+
+def mail_rank(title: str) -> int:
+    """Return how well a column of e-mails fits for mail to the student, by its title.
+
+    3 for the e-mail that the university gave, 2 for any, 1 for an old or second one, 0 for that of
+    another person, who must not read about roommates.
+    """
+    words = title_words(title)
+    if _MAIL_OF_ANOTHER.search(words):
+        return 0
+    return 1 if _OTHER_MAIL.search(words) else 3 if _USUAL_MAIL.search(words) else 2
+
+
+def _by_rank(titles: Mapping[int, str], columns: list[int]) -> list[int]:
+    ranks = {k: mail_rank(titles[k]) for k in columns}
+    return sorted((k for k in columns if ranks[k]), key=lambda k: -ranks[k])
+
+
 def place_in_name(title: str) -> int:
     """Return the place of a part of a name by its title: 0 for the given name, 2 for the family."""
     title = title_words(title)
-    return 2 if _FAMILY.search(title) else 0 if _GIVEN.search(title) else 1
+    return FAMILY if _FAMILY.search(title) else 0 if _GIVEN.search(title) else 1
 
 
-def _name_parts(
+def name_parts(
     facts: Sequence[ColumnFacts], titles: Mapping[int, str], names: list[int]
 ) -> list[int]:
     """Return the column of full names, or the first columns of given and family names.

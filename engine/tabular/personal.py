@@ -284,6 +284,11 @@ def names_others(said: str) -> bool:
     return _OTHERS.search(said) is not None or says_apart(said)
 
 
+def names_a_thing(title: str) -> bool:
+    """Return True if a title names no person: "Hall name", "Pet name"."""
+    return _THING.search(title) is not None
+
+
 def says_apart(said: str) -> bool:
     """Return True if a title asks with whom somebody must not live: "Do_not_place_with"."""
     return _APART.search(title_words(said)) is not None

@@ -9,14 +9,23 @@ import re
 from collections.abc import Callable, Collection
 
 from engine.tabular.answer_order import order_answers
+from engine.tabular.facts import facts_of
 from engine.tabular.id_column import is_id_title
-from engine.tabular.identity import place_in_name
+from engine.tabular.identity import (
+    FAMILY,
+    is_of_another,
+    is_preferred,
+    mail_rank,
+    name_parts,
+    place_in_name,
+)
 from engine.tabular.makers import is_e_mail_name
 from engine.tabular.personal import (
     is_e_mail,
     is_nobody,
     looks_like_person,
     names_a_person,
+    names_a_thing,
     names_others,
     says_apart,
 )
@@ -114,17 +123,35 @@ def _rank(table: Table, index: int) -> int:
     return int(re.search(r"student|from|asker|\bby\b", title, re.I) is not None)
 
 
-def _name_parts(table: Table, columns: Collection[int]) -> list[int]:
-    """Return the columns of names, family names last; those of other people are left out."""
-    found = [
-        k
-        for k in columns
-        if _NAME.search(title_words(table.header[k]))
+def _titled_names(table: Table, columns: Collection[int]) -> dict[int, str]:
+    """Return {column: its title in words} of the columns of names, whoever's they are."""
+    titles = {k: title_words(table.header[k]) for k in columns}
+    return {
+        k: title
+        for k, title in titles.items()
+        if _NAME.search(title)
         and len(table.header[k]) <= _LONGEST_NAME_TITLE
         and not is_wanted_title(table, k)
         and not any(is_e_mail(cell) for cell in table.answers(k))
-    ]
-    return sorted(found, key=lambda k: place_in_name(table.header[k]))
+    }
+
+
+def _name_parts(table: Table, columns: Collection[int]) -> list[int]:
+    """Return the columns of the student's name in its order: one, or given and family name.
+
+    Names of other people and of things are left out. A preferred name counts where no other column
+    holds a given or a full name.
+    """
+    titles = {
+        k: title
+        for k, title in _titled_names(table, columns).items()
+        if not is_of_another(title) and not names_a_thing(title)
+    }
+    preferred = [k for k in titles if is_preferred(titles[k])]
+    parts = name_parts(facts_of(table), titles, [k for k in titles if k not in preferred])
+    if preferred and all(place_in_name(titles[k]) == FAMILY for k in parts):
+        return [preferred[0], *parts]
+    return parts
 
 
 def name_columns(table: Table, besides: Collection[int] = ()) -> list[int]:
@@ -225,7 +252,7 @@ def choice_columns(table: Table, who: Collection[int]) -> tuple[int, ...]:
     found = [k for k in rest if _CHOICE.search(_said(table, k))]
     if found or table.n_columns > FEW_COLUMNS:
         return tuple(found)
-    named = {k for k in _name_parts(table, rest) if "name" in table.header[k].casefold()}
+    named = {k for k in _titled_names(table, rest) if "name" in table.header[k].casefold()}
     plain = [k for k in rest if k not in named and not is_e_mail_name(table.header[k])]
     return tuple([k for k in plain if _CHOICE_IN_SMALL_FILE.search(table.header[k])] or plain)
 
@@ -236,7 +263,7 @@ def need_columns(table: Table, who: Collection[int]) -> tuple[int, ...]:
     found = [k for k in rest if _NEED.search(_said(table, k)) and _says_needs(table, k)]
     if found or table.n_columns > FEW_COLUMNS:
         return tuple(found)
-    named = set(_name_parts(table, rest))
+    named = _titled_names(table, rest)
     return tuple(k for k in rest if k not in named and not is_e_mail_name(table.header[k]))
 
 
@@ -249,15 +276,25 @@ def _says_needs(table: Table, index: int) -> bool:
 
 
 def e_mail_column(table: Table, who: Collection[int]) -> int | None:
-    """Return the column of e-mails; the id column only if no other holds e-mails."""
-    hits = [
-        sum(n for cell, n in table.answers(k).items() if "@" in cell)
-        if not is_wanted_title(table, k)
-        else 0
+    """Return the column of e-mails; the id column only if no other holds e-mails.
+
+    E-mails of parents and other people are never taken. Of several columns that are filled about
+    as well, the one of the university comes first, an old or second one last.
+    """
+    ranks = {
+        k: mail_rank(table.header[k])
         for k in range(table.n_columns)
-    ]
-    best = max(range(table.n_columns), key=lambda k: (k not in who and hits[k] > 0, hits[k], -k))
-    return best if hits[best] else None
+        if not is_wanted_title(table, k) and not is_apart_title(table, k)
+    }
+    hits = {
+        k: sum(n for cell, n in table.answers(k).items() if "@" in cell) for k in ranks if ranks[k]
+    }
+    enough = _ENOUGH * max(hits.values(), default=0)
+    return max(
+        (k for k, n in hits.items() if n),
+        key=lambda k: (k not in who, hits[k] >= enough, ranks[k], hits[k], -k),
+        default=None,
+    )
 
 
 def ranked_choices(cells: Collection[str]) -> list[str]:

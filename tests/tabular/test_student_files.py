@@ -96,3 +96,67 @@ def test_choices_of_a_small_file_need_no_words() -> None:
         "Elm",
         "Alder Hall",
     ]
+
+
+@pytest.mark.parametrize(
+    ("others", "own"),
+    [
+        ("Parent email", "Student email"),
+        ("Emergency contact e-mail", "Email"),
+        ("Roommate's email", "Email"),
+        ("Advisor email", "University email"),
+        ("GuardianEmail", "Email Address"),
+        ("Email 1 (mother)", "Email"),
+        ("Personal email", "University email"),
+        ("Alternate Email", "Email"),
+        ("Old email", "Current email"),
+        ("Do not place with (email)", "Email"),
+    ],
+)
+@pytest.mark.parametrize("is_blank", [True, False])
+def test_letters_go_to_the_student(others: str, own: str, is_blank: bool) -> None:
+    """The fuller column was taken, so that letters about roommates went to parents."""
+    rows = [
+        f"N{k},mum{k}@home.example,{'' if is_blank and k % 4 == 0 else f's{k}@u.example'}"
+        for k in range(12)
+    ]
+    table = read_table("\n".join([f"id,{others},{own}", *rows]).encode())
+    assert e_mail_column(table, [0]) == 2
+
+
+@pytest.mark.parametrize("title", ["Parent email", "Mother's e-mail", "Emergency contact email"])
+def test_e_mails_of_parents_alone_are_none_of_students(title: str) -> None:
+    rows = [f"N{k},mum{k}@home.example" for k in range(12)]
+    assert e_mail_column(read_table("\n".join([f"id,{title}", *rows]).encode()), [0]) is None
+
+
+def test_a_column_that_is_nearly_empty_is_not_the_e_mail() -> None:
+    rows = [f"N{k},s{k}@home.example,{'s@u.example' if k == 3 else ''}" for k in range(12)]
+    text = "\n".join(["id,Email,University email", *rows])
+    assert e_mail_column(read_table(text.encode()), [0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("id,First name,Last name,Parent name", ["First name", "Last name"]),
+        ("id,Name,Emergency contact name", ["Name"]),
+        ("id,Full name,Hall name,Program name", ["Full name"]),
+        ("id,First Name,Middle Name,Last Name,Maiden name", ["First Name", "Last Name"]),
+        ("id,Last Name,Full Name,First Name", ["First Name", "Last Name"]),
+        ("id,Username,Name,Pet name", ["Name"]),
+        ("id,Preferred name,Name", ["Name"]),
+        ("id,Preferred name,Last name", ["Preferred name", "Last name"]),
+        ("id,Parent name", []),
+    ],
+)
+def test_a_name_is_the_students_and_said_once(header: str, names: list[str]) -> None:
+    """All columns of names were joined: that of a parent, of a hall, and parts of it twice."""
+    rows = [",".join([f"N{k}", *(f"Word{j}{k}" for j in range(header.count(",")))]) for k in "abcd"]
+    table = read_table("\n".join([header, *rows]).encode())
+    assert [table.header[k] for k in name_columns(table, [0])] == names
+
+
+def test_names_are_no_needs() -> None:
+    text = "id,Preferred name,Name,Quiet\nN01,Al,Ann,yes\nN02,Bo,Ben,no\n"
+    assert need_columns(read_table(text.encode()), [0]) == (3,)
