@@ -66,7 +66,7 @@ def _apart(preview: Preview) -> Iterator[Cause]:
             f"apart {index}",
             State.NOTE,
             "ban",
-            f"{column.name} names people to keep apart",
+            f"“{column.name}” names people to keep apart",
             counted(preview.n_students - column.n_blank, "answer"),
             "It is not stored, and no request. Keep these pairs apart by the rules of a placement.",
             link="Look at it",

@@ -283,7 +283,7 @@ def _keeps_apart(table: Table, columns: Sequence[int]) -> list[Problem]:
     return [
         Problem(
             Severity.ERROR,
-            f"{table.header[k][:60]} names people who must not live together.",
+            f"“{table.header[k][:60]}” names people who must not live together.",
             "Roommates are expected here. Keep people apart in the rules of a placement.",
             column=k,
         )

@@ -72,4 +72,4 @@ def test_people_to_keep_apart_are_no_past_roommates(title: str) -> None:
     """A model would have learned from them what makes roommates get along."""
     found = checked(["CWID", title], [[IDS[k], IDS[k + 1]] for k in range(0, 12, 2)])
     assert not found.can_import
-    assert found.errors[0].sentence == f"{title} names people who must not live together."
+    assert found.errors[0].sentence == f"“{title}” names people who must not live together."

@@ -136,14 +136,14 @@ def read_requests(
         if count
     ]
     facts += [
-        _("%(title)s names people to keep apart. Set this in the rules of a placement.")
+        _("“%(title)s” names people to keep apart. Set this in the rules of a placement.")
         % {"title": table.header[k][:60]}
         for k in apart_columns(table, choices.columns(IGNORE), finder.all_of)
     ]
     problems = [] if columns else [_("No column names the requested roommates. Choose one.")]
     problems += [
         _(
-            "%(title)s names people with whom students must not live. Leave the column out, and "
+            "“%(title)s” names people with whom students must not live. Leave the column out, and "
             "keep them apart in the rules of a placement."
         )
         % {"title": table.header[k][:60]}

@@ -385,5 +385,5 @@ def test_the_page_names_a_column_of_people_to_keep_apart(
     address = f"/cohorts/{first_years.pk}/requests/import/requests/"
     file = csv_file("student,wants,Not with\nN000,N001,N002\nN001,N000,N003\n", "r.csv")
     page = Page(client_of(bob).post(address, {"file": file}, follow=True))
-    said = "Not with names people to keep apart. Set this in the rules of a placement."
+    said = "“Not with” names people to keep apart. Set this in the rules of a placement."
     assert page.has("listitem", said)
