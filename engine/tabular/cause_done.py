@@ -59,33 +59,43 @@ def _unused(preview: Preview) -> list[int]:
     ]
 
 
+def _requests(preview: Preview) -> Iterator[Cause]:
+    for column in requests_in(preview):
+        yield _note_of_people(
+            preview,
+            column,
+            f"requests {column.index}",
+            f"{column.name} names roommates. Keep as requests?",
+            "They are never scored. Choose “Keep as requests” when you import the students.",
+        )
+
+
 def _apart(preview: Preview) -> Iterator[Cause]:
     for index in apart_columns(preview.table, _unused(preview), lambda text: ()):
         column = preview.columns[index]
-        yield Cause(
+        yield _note_of_people(
+            preview,
+            column,
             f"apart {index}",
-            State.NOTE,
-            "ban",
             f"“{column.name}” names people to keep apart",
-            counted(preview.n_students - column.n_blank, "answer"),
-            "It is not stored, and no request. Keep these pairs apart by the rules of a placement.",
-            link="Look at it",
-            columns=(index,),
+            "They are no requests, and not stored. Keep them apart in the rules of a placement.",
         )
 
 
-def _requests(preview: Preview) -> Iterator[Cause]:
-    for column in requests_in(preview):
-        yield Cause(
-            f"requests {column.index}",
-            State.NOTE,
-            "users",
-            f"{column.name} names roommates. Keep as requests?",
-            counted(preview.n_students - column.n_blank, "answer"),
-            "They are never scored. Choose “Keep as requests” when you import the students.",
-            link="Look at it",
-            columns=(column.index,),
-        )
+def _note_of_people(
+    preview: Preview, column: ColumnPreview, key: str, title: str, why: str
+) -> Cause:
+    """Return the note on a column in which students name other people."""
+    return Cause(
+        key,
+        State.NOTE,
+        "users",
+        title,
+        counted(preview.n_students - column.n_blank, "answer"),
+        why,
+        link="Look at it",
+        columns=(column.index,),
+    )
 
 
 def notes_of(preview: Preview) -> Iterator[Cause]:

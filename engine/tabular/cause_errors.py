@@ -111,7 +111,7 @@ def _events(preview: Preview, event: int, people: list[list[int]]) -> Cause:
 
 
 def _column_of_questions(preview: Preview, people: list[list[int]]) -> int | None:
-    """Return the column that says what a row answers, if each row of a person is one answer.
+    """Return the column of questions, if each row of a person is the answer to one of them.
 
     Then no value of it repeats for a person, nearly everybody has a row for each value, and one
     other column at most holds answers.
@@ -134,16 +134,16 @@ def _column_of_questions(preview: Preview, people: list[list[int]]) -> int | Non
 
 
 def _answers_in_rows(preview: Preview, asked: int, n_people: int) -> Cause:
-    """Return the cause for a file with one answer a row, which no choice of rows mends."""
+    """Return the cause for a file with one answer a row. Leaving out rows does not help."""
     column = preview.columns[asked]
     values = list(preview.table.answers(asked))
     return Cause(
         "answers in rows",
         State.ERROR,
         "table",
-        "The file has one answer a row, not one student",
+        "Each row is one answer, not one student",
         f"{counted(preview.table.n_rows, 'row')} of {counted(n_people, 'student')}",
-        f"“{column.name}” says what is answered: {listed(values, 4)}. Make a pivot table with a "
+        f"“{column.name}” holds the questions: {listed(values, 4)}. Make a pivot table with a "
         "row for each student and a column for each of these, and upload that.",
         link="Choose another id",
         columns=tuple(c.index for c in preview.columns_as(Role.ID)),

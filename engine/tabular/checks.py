@@ -81,8 +81,9 @@ def _turned(table: Table, choices: Choices) -> list[Problem]:
     return [
         Problem(
             Severity.ERROR,
-            f"Columns seem to be students ({people[0]}, {people[1]}, …), and rows questions.",
-            "One row a student is read: copy the table, paste it transposed, and upload it again.",
+            f"The columns seem to be students ({people[0]}, {people[1]}, …), and the rows "
+            "questions.",
+            "Each row must be a student: copy the table, paste it transposed, and upload it again.",
             kind=TURNED,
         )
     ]

@@ -245,7 +245,7 @@ def _read_as_beds(beds: Mapping[str, str]) -> Problem:
     one, other = [bed for bed, room in beds.items() if room.casefold() == shared][:2]
     return Problem(
         Severity.WARNING,
-        f"{one[:40]} and {other[:40]} are read as beds of one room, as no two rows name the same.",
+        f"{one[:40]} and {other[:40]} are read as beds of one room: no room has two rows.",
         "If they are rooms of their own, nobody in this file has a roommate.",
     )
 

@@ -1,7 +1,7 @@
 """A second row that names the columns, in files of programs that no rule knows.
 
-Many programs write short codes above the wordings of the questions, or below them. Such a row is
-unlike everybody's answers in nearly every column, which a student's row never is.
+Many programs write short codes above the wordings of the questions, or below them. In nearly every
+column, such a row is unlike all answers. The answers of a student are not.
 """
 
 import re
@@ -47,7 +47,7 @@ def holds_wordings(header: Line, line: Line) -> bool:
 
 
 def _is_unlike(cell: str, answers: Sequence[str]) -> bool | None:
-    """Whether a cell is no answer like those of its column; None if these are all different."""
+    """Return True if a cell is unlike the answers below it; None if these all differ."""
     is_code = _CODE.fullmatch(cell) is not None
     if all(map(_has_digit, answers)):
         return not _has_digit(cell) or (is_code and not any(map(_CODE.fullmatch, answers)))

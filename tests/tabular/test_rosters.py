@@ -27,7 +27,7 @@ def checked(header: list[str], rows: list[list[str]]) -> PairsPreview:
     ],
 )
 def test_two_halls_may_have_a_room_of_one_number(header: list[str]) -> None:
-    """Of BLDG_CODE and ROOM_NUMBER neither was a room."""
+    """The columns BLDG_CODE and ROOM_NUMBER were not recognised."""
     rows = [[("Alder", "Elm")[k // 6], f"{100 + k % 6 // 2}", IDS[k]] for k in range(12)]
     assert set(map(frozenset, checked(header, rows).pairs)) == PAIRS
 
@@ -52,7 +52,7 @@ def test_beds_of_rooms_are_rooms_and_this_is_said(bed: str) -> None:
     (problem,) = found.problems
     assert not problem.is_error
     assert problem.sentence == (
-        f"{rows[0][0]} and {rows[1][0]} are read as beds of one room, as no two rows name the same."
+        f"{rows[0][0]} and {rows[1][0]} are read as beds of one room: no room has two rows."
     )
 
 

@@ -33,7 +33,7 @@ def errors_of(rows: list[list[str]]) -> list[str]:
 
 def test_students_in_columns_are_not_read_as_questions() -> None:
     (title,) = errors_of(TURNED)
-    assert title == "Columns seem to be students (S1000, S1001, …), and rows questions"
+    assert title == "The columns seem to be students (S1000, S1001, …), and the rows questions"
     assert not settled(read_table(as_csv(TURNED))).preview.can_import
     with pytest.raises(InvalidProblemError, match="paste it transposed"):
         read_unattended(read_table(as_csv(TURNED)), "all")
@@ -52,7 +52,7 @@ def test_numbered_questions_are_no_students() -> None:
     names = ["Ana Lopez", "Bo De La Cruz", "Cy Dunn", "Di Ek", "Ed Fox", "Flo Gage"] * 2
     rows = [["Name", "101", "102", "103", "104", "105"]]
     rows += [[name, *said] for name, said in zip(names, ANSWERS, strict=True)]
-    assert not [title for title in errors_of(rows) if title.startswith("Columns")]
+    assert not [title for title in errors_of(rows) if title.startswith("The columns")]
     rows = [["Student ID", *(f"Q{k}" for k in range(101, 106))]]
     rows += [[number, *said] for number, said in zip(NUMBERS, ANSWERS, strict=True)]
     assert errors_of(rows) == []
@@ -70,7 +70,7 @@ def one_a_row(id_title: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("title", ["student_id", "Student number", "Respondent ID", "NetID"])
 def test_one_answer_a_row_is_no_student_a_row(title: str) -> None:
-    assert errors_of(one_a_row(title)) == ["The file has one answer a row, not one student"]
+    assert errors_of(one_a_row(title)) == ["Each row is one answer, not one student"]
     table = read_table(as_csv(one_a_row(title)))
     assert not settled(table).preview.can_import
     with pytest.raises(InvalidProblemError, match="pivot table"):
