@@ -199,7 +199,8 @@ class Filler:
             pairs = PlacedPair.objects.bulk_create(self._pairs(placement, rooms), batch_size=BATCH)
             Place.objects.bulk_create(self._places(placement, pairs), batch_size=BATCH)
             placement.n_pairs, placement.n_open = len(pairs), sum(pair.is_open for pair in pairs)
-            placement.save(update_fields=["n_pairs", "n_open"])
+            placement.count_people()
+            placement.save()
 
     def _write_arrays(self, placement: Placement) -> None:
         """All placements share one file of marginals, which is large: 400 MB of 10,000 students."""

@@ -164,32 +164,27 @@ def home_panel(user: User) -> dict[str, Any]:
         if placement.is_published and not known.is_published:
             latest[placement.cohort_id] = placement
     shown = list(latest.values())[:AT_HOME]
-    numbers: dict[Any, dict[str, Any]] = {
-        row["placement"]: {**row}
-        for row in Place.objects.filter(placement__in=shown, has_left=False)
-        .values("placement")
-        .annotate(
-            n_people=Count("pk"), n_placed=Count("room"), n_rooms=Count("room", distinct=True)
-        )
+    lived_in = dict(
+        Place.objects.with_bed()
+        .filter(placement__in=[one for one in shown if not one.is_pairs])
         .order_by()
-    }
+        .values_list("placement")
+        .annotate(count=Count("room", distinct=True))
+    )
     accepted = dict(
         AcceptedRoom.objects.filter(placement__in=shown)
         .values_list("placement")
         .annotate(count=Count("pk"))
     )
-    empty = {"n_people": 0, "n_placed": 0, "n_rooms": 0}
-    return {
-        "cohorts": [_progress(p, numbers.get(p.pk, empty), accepted.get(p.pk, 0)) for p in shown]
-    }
+    return {"cohorts": [_progress(p, lived_in.get(p.pk, 0), accepted.get(p.pk, 0)) for p in shown]}
 
 
-def _progress(placement: Placement, row: dict[str, Any], n_accepted: int) -> dict[str, Any]:
+def _progress(placement: Placement, n_rooms: int, n_accepted: int) -> dict[str, Any]:
     decided = ngettext(
         "%(n_accepted)s of %(count)s room accepted",
         "%(n_accepted)s of %(count)s rooms accepted",
-        count := row["n_rooms"],
-    ) % {"n_accepted": f"{n_accepted:,}", "count": f"{count:,}"}
+        n_rooms,
+    ) % {"n_accepted": f"{n_accepted:,}", "count": f"{n_rooms:,}"}
     what = "room"
     if placement.is_pairs:
         decided = ngettext(
@@ -199,7 +194,7 @@ def _progress(placement: Placement, row: dict[str, Any], n_accepted: int) -> dic
         ) % {"decided": f"{placement.n_decided:,}", "count": f"{placement.n_pairs:,}"}
         what = "roommate"
     state = "published" if placement.is_published else _("not published yet")
-    waiting = row["n_people"] - row["n_placed"]
+    waiting = placement.n_people - placement.n_placed
     words = [
         state,
         decided,
@@ -210,7 +205,7 @@ def _progress(placement: Placement, row: dict[str, Any], n_accepted: int) -> dic
         ),
     ]
     sentence = ", ".join(words)
-    return {**row, "placement": placement, "words": sentence[:1].upper() + sentence[1:] + "."}
+    return {"placement": placement, "words": sentence[:1].upper() + sentence[1:] + "."}
 
 
 def next_steps(user: User) -> Iterable[hooks.NextStep]:

@@ -205,6 +205,7 @@ def test_rooms_are_decided_and_undone(program_of, bob, placement) -> None:
     move = {"act": "move", "students": ["S-1006"], "room": room.pk, "version": 1}
     done = program.post(f"{at}/decisions", move)
     assert (done.status_code, done.data["version"]) == (200, 2)
+    assert program.get(at).data["placed"] == 6
     assert program.get(f"{at}/students?room={room.pk}").data["items"][0]["student"] == "S-1006"
     late = program.post(f"{at}/decisions", move)
     assert late.status_code == 409
@@ -218,12 +219,17 @@ def test_rooms_are_decided_and_undone(program_of, bob, placement) -> None:
     undo, swap = program.get(f"{at}/events").data["items"][:2]
     assert (undo["is_undone"], swap["is_undone"]) == (False, True)
     for act in ("lock", "release", "withdraw"):
+        assert program.get(at).data["students"] == 6
         version = program.get(at).data["version"]
         body = {"act": act, "students": ["S-1006"], "version": version}
         assert program.post(f"{at}/decisions", body).status_code == 200, act
-    version = program.get(at).data["version"]
+    found = program.get(at).data
+    assert (found["students"], found["placed"]) == (5, 5)
+    version = found["version"]
     back = {"act": "return", "students": ["S-1006"], "version": version}
     assert program.post(f"{at}/decisions", back).data["sentence"] == "S-1006 came back."
+    found = program.get("/placements").data["items"][0]
+    assert (found["students"], found["placed"]) == (6, 5)
 
 
 def test_whole_rooms_are_accepted_and_kept_back(program_of, bob, placement) -> None:

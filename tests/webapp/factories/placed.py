@@ -61,6 +61,8 @@ def placed_cohort(user: User, name: str = "First-years") -> Placement:
         )
         for student, (room, bed) in zip(students, where, strict=True)
     )
+    placement.count_people()
+    placement.save()
     return placement
 
 

@@ -59,6 +59,8 @@ def place_students(user: User, cohort: Cohort) -> Placement:
         (first, double, 1), (second, double, 2), (third, single, 1), (fourth, None, None),
     ):  # fmt: skip
         made.places.create(student=student, number=student.number, room=room, bed=bed)
+    made.count_people()
+    made.save()
     for asker, target in ((first, second), (second, first), (fourth, first)):
         RoommateRequest.objects.create(cohort=cohort, student=asker, target=target, source="File")
     Preference.objects.create(cohort=cohort, student=first, rank=1, wanted="Baker")

@@ -155,3 +155,5 @@ def check_agrees(placement: Placement) -> None:
     assert accepted == {pair.room_id for pair in placement.pairs.filter(state=PairState.ACCEPTED)}
     n_open = placement.pairs.filter(state=PairState.OPEN).count()
     assert (placement.n_pairs, placement.n_open) == (placement.pairs.count(), n_open)
+    n_people, n_placed = placement.places.present().count(), placement.places.with_bed().count()
+    assert (placement.n_people, placement.n_placed) == (n_people, n_placed)

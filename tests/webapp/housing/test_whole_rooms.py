@@ -259,6 +259,7 @@ def test_latecomers_wait_for_a_bed_and_are_offered_those_that_keep_the_rules(
     cohort = Cohort.objects.get(pk=cohort.pk)
     assert cohort_survey(cohort).n_students == 34
     fresh = Placement.objects.get(pk=placement.pk)
+    assert (fresh.n_people, fresh.n_placed) == (placement.n_people + 2, placement.n_placed)
     rooms = PlacementRooms(fresh)
     assert rooms.homeless[-2:] == [1033, 1034]
     client.post(f"/placements/{placement.pk}/changes/first/", {"students": "S-1034"})

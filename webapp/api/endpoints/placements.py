@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Subquery
 from django.http import Http404, HttpResponse, HttpResponseBase
 
 from webapp.accounts.models import Role
@@ -25,21 +25,18 @@ from webapp.jobs.services import job_cancel
 from webapp.matching.models import LearnedModel
 
 if TYPE_CHECKING:
-    from webapp.api.shapes.housing import CountedPlacement
+    from webapp.api.shapes.housing import NumberedPlacement
 
 TAG = "Placements"
 
 
-def _counted(request: Request) -> Any:
-    here = Q(places__has_left=False)
+def _numbered(request: Request) -> Any:
     runs = PlacementVersion.objects.filter(placement=OuterRef("pk"), origin=VersionOrigin.RUN)
     undecided = runs.filter(used_at=None, discarded_at=None)
     return (
         owned_by(Placement, request.user)
         .select_related("cohort", "model", "job", "buildings")
         .annotate(
-            n_people=Count("places", filter=here),
-            n_placed=Count("places", filter=here & Q(places__room__isnull=False)),
             current_number=F("current__number"),
             last_run=Subquery(runs.order_by("-number").values("number")[:1]),
             undecided_run=Subquery(undecided.order_by("-number").values("number")[:1]),
@@ -47,16 +44,16 @@ def _counted(request: Request) -> Any:
     )
 
 
-def find_placement(request: Request, key: UUID) -> "CountedPlacement":
-    """Return a placement of the organisation with its counts, or answer 404."""
-    return get_owned_or_404(_counted(request), request.user, key)
+def find_placement(request: Request, key: UUID) -> "NumberedPlacement":
+    """Return a placement of the organisation with the numbers of its versions, or answer 404."""
+    return get_owned_or_404(_numbered(request), request.user, key)
 
 
 def _answer(request: Request, placement: Placement) -> shapes.Placement:
     return _seen(request, find_placement(request, placement.pk))
 
 
-def _seen(request: Request, row: "CountedPlacement") -> shapes.Placement:
+def _seen(request: Request, row: "NumberedPlacement") -> shapes.Placement:
     """Return a placement as the person may see it: viewers see no requests."""
     answer = shapes.Placement.of(row)
     if not request.user.is_staff_member:
@@ -72,7 +69,7 @@ def list_placements(request: Request) -> Page[shapes.Placement]:
     def seen(rows: list[Any]) -> list[shapes.Placement]:
         return [_seen(request, row) for row in rows]
 
-    return page_of(request, _counted(request), shapes.Placement, prepare=seen)
+    return page_of(request, _numbered(request), shapes.Placement, prepare=seen)
 
 
 @endpoint(

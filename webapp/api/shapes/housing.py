@@ -33,7 +33,7 @@ from webapp.housing.services.placements import left_out_of
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
-    CountedPlacement: TypeAlias = WithAnnotations[PlacementRow, "Counted"]
+    NumberedPlacement: TypeAlias = WithAnnotations[PlacementRow, "Numbers"]
 
 State = Annotated[str, OneOf(RoomState.values)]
 Count = Literal["must", "wish", "no"]
@@ -41,14 +41,12 @@ SEED = "0 to 2,147,483,647; the same input and seed give the same rooms; chosen 
 StudentId = Annotated[str, Field(description="an id on screen, such as S-1042", max_length=20)]
 
 
-class Counted(TypedDict):
-    """Values that the query of a placement adds to it."""
+class Numbers(TypedDict):
+    """Numbers of versions that the query of a placement adds to it."""
 
     current_number: int | None
     undecided_run: int | None
     last_run: int | None
-    n_people: int
-    n_placed: int
 
 
 class Buildings(Answer):
@@ -278,8 +276,8 @@ class Placement(Answer):
     created_at: Time
 
     @classmethod
-    def of(cls, row: "CountedPlacement") -> "Placement":
-        """Return the answer for a placement with its counts, ``current_number`` and last runs."""
+    def of(cls, row: "NumberedPlacement") -> "Placement":
+        """Return the answer for a placement with its ``current_number`` and last runs."""
         figures = {key: value for key, value in row.figures.items() if key != "left_out"}
         return cls(
             id=row.pk,

@@ -6,6 +6,7 @@ from typing import Self
 from uuid import UUID
 
 from django.db import models
+from django.db.models import Count
 from django.utils import timezone
 
 from webapp.common.formats import is_telling
@@ -27,7 +28,8 @@ class Placement(OrganisationOwned):
 
     ``is_pairs`` marks a placement in pairs without a building list: each pair is a room of two in a
     private list (:class:`webapp.housing.models.PlacedPair`). ``arrays`` names the file of their
-    marginals; ``n_pairs`` and ``n_open`` (undecided pairs) are stored for lists.
+    marginals. ``n_people`` and ``n_placed`` (students present, and those with a bed), and of pairs
+    ``n_pairs`` and ``n_open`` (undecided ones), are stored for lists.
     """
 
     HEAVY = ("rules", "figures")  # lists leave these in the database
@@ -66,6 +68,8 @@ class Placement(OrganisationOwned):
     arrays = models.UUIDField(null=True)
     n_pairs = models.PositiveIntegerField(default=0, db_default=0)
     n_open = models.PositiveIntegerField(default=0, db_default=0)
+    n_people = models.PositiveIntegerField(default=0, db_default=0)
+    n_placed = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         ordering = ["-updated_at"]
@@ -119,6 +123,11 @@ class Placement(OrganisationOwned):
     def singles(self) -> list[int]:
         """The numbers of students who stay without a roommate, in a placement of pairs."""
         return list(self.rules.get("singles", ()))
+
+    def count_people(self) -> None:
+        """Set ``n_people`` and ``n_placed`` to what the places say; the caller saves them."""
+        counts = self.places.present().aggregate(people=Count("pk"), placed=Count("room"))
+        self.n_people, self.n_placed = counts["people"], counts["placed"]
 
     def files_of(self, arrays: UUID) -> tuple[Path, Path]:
         """Return the paths of a computation's small arrays (npz) and of its marginals (npy).

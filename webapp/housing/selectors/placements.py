@@ -8,7 +8,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, cast
 
-from django.db.models import Case, Count, When
+from django.db.models import Case, When
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
-from webapp.common.listing import Listing, Tally, light, list_page
+from webapp.common.listing import Listing, light, list_page
 from webapp.common.selectors import owned_by
 from webapp.housing.models import Place, Placement, Room, WaitingOffer
 from webapp.housing.rules import MUST, PlacementRules, needs_of_student
@@ -256,11 +256,9 @@ class HallFill:
 
 
 def placement_listing(user: User, parameters: Mapping[str, str]) -> Listing[Placement]:
-    """Return a page of the placements, annotated with ``n_people`` and ``n_placed``."""
+    """Return a page of the placements."""
     placements = light(owned_by(Placement, user), "cohort", "model", "job", "buildings")
-    numbers = {"n_people": Count("pk"), "n_placed": Count("room")}
-    tally = Tally(Place.objects.present(), "placement", numbers)
-    return list_page(placements, parameters, tally)
+    return list_page(placements, parameters)
 
 
 class PlacementRooms:

@@ -54,12 +54,15 @@ def event_record(
     facts : other facts of the audit line, beside the students.
     """
     details = dict(details or {})
+    if list(before) != list(after) or kind == ActKind.VERSION:
+        placement.count_people()
     if placement.is_pairs:
         _follow_with_pairs(user, placement, kind, before, after, rooms, details, known_pairs)
     placement.version += 1
     placement.changes += int(is_by_hand and unsettles(before, after, details))
     placement.updated_at = timezone.now()
-    placement.save(update_fields=["version", "changes", "updated_at", "n_pairs", "n_open"])
+    counts = ("n_people", "n_placed", "n_pairs", "n_open")
+    placement.save(update_fields=["version", "changes", "updated_at", *counts])
     event = PlacementEvent.objects.create(
         placement=placement,
         version=placement.version,

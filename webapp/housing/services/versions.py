@@ -205,6 +205,8 @@ def _seat_everybody(placement: Placement) -> None:
         [Place(placement=placement, student_id=key, number=number) for key, number in students],
         batch_size=400,
     )
+    placement.count_people()
+    placement.save(update_fields=["n_people", "n_placed"])
 
 
 def version_use(*, user: User, placement: Placement, number: int, digest: str) -> PlacementEvent:
