@@ -1,8 +1,9 @@
 """Counts with their nouns, in the language of the page: "1 pair", "1,058 pairs"."""
 
+from functools import lru_cache
 from typing import Any
 
-from django.utils.translation import ngettext_lazy
+from django.utils.translation import get_language, ngettext_lazy
 
 from engine.tabular.words import counted as counted_in_english
 
@@ -94,7 +95,12 @@ NOUNS: dict[str, Any] = {
 
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun; a noun outside of `NOUNS` stays in English."""
-    words = NOUNS.get(noun) if not plural else None
-    if words is None:
+    if plural or noun not in NOUNS:
         return counted_in_english(count, noun, plural)
-    return str(words % {"number": count, "count": f"{count:,}"})
+    return _counted(get_language(), count, noun)
+
+
+@lru_cache(maxsize=10_000)  # lists show the same counts again and again
+def _counted(language: str | None, count: int, noun: str) -> str:
+    """Return a count with its noun in the language of the thread, which is ``language``."""
+    return str(NOUNS[noun] % {"number": count, "count": f"{count:,}"})

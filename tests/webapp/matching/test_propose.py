@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from tests.webapp.factories.university import run_waiting
 from tests.webapp.roles import Page
@@ -166,6 +167,33 @@ def test_a_model_of_other_questions_is_refused_by_name(
     page = Page(client_of(bob).post("/placements/new/", data), status=422)
     assert page.has("alert", "This model was learned from other questions: Smoking is missing.")
     assert not Placement.objects.exists()
+
+
+def test_many_models_are_offered_in_a_list(
+    bob: User, client_of: Callable, first_years: Cohort, learned: LearnedModel
+) -> None:
+    """An office with 200 models scrolled past 200 radio buttons to reach the rules."""
+    client, address = client_of(bob), f"/placements/new/?cohort={first_years.pk}"
+    assert Page(client.get(address)).has("radio", learned.name)
+    LearnedModel.objects.bulk_create(
+        LearnedModel(
+            organisation=bob.organisation,
+            name=f"M {k}",
+            sources=[{"students": 60, "pairs": 1 + k}],
+            learned_at=timezone.now(),
+            is_simulated=k == 0,
+        )
+        for k in range(8)
+    )
+    page = Page(client.get(f"{address}&model={learned.pk}"))
+    assert page.field("Model").value == str(learned.pk)
+    assert page.has("option", "M 0: 1 simulated pair, 0 questions, not checked yet")
+    assert page.has("option", "M 7: 8 pairs, 0 questions, not checked yet")
+    data = {"cohort": first_years.pk, "model": learned.pk, "name": "A" * 121, **PAIRS}
+    refused = Page(client.post("/placements/new/", data), status=422)
+    assert refused.field("Model").value == str(learned.pk)
+    client.post("/placements/new/", data | {"name": "Autumn"})
+    assert Placement.objects.get().model == learned
 
 
 def test_an_answer_never_seen_in_training_is_named(

@@ -80,9 +80,10 @@ from webapp.housing.services.publication import (
 from webapp.housing.views.pairs import pairs_page
 from webapp.housing.views.questions import Question, ask, trail_of
 from webapp.matching.models import LearnedModel
-from webapp.matching.selectors.models import learned_models, learned_since
+from webapp.matching.selectors.models import learned_models, learned_since, model_choices
 
 SHOWN_GROUPS = 12
+MODELS_SIDE_BY_SIDE = 8  # more models are offered as a list that opens
 LISTS_WITH_ORDER = 12  # building lists whose order of halls the page of a new placement offers
 
 
@@ -118,7 +119,8 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
         "chosen_cohort": str(cohort.pk) if cohort else "",
         "cohort": cohort,
         "lists": with_open_beds(owned_by(BuildingList, request.user)),
-        "models": learned_models(request.user),
+        "models": (models := model_choices(request.user)),
+        "has_many_models": len(models) > MODELS_SIDE_BY_SIDE,
         "counts": COUNT_WORDS,
         "suite_rules": SUITE_RULES,
         "pairs": PAIRS,

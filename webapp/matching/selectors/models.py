@@ -3,11 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
@@ -17,6 +18,15 @@ from webapp.common.listing import ArrayLength, Listing, light, list_page
 from webapp.common.selectors import owned_by
 from webapp.jobs.models import JobState
 from webapp.matching.models import LearnedModel
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+
+class Counted(TypedDict):
+    """Numbers that the query of a list adds to a model."""
+
+    n_questions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,51 @@ def model_listing(user: User, parameters: Mapping[str, str]) -> Listing[LearnedM
 def learned_models(user: User) -> QuerySet[LearnedModel]:
     """Return the models that can propose, for a form: newest first, without jobs."""
     return _listed(user).filter(learned_at__isnull=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """One model of a field that chooses one: its key, its name, and what it was learned from."""
+
+    value: str
+    name: str
+    about: str
+    is_simulated: bool
+
+    @property
+    def words(self) -> str:
+        """All of it in one line."""
+        return _("%(name)s: %(about)s") % {"name": self.name, "about": self.about}
+
+
+def model_choices(user: User) -> list[ModelChoice]:
+    """Return the models that can propose, newest first."""
+    models = learned_models(user).only(
+        "name", "is_simulated", "sources", "options", "findings", "checked_name"
+    )
+    return [
+        ModelChoice(str(model.pk), model.name, _about(model), model.is_simulated)
+        for model in cast("list[WithAnnotations[LearnedModel, Counted]]", list(models))
+    ]
+
+
+def _about(model: "WithAnnotations[LearnedModel, Counted]") -> str:
+    """Return how many pairs and questions a model knows, and how well it did in its check."""
+    if model.is_set_by_hand:
+        return _("set by hand, not learned")
+    if model.is_simulated:
+        pairs = ngettext(
+            "%(count)s simulated pair", "%(count)s simulated pairs", model.n_pairs
+        ) % {"count": f"{model.n_pairs:,}"}  # fmt: skip
+    else:
+        pairs = formats.counted(model.n_pairs, "pair")
+    facts = {"pairs": pairs, "questions": formats.counted(model.n_questions, "question")}
+    if not model.is_checked:
+        return _("%(pairs)s, %(questions)s, not checked yet") % facts
+    auc = formats.number(model.findings["auc"], 2)
+    return _("%(pairs)s, %(questions)s, AUC %(auc)s on %(checked_pairs)s") % {
+        **facts, "auc": auc, "checked_pairs": model.checked_pairs
+    }  # fmt: skip
 
 
 def learned_since(model: LearnedModel) -> LearnedModel | None:
