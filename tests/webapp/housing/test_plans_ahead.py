@@ -179,6 +179,24 @@ def rows_without_plan(version: PlacementVersion) -> list[tuple[object, ...]]:
     return rows
 
 
+def test_places_are_made_in_pieces(
+    bob: User, placement: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody could decide for seconds, on SQLite, while 10,000 places were made at once."""
+    seated: list[int] = []
+
+    def lock_and_count(placement: Placement) -> Placement:
+        seated.append(placement.places.count())
+        return lock_placement(placement)
+
+    monkeypatch.setattr(versions, "PIECE", 10)
+    monkeypatch.setattr(versions, "lock_placement", lock_and_count)
+    now = places_prepare(placement)
+    assert seated == [0, 10, 20, 30]
+    assert (now.n_people, now.n_placed, now.places.count()) == (32, 0, 32)
+    assert places_prepare(now).places.count() == 32
+
+
 def test_a_plan_writes_what_would_be_written_without_one(bob: User, placement: Placement) -> None:
     now = places_prepare(placement)
     version = found(bob, now)

@@ -24,7 +24,7 @@ from webapp.files.quota import QuotaError
 from webapp.files.storage import organisation_folder
 from webapp.housing.errors import HousingError
 from webapp.housing.models import PairState, Placement
-from webapp.housing.pairs import computing
+from webapp.housing.pairs import computing, placing
 from webapp.housing.pairs.decisions import Decision, pairs_decide
 from webapp.housing.pairs.numbers import PairNumbers
 from webapp.housing.pairs.placing import pair_conflicts, pairs_compute, pairs_create, result_store
@@ -167,6 +167,19 @@ def test_a_model_of_other_questions_is_refused_by_name(
     page = Page(client_of(bob).post("/placements/new/", data), status=422)
     assert page.has("alert", "This model was learned from other questions: Smoking is missing.")
     assert not Placement.objects.exists()
+
+
+def test_rooms_of_pairs_are_made_in_pieces(
+    placement: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing, "PIECE", 5)
+    rooms = placement.buildings.rooms
+    before = list(rooms.values_list("pk", "name"))
+    placing.rooms_prepare(placement, 28)
+    assert list(rooms.values_list("name", flat=True)) == [str(k + 1) for k in range(28)]
+    assert list(rooms.values_list("pk", "name"))[: len(before)] == before
+    placing.rooms_prepare(placement, 20)
+    assert rooms.count() == 28
 
 
 def test_many_models_are_offered_in_a_list(

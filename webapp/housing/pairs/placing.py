@@ -18,6 +18,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
 from webapp.common.free_names import free_name
+from webapp.database.pieces import PIECE, in_pieces
 from webapp.files.quota import with_fresh_count
 from webapp.files.storage import write_arrays
 from webapp.housing.errors import HousingError
@@ -205,20 +206,23 @@ def write_result(
     return small, large
 
 
-@transaction.atomic
 def rooms_prepare(placement: Placement, n_pairs: int) -> None:
     """Make the rooms of computed pairs ahead of the transaction that stores them.
 
-    SQLite has one lock for all that is written, and nobody can decide while it is held. A placement
-    may have more rooms than pairs, so rooms that stay empty do no harm.
+    A placement may have more rooms than pairs, so rooms that stay empty do no harm.
 
     Raises
     ------
     HousingError
         If the placement was removed during the computation.
     """
-    locked = lock_placement(placement)
-    ensure_rooms(locked, _rooms_wanted(locked, n_pairs))
+
+    def make() -> bool:
+        locked = lock_placement(placement)
+        wanted = _rooms_wanted(locked, n_pairs)
+        return len(ensure_rooms(locked, wanted, at_most=PIECE)) < wanted
+
+    in_pieces(make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,8 +320,11 @@ def _rooms_wanted(placement: Placement, n_pairs: int) -> int:
     return max(n_pairs, (placement.cohort.n_students + 1) // 2)
 
 
-def ensure_rooms(placement: Placement, wanted: int) -> list[int]:
-    """Return the keys of the rooms of a placement in pairs, at least as many as wanted."""
+def ensure_rooms(placement: Placement, wanted: int, at_most: int | None = None) -> list[int]:
+    """Return the keys of the rooms of a placement in pairs, after adding those it lacks.
+
+    ``at_most`` is the largest number of rooms to add; None adds as many as wanted.
+    """
     rooms = placement.buildings.rooms
     n_rooms = rooms.count()
     Room.objects.bulk_create(
@@ -329,7 +336,7 @@ def ensure_rooms(placement: Placement, wanted: int) -> list[int]:
                 capacity=2,
                 position=k,
             )
-            for k in range(n_rooms, wanted)
+            for k in range(n_rooms, wanted)[:at_most]
         ],
         batch_size=400,
     )

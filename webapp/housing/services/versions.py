@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from webapp.accounts.models import User
 from webapp.common.formats import counted
+from webapp.database.pieces import PIECE, in_pieces
 from webapp.housing.errors import HousingError
 from webapp.housing.models import (
     ActKind,
@@ -50,19 +51,20 @@ TAKEN = gettext_lazy("Version %(number)s taken into force: %(people)s.")
 RESTORED = gettext_lazy("Version %(number)s restored: %(people)s.")
 
 
-@transaction.atomic
 def places_prepare(placement: Placement) -> Placement:
     """Give every student a place without a bed ahead of the transaction of a first version.
 
-    SQLite has one lock for all that is written, and nobody can decide while it is held. Returns the
-    placement as it is now.
-
-    Raises HousingError if the placement was removed during the computation.
+    Returns the placement as it is now. Raises HousingError if it was removed meanwhile.
     """
-    locked = lock_placement(placement)
-    if not locked.is_computed:
-        _seat_everybody(locked)
-    return locked
+    now = placement
+
+    def seat() -> bool:
+        nonlocal now
+        now = lock_placement(placement)
+        return not now.is_computed and _seat_students(now, PIECE) == PIECE
+
+    in_pieces(seat)
+    return now
 
 
 def computed_version(
@@ -158,7 +160,7 @@ def version_save(placement: Placement, version: PlacementVersion, plan: VersionP
     if not _is_used_at_once(placement):
         return
     if plan is None:
-        _seat_everybody(placement)
+        _seat_students(placement)
         plan = plan_version(placement, version, is_locked=True)
     first = PAIRED if placement.is_pairs else PLACED
     words = USED if placement.is_computed else first
@@ -197,16 +199,20 @@ def next_number(placement: Placement) -> int:
     return (placement.versions.aggregate(last=Max("number"))["last"] or 0) + 1
 
 
-def _seat_everybody(placement: Placement) -> None:
-    """Give every student of the cohort without a place one without a bed."""
+def _seat_students(placement: Placement, at_most: int | None = None) -> int:
+    """Give students of the cohort without a place one without a bed; return how many."""
     known = placement.places.values("student")
     students = placement.cohort.students.exclude(pk__in=known).values_list("pk", "number")
-    Place.objects.bulk_create(
-        [Place(placement=placement, student_id=key, number=number) for key, number in students],
+    made = Place.objects.bulk_create(
+        [
+            Place(placement=placement, student_id=key, number=number)
+            for key, number in students[:at_most]
+        ],
         batch_size=400,
     )
     placement.count_people()
     placement.save(update_fields=["n_people", "n_placed"])
+    return len(made)
 
 
 def version_use(*, user: User, placement: Placement, number: int, digest: str) -> PlacementEvent:
