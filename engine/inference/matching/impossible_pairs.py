@@ -114,6 +114,7 @@ def _contradictions(survey: Survey, rules: Rules) -> list[RuleConflict]:
     ids = survey.ids
     locks = sorted({(i, j) if i < j else (j, i) for i, j in rules.locks})
     forbids = {(min(pair), max(pair)) for pair in rules.forbids}
+    single = set(rules.single)
     conflicts = []
     counts = Counter(chain.from_iterable(locks))
     for student in sorted(s for s, count in counts.items() if count > 1):
@@ -128,12 +129,12 @@ def _contradictions(survey: Survey, rules: Rules) -> list[RuleConflict]:
         rows = tuple(("lock", pair) for pair in mine)
         conflicts.append(RuleConflict("locked_twice", text, involved, rows))
     for i, j in locks:
-        conflicts.extend(_lock_conflicts(survey, rules, (i, j), forbids))
+        conflicts.extend(_lock_conflicts(survey, rules, (i, j), forbids, single))
     return conflicts
 
 
 def _lock_conflicts(
-    survey: Survey, rules: Rules, pair: Pair, forbids: set[Pair]
+    survey: Survey, rules: Rules, pair: Pair, forbids: set[Pair], single: set[int]
 ) -> list[RuleConflict]:
     i, j = pair
     conflicts = []
@@ -154,7 +155,7 @@ def _lock_conflicts(
             rows = (("lock", pair), ("same", column))
             conflicts.append(RuleConflict("lock_differs", text, pair, rows))
     for student in pair:
-        if student in rules.single:
+        if student in single:
             text = f"{survey.ids[student]} is locked to somebody and is to stay single."
             rows = (("lock", pair), ("single", student))
             conflicts.append(RuleConflict("locked_and_single", text, (student,), rows))
