@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from django.db import transaction
 
-PIECE = 500  # rows; SQLite's lock is held for about 50 ms to create as many
+PIECE = 500  # rows; SQLite's lock is held for 50 to 85 ms to create as many
 PAUSE = 0.05  # seconds between two pieces, in which others get the lock
 
 
