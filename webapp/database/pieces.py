@@ -10,7 +10,7 @@ PAUSE = 0.05  # seconds between two pieces, in which others get the lock
 
 
 def in_pieces(write: Callable[[], bool]) -> None:
-    """Call ``write`` in a transaction of its own until it returns False: nothing is left.
+    """Call ``write`` again and again, each time in its own transaction, until it returns False.
 
     SQLite has one lock for all that is written, and nobody can decide while it is held. Use it for
     rows that do no harm if the last pieces are never written.

@@ -125,7 +125,7 @@ class Placement(OrganisationOwned):
         return list(self.rules.get("singles", ()))
 
     def count_people(self) -> None:
-        """Set ``n_people`` and ``n_placed`` to what the places say; the caller saves them."""
+        """Count the students present and those with a bed; the caller saves both numbers."""
         counts = self.places.present().aggregate(people=Count("pk"), placed=Count("room"))
         self.n_people, self.n_placed = counts["people"], counts["placed"]
 

@@ -83,7 +83,7 @@ from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import learned_models, learned_since, model_choices
 
 SHOWN_GROUPS = 12
-MODELS_SIDE_BY_SIDE = 8  # more models are offered as a list that opens
+MODELS_SIDE_BY_SIDE = 8  # more models are offered in a drop-down list
 LISTS_WITH_ORDER = 12  # building lists whose order of halls the page of a new placement offers
 
 
@@ -114,13 +114,15 @@ def placement_new(request: SignedInRequest) -> HttpResponse:
     cohort = get_or_none(cohorts, (sent or request.GET).get("cohort"))
     if sent is None and "cohort" not in request.GET:
         cohort = cohorts.filter(n_pairs=0).order_by("-created_at").first()
+    models = model_choices(request.user)
+    options = [(model.value, model.words) for model in models]
     context: dict[str, Any] = {
         "cohorts": cohort_choices(cohorts),
         "chosen_cohort": str(cohort.pk) if cohort else "",
         "cohort": cohort,
         "lists": with_open_beds(owned_by(BuildingList, request.user)),
-        "models": (models := model_choices(request.user)),
-        "has_many_models": len(models) > MODELS_SIDE_BY_SIDE,
+        "models": models,
+        "model_options": options if len(options) > MODELS_SIDE_BY_SIDE else [],
         "counts": COUNT_WORDS,
         "suite_rules": SUITE_RULES,
         "pairs": PAIRS,

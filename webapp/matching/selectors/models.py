@@ -90,7 +90,7 @@ class ModelChoice:
 
     @property
     def words(self) -> str:
-        """All of it in one line."""
+        """The name and what the model was learned from, in one line."""
         return _("%(name)s: %(about)s") % {"name": self.name, "about": self.about}
 
 
