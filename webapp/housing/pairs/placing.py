@@ -19,6 +19,7 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
 from webapp.common.free_names import free_name
 from webapp.database.pieces import PIECE, in_pieces
+from webapp.database.rows import create_rows
 from webapp.files.quota import with_fresh_count
 from webapp.files.storage import write_arrays
 from webapp.housing.errors import HousingError
@@ -327,7 +328,7 @@ def ensure_rooms(placement: Placement, wanted: int, at_most: int | None = None) 
     """
     rooms = placement.buildings.rooms
     n_rooms = rooms.count()
-    Room.objects.bulk_create(
+    create_rows(
         [
             Room(
                 buildings=placement.buildings,
@@ -337,8 +338,7 @@ def ensure_rooms(placement: Placement, wanted: int, at_most: int | None = None) 
                 position=k,
             )
             for k in range(n_rooms, wanted)[:at_most]
-        ],
-        batch_size=400,
+        ]
     )
     return list(rooms.order_by("position").values_list("pk", flat=True))
 

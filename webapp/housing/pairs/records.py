@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
+from webapp.database.rows import create_rows
 from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import APART, HELD_STATES, PairState, PlacedPair, Placement
 from webapp.housing.pairs.numbers import PairNumbers
@@ -21,6 +22,7 @@ from webapp.translation.lazy import gettext_lazy
 
 PairChange = dict[str, Any]
 BATCH = 400
+MANY = 10_000  # SQLite takes at most 32,766 values in one query
 _FIGURES = ["score", "probability", "multiple", "doubt", "allowed", "doubt_share", "chips", "weak"]
 _FIELDS = [
     "pk", "room_id", "first_id", "second_id", "first_number", "second_number", *_FIGURES,
@@ -280,16 +282,21 @@ class _Following:
         PlacedPair.objects.filter(pk__in=[pair.pk for pair in gone]).delete()
         for pair in new:
             pair.version = pair.version + 1 if pair.pk else 1
-        written = {pair.pk: pair.version for pair in _create_keyed(new)}
+        written = _create_keyed(self._placement, new)
         keys = sorted({*written, *(pair.pk for pair in gone)})
         return {"before": rows, "versions": {str(key): written.get(key) for key in keys}}
 
 
-def _create_keyed(pairs: Sequence[PlacedPair]) -> list[PlacedPair]:
-    """Create pairs, those that keep their keys first: both kinds cannot share a statement."""
-    return _create(pair for pair in pairs if pair.pk) + _create(
-        pair for pair in pairs if not pair.pk
-    )
+def _create_keyed(placement: Placement, pairs: Sequence[PlacedPair]) -> dict[int, int]:
+    """Create pairs, of which some keep their keys; return the version of each by its key."""
+    versions = {pair.pk: pair.version for pair in _create(pair for pair in pairs if pair.pk)}
+    fresh = [pair for pair in pairs if not pair.pk]
+    create_rows(fresh)
+    for k in range(0, len(fresh), MANY):
+        numbers = [pair.first_number for pair in fresh[k : k + MANY]]
+        made = placement.pairs.filter(first_number__in=numbers)
+        versions |= dict(made.values_list("pk", "version"))
+    return versions
 
 
 def _equal(one: PlacedPair, other: PlacedPair) -> bool:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from webapp.accounts.models import User
 from webapp.common.formats import counted
 from webapp.database.pieces import PIECE, in_pieces
+from webapp.database.rows import create_rows
 from webapp.housing.errors import HousingError
 from webapp.housing.models import (
     ActKind,
@@ -203,13 +204,11 @@ def _seat_students(placement: Placement, at_most: int | None = None) -> int:
     """Give students of the cohort without a place one without a bed; return how many."""
     known = placement.places.values("student")
     students = placement.cohort.students.exclude(pk__in=known).values_list("pk", "number")
-    made = Place.objects.bulk_create(
-        [
-            Place(placement=placement, student_id=key, number=number)
-            for key, number in students[:at_most]
-        ],
-        batch_size=400,
-    )
+    made = [
+        Place(placement=placement, student_id=key, number=number)
+        for key, number in students[:at_most]
+    ]
+    create_rows(made)
     placement.count_people()
     placement.save(update_fields=["n_people", "n_placed"])
     return len(made)
