@@ -58,8 +58,7 @@ def pairs_context(
         "n_open": n_open,
         "forbidden": forbidden,
         "n_forbidden": len(forbidden),
-        "n_unpaired": placement.places.present().count()
-        - 2 * count_standing(counts, forbidden.values()),
+        "n_unpaired": placement.n_people - 2 * count_standing(counts, forbidden.values()),
         "total_score": counts.total_score,
         "rows": rows,
         "is_apart_tab": table.tab in APART,
