@@ -128,9 +128,28 @@ def _contradictions(survey: Survey, rules: Rules) -> list[RuleConflict]:
         involved = tuple(sorted({s for pair in mine for s in pair}))
         rows = tuple(("lock", pair) for pair in mine)
         conflicts.append(RuleConflict("locked_twice", text, involved, rows))
-    for i, j in locks:
-        conflicts.extend(_lock_conflicts(survey, rules, (i, j), forbids, single))
+    for pair in _in_question(survey, rules, locks, forbids, single):
+        conflicts.extend(_lock_conflicts(survey, rules, pair, forbids, single))
     return conflicts
+
+
+def _in_question(
+    survey: Survey,
+    rules: Rules,
+    locks: Sequence[Pair],
+    forbids: set[Pair],
+    single: set[int],
+) -> list[Pair]:
+    """Return the locks that another rule contradicts, in their order: few of thousands."""
+    columns = [survey.attributes[name] for name in rules.same]
+    return [
+        (i, j)
+        for i, j in locks
+        if (i, j) in forbids
+        or i in single
+        or j in single
+        or any(column[i] != column[j] for column in columns)
+    ]
 
 
 def _lock_conflicts(

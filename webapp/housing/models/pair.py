@@ -57,7 +57,8 @@ class PlacedPair(models.Model):
             models.UniqueConstraint(fields=["placement", "room"], name="one_pair_a_room"),
         ]
         indexes = [
-            models.Index(fields=["placement", "state"]),
+            # Pages count pairs by state, and sum their scores, from this index alone.
+            models.Index(fields=["placement", "state", "score"], name="pairs_by_state"),
             models.Index(fields=["placement", "doubt_share"]),
             models.Index(fields=["placement", "first_number"], name="placed_by_first_number"),
             models.Index(fields=["placement", "second_number"], name="placed_by_second_number"),
