@@ -253,11 +253,20 @@ def environment_of(instance: Path) -> dict[str, str]:
     }
 
 
+def free_ports(count: int) -> list[int]:
+    """Return ports of this machine on which nothing listens."""
+    probes = [socket.socket() for _ in range(count)]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = [int(probe.getsockname()[1]) for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
 def new_product(instance: Path, **environment: str) -> Product:
     """Prepare an installation in a folder: database, static files, people of two organisations."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    (port,) = free_ports(1)
     product = Product(instance, port, environment_of(instance) | environment)
     if "DATABASE_URL" in environment:
         product.prepare()

@@ -8,7 +8,6 @@ import pwd
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.live.product import ROOT, children_of, name_of
+from tests.live.product import ROOT, children_of, free_ports, name_of
 from tests.live.visitor import PAGES
 from tests.packaging.test_start_problems import make_environment
 from tests.patience import PATIENCE_SECONDS, wait_for
@@ -112,9 +111,7 @@ def started() -> Iterator[Started]:
         home.mkdir()
         if user:
             shutil.chown(home, user)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
+        port = str(free_ports(1)[0])
         environment = {
             "PATH": "/usr/bin:/bin",
             "HOME": str(home),

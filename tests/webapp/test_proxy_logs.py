@@ -3,7 +3,6 @@
 import http.server
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.product import free_ports
 from tests.patience import PATIENCE_SECONDS, wait_for
 from tests.webapp.test_deploy import nginx_files
 from webapp.instance import BASE_DIR
@@ -37,16 +37,6 @@ class Web(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *words: object) -> None:
         """Say nothing."""
-
-
-def free_ports(count: int) -> list[int]:
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 @contextmanager

@@ -34,7 +34,7 @@ _SHARED = (
     "celery.bin.worker",
     "celery.concurrency.prefork",
     "gunicorn.app.wsgiapp",
-    "gunicorn.workers.gthread",
+    "webapp.supervisor.web_worker",
 )
 
 

@@ -35,7 +35,7 @@ def web_command(bind: str, size: Sizes) -> tuple[str, ...]:
         "--bind", bind,
         "--workers", str(size.web_workers),
         "--threads", str(size.web_threads),
-        "--worker-class", "gthread",
+        "--worker-class", "webapp.supervisor.web_worker.QueueingWorker",
         "--worker-tmp-dir", str(_memory_folder()),
         "--timeout", "120",
         "--graceful-timeout", "3",
