@@ -288,7 +288,7 @@ class _Following:
 
 
 def _create_keyed(placement: Placement, pairs: Sequence[PlacedPair]) -> dict[int, int]:
-    """Create pairs, of which some keep their keys; return the version of each by its key."""
+    """Create pairs, some with the keys they had; return the version of each by its key."""
     versions = {pair.pk: pair.version for pair in _create(pair for pair in pairs if pair.pk)}
     fresh = [pair for pair in pairs if not pair.pk]
     create_rows(fresh)
