@@ -47,6 +47,7 @@ _GIVEN = re.compile(
     r"voornaam|förnamn|fornavn|imię|^имя|όνομα$|jméno|etunimi|keresztnév|^名$",
     re.I,
 )
+_NAME = re.compile(r"\b(?:full )?names?\b|\bof\b", re.I)
 # Columns that Qualtrics adds for people of a contact list.
 _OF_THE_LIST = {
     "recipientfirstname": Role.NAME,
@@ -115,6 +116,24 @@ def place_in_name(title: str) -> int:
     """Return the place of a part of a name by its title: 0 for the given name, 2 for the family."""
     title = title_words(title)
     return FAMILY if _FAMILY.search(title) else 0 if _GIVEN.search(title) else 1
+
+
+def columns_by_person(titles: Mapping[int, str]) -> list[list[int]]:
+    """Return columns of names by the person whom they name, in the order of a name.
+
+    "Roommate 1 First Name" and "Roommate 1 Last Name" are one person, other columns one each.
+    """
+    words = {k: title_words(title) for k, title in titles.items()}
+    said = {k: _NAME.sub("", _FAMILY.sub("", _GIVEN.sub("", text))) for k, text in words.items()}
+    whose = {k: (text.split(), place_in_name(titles[k])) for k, text in said.items()}
+    people: list[list[int]] = []
+    for k, (about, place) in whose.items():
+        halves = [other for other, one in whose.items() if one == (about, FAMILY - place)]
+        if place == 1 or len(halves) != 1 or list(whose.values()).count((about, place)) > 1:
+            people.append([k])
+        elif place == 0:
+            people.append([k, *halves])
+    return people
 
 
 def name_parts(

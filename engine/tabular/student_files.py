@@ -6,13 +6,15 @@ name people is a request, and "I study with music on" is not.
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 
 from engine.tabular.answer_order import order_answers
 from engine.tabular.facts import facts_of
 from engine.tabular.id_column import is_id_title
 from engine.tabular.identity import (
     FAMILY,
+    columns_by_person,
     is_of_another,
     is_preferred,
     mail_rank,
@@ -179,7 +181,8 @@ def is_apart_title(table: Table, index: int) -> bool:
 
 def apart_columns(table: Table, columns: Collection[int], find: Finder) -> tuple[int, ...]:
     """Return those columns in which students name people with whom they must not live."""
-    return tuple(k for k in columns if is_apart_title(table, k) and _names_people(table, k, find))
+    apart = [k for k in columns if is_apart_title(table, k)]
+    return tuple(_columns_of_people(table, apart, find))
 
 
 def refuses(text: str) -> bool:
@@ -191,40 +194,58 @@ def wanted_columns(table: Table, find: Finder) -> tuple[int, ...]:
     """Return the columns that name requested roommates."""
     asked = [k for k in range(table.n_columns) if not is_apart_title(table, k)]
     titled = [k for k in asked if is_wanted_title(table, k)]
-    peopled = [k for k in titled if _names_people(table, k, find)]
+    peopled = _columns_of_people(table, titled, find)
     if table.n_columns > FEW_COLUMNS:
         return tuple(peopled)
     if titled and len(titled) < table.n_columns:
         return tuple(titled)
     who = who_columns(table, find)
     rest = [k for k in asked if k not in who]
-    named = [k for k in rest if _names_people(table, k, find)]
-    return tuple(named or rest[:1])
+    return tuple(_columns_of_people(table, rest, find) or rest[:1])
 
 
-def _names_people(table: Table, index: int, find: Finder) -> bool:
+def people_columns(table: Table, columns: Collection[int]) -> list[list[int]]:
+    """Return columns by the person whom they name: given and family name may stand in two."""
+    return columns_by_person({k: _said(table, k) for k in sorted(columns)})
+
+
+def name_in(row: Sequence[str], columns: Sequence[int]) -> str:
+    """Return the name in a cell of a row, or in two that are parts of it."""
+    if len(columns) == 1:
+        return row[columns[0]]
+    return " ".join(row[k] for k in columns if not is_nobody(row[k]))
+
+
+def _columns_of_people(table: Table, columns: Collection[int], find: Finder) -> list[int]:
+    """Return those columns in which people are named."""
+    return sorted(
+        k for one in people_columns(table, columns) if _names_people(table, one, find) for k in one
+    )
+
+
+def _names_people(table: Table, columns: Sequence[int], find: Finder) -> bool:
+    if len(columns) == 1:
+        answers = table.answers(columns[0])
+    else:
+        names = (name_in(row, columns) for row in table.rows)
+        answers = Counter(name for name in names if not is_blank(name))
     cells = [
         part.strip()
-        for cell in table.answers(index)
+        for cell in answers
         for part in ([cell] if find(cell) else SEVERAL.split(cell))
         if part.strip()
     ]
     cells = [cell for cell in cells if not is_nobody(cell)]
     named = sum(bool(find(cell)) or looks_like_person(cell) for cell in cells)
-    whole = sum(map(names_a_person, table.answers(index)))
-    asked = sum(not is_nobody(cell) for cell in table.answers(index))
+    whole = sum(map(names_a_person, answers))
+    asked = sum(not is_nobody(cell) for cell in answers)
     return (named > 0 and named >= _ENOUGH * len(cells)) or (whole > 0 and whole >= _ENOUGH * asked)
 
 
 def request_columns(table: Table, unused: Collection[int]) -> tuple[int, ...]:
     """Return those unused columns of a survey in which students name requested roommates."""
-    return tuple(
-        k
-        for k in unused
-        if names_others(_said(table, k))
-        and not is_apart_title(table, k)
-        and _names_people(table, k, lambda text: ())
-    )
+    titled = [k for k in unused if names_others(_said(table, k)) and not is_apart_title(table, k)]
+    return tuple(_columns_of_people(table, titled, lambda text: ()))
 
 
 def persons_in(text: str, find: Finder) -> list[str]:

@@ -13,7 +13,9 @@ from engine.tabular.student_files import (
     apart_columns,
     choice_columns,
     is_wanted_title,
+    name_in,
     need_columns,
+    people_columns,
     persons_in,
     ranked_choices,
     refuses,
@@ -105,8 +107,9 @@ def read_requests(
     new: list[tuple[int, int | None, str]] = []
     sample: list[tuple[str, ...]] = []
     twice = strangers = 0
+    people = people_columns(table, columns)
     for position, row in enumerate(table.rows):
-        names = [name for k in columns for name in _named_in(row[k], finder)]
+        names = [name for one in people for name in _named_in(name_in(row, one), finder)]
         if not names:
             continue
         student = rows.of(position)

@@ -167,6 +167,37 @@ def test_several_in_one_cell_and_in_several_columns(bob: User, first_years: Coho
     assert found.kept == 3
 
 
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("id,ROOMMATE_LAST,ROOMMATE_FIRST", "N000,Birch,Ben"),
+        ("id,Requested roommate: first name,Requested roommate: last name", "N000,Ben,Birch"),
+        ("id,Roommate's Given Name,Roommate's Surname", "N000,Ben,Birch"),
+        (
+            "id,Sleep,Tidy,Guests,Music,Roommate 1 First Name,Roommate 1 Last Name,"
+            "Roommate 2 First Name,Roommate 2 Last Name",
+            "N000,early,yes,no,yes,Ben,Birch,N/A,",
+        ),
+    ],
+)
+def test_two_columns_are_the_parts_of_one_name(
+    bob: User, first_years: Cohort, header: str, row: str
+) -> None:
+    """Each was a request for a student whom nobody knows."""
+    first_years.students.filter(number=1002).update(name="Ben Birch")
+    found = requests_import(user=bob, cohort=first_years, **reader_of(f"{header}\n{row}\n"))
+    assert (found.kept, found.unknown) == (1, 0)
+    assert graph_of(first_years).one_sided == [(1001, 1002)]
+
+
+def test_a_part_of_a_name_alone_is_chosen_by_staff(bob: User, first_years: Cohort) -> None:
+    first_years.students.filter(number=1002).update(name="Ben Birch")
+    text = "id,roommate first name,roommate last name\nN000,Ben,Birch\nN002,,Birch\nN003,none,N/A\n"
+    found = requests_import(user=bob, cohort=first_years, **reader_of(text))
+    assert (found.kept, found.unknown) == (2, 1)
+    assert [request.written for request in graph_of(first_years).unknown] == ["Birch"]
+
+
 @pytest.mark.parametrize("text", ["student\nN000\n", "a,b\nx,y\n"])
 def test_a_file_that_names_nobody_is_refused(bob: User, first_years: Cohort, text: str) -> None:
     with pytest.raises((HousingError, TableRefusal)):
