@@ -1,12 +1,14 @@
 """Processes of the web server take one connection each, and more beside a long answer."""
 
 import json
+import socket
 import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from http.client import HTTPConnection
 from itertools import pairwise
 from pathlib import Path
@@ -30,10 +32,15 @@ Ask = Callable[[int], tuple[int, float, float]]
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Iterator[Ask]:
+def port() -> int:
+    """Return the port of the server."""
+    return free_ports(1)[0]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, port: int) -> Iterator[Ask]:
     """Return a function that asks two processes of eight threads for an answer that takes ms."""
     (tmp_path / "answering.py").write_text(APPLICATION)
-    (port,) = free_ports(1)
     command = [
         sys.executable, "-m", "gunicorn", "answering:application", "--pythonpath", str(tmp_path),
         "--bind", f"127.0.0.1:{port}", "--workers", "2", "--threads", "8",
@@ -86,3 +93,16 @@ def test_long_answers_hold_up_nobody(ask: Ask) -> None:
         seconds = time.monotonic() - begun
         assert not any(one.done() for one in long)
     assert seconds < 8 * PATIENCE * busyness()
+
+
+def test_connections_without_a_request_hold_up_nobody(ask: Ask, port: int) -> None:
+    """Browsers open some in advance."""
+    waited = []
+    with ExitStack() as idle:
+        for _ in range(5):
+            for _ in range(2):
+                idle.enter_context(socket.create_connection(("127.0.0.1", port)))
+            begun = time.monotonic()
+            ask(1)
+            waited.append(time.monotonic() - begun)
+    assert min(waited) < PATIENCE / 2

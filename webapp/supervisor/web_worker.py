@@ -8,6 +8,8 @@ from gunicorn.workers.gthread import ThreadWorker
 
 # Seconds. Most answers take less; a process with a longer one takes further connections beside it.
 PATIENCE = 0.15
+# Seconds. Browsers open connections in advance, without asking for anything.
+UNTIL_ASKED = 0.01
 
 
 class QueueingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -44,4 +46,8 @@ class QueueingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         super().wait_for_and_dispatch_events(min(timeout, wait) if wait > 0.0 else timeout)
 
     def _seconds_to_wait(self) -> float:
-        return max(self._begun.values(), default=0.0) + PATIENCE - time.monotonic()
+        ends = (
+            begun + (PATIENCE if conn.initialized else UNTIL_ASKED)
+            for conn, begun in self._begun.items()
+        )
+        return max(ends, default=0.0) - time.monotonic()
