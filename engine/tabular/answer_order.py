@@ -9,21 +9,22 @@ from engine.tabular.scales import rank_answers
 from engine.tabular.text import fold_answer
 
 _NUMBER_WORDS = {
-    "midnight|mitternacht|medianoche|minuit": "12 am",
-    "noon|midday|mittag|mediodía|midi": "12 pm",
+    "midnight|mitternacht|medianoche|minuit|mezzanotte|meia-noite": "12 am",
+    "noon|midday|mittag|mediodía|midi|mezzogiorno|meio-dia": "12 pm",
     "none|no|zero|nothing|never|keine[rs]?|null|nie|ningun[oa]|cero|nunca|aucune?|zéro|jamais": "0",
+    "nessun[oa]?|nenhuma?": "0",
     "once": "1",
     "twice": "2",
     "one|eine?s?|un[oa]?|une": "1",
-    "two|zwei|dos|deux": "2",
-    "three|drei|tres|trois": "3",
-    "four|vier|cuatro|quatre": "4",
-    "five|fünf|cinco|cinq": "5",
+    "two|zwei|dos|deux|due|dois|duas": "2",
+    "three|drei|tres|trois|tre|três": "3",
+    "four|vier|cuatro|quatre|quattro|quatro": "4",
+    "five|fünf|cinco|cinq|cinque": "5",
     "six|sechs|seis": "6",
-    "seven|sieben|siete|sept": "7",
-    "eight|acht|ocho|huit": "8",
-    "nine|neun|nueve|neuf": "9",
-    "ten|zehn|diez|dix": "10",
+    "seven|sieben|siete|sept|sette|sete": "7",
+    "eight|acht|ocho|huit|otto|oito": "8",
+    "nine|neun|nueve|neuf|nove": "9",
+    "ten|zehn|diez|dix|dieci|dez": "10",
 }  # fmt: skip
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)?")
 _NEGATIVE = re.compile(r"[^\d]*(?<!\w)-\d")
@@ -171,16 +172,18 @@ def _number_key(text: str, night: bool) -> tuple[float, float] | None:
     if re.match(
         r"\s*(?:<|≤|less|under|before|earlier|up to|at most|fewer|until|below|unter|vor|bis|"
         r"weniger|"
-        r"höchstens|menos|antes|hasta|máximo|moins|avant|jusqu)",
+        r"höchstens|menos|antes|hasta|máximo|moins|avant|jusqu|meno|prima|fino|al massimo|até|"
+        r"no máximo)",
         lowered,
     ):
         shift = -1.0
     elif re.match(
         r"\s*(?:>|≥|more|over|after|later|above|at least|über|nach|ab\b|mehr|mindestens|más|"
         r"después|"
-        r"desde|plus|après|dès|au moins)|.*\d.*\b(?:or (?:more|later|over)|and (?:more|over|up)|"
+        r"desde|plus|après|dès|au moins|più|oltre|dopo|almeno|mais|depois|acima|pelo menos)|"
+        r".*\d.*\b(?:or (?:more|later|over)|and (?:more|over|up)|"
         r"oder "
-        r"(?:mehr|später)|o más|ou plus|y más|et plus)\b",
+        r"(?:mehr|später)|o más|ou plus|y más|et plus|o più|ou mais|e oltre)\b",
         lowered,
     ) or lowered.endswith("+"):
         shift = 1.0

@@ -3,49 +3,53 @@
 import math
 import re
 
-_UNITS = (  # times a year, and the words for it in four languages
-    (8_760.0, r"hours?|hourly|stunden?|stündlich|horas?|heures?"),
-    (365.0, r"days?|daily|everyday|nightly|nights?|tage?n?|täglich|tag|días?|dia|diario|"
+_UNITS = (  # times a year, and the words for it in six languages
+    (8_760.0, r"hours?|hourly|stunden?|stündlich|horas?|heures?|or[ae]"),
+    (365.0, r"days?|daily|everyday|nightly|nights?|tage?n?|täglich|tag|días?|dias?|diario|"
             r"diariamente|"
-            r"jours?|quotidien(?:nement)?|nuit"),
+            r"jours?|quotidien(?:nement)?|nuit|giorn[oi]|giornaliero|quotidian[oa](?:mente)?"),
     (52.0, r"weeks?|weekly|weekends?|wochen?|wöchentlich|woche|wochenenden?|semanas?|"
            r"semanal(?:mente)?|"
-           r"semaines?|hebdomadaire(?:ment)?|week-ends?"),
+           r"semaines?|hebdomadaire(?:ment)?|week-ends?|settiman[ae]|settimanal(?:e|mente)"),
     (12.0, r"months?|monthly|monate?n?|monatlich|monat|meses|mes|mensual(?:mente)?|mois|"
-           r"mensuel(?:lement)?"),
+           r"mensuel(?:lement)?|mes[ei]|mensil(?:e|mente)|mês|mensalmente|mensal"),
     (2.5, r"semesters?|terms?|semestres?"),
     (4.0, r"quarters?|quarterly|quartale?|trimestres?"),
     (1.0, r"years?|yearly|annually|annual|jahre?n?|jährlich|jahr|años?|anual(?:mente)?|ans?|"
           r"années?|"
-          r"annuel(?:lement)?"),
+          r"annuel(?:lement)?|ann[oi]|annual(?:e|mente)|anos?|anualmente"),
 )  # fmt: skip
 _COUNTS = (
-    (1.0, r"once|one time|einmal|ein mal|una vez|une fois|1x"),
-    (2.0, r"twice|two times|zweimal|zwei mal|dos veces|deux fois|2x"),
-    (3.0, r"thrice|three times|dreimal|drei mal|tres veces|trois fois|3x"),
+    (1.0, r"once|one time|einmal|ein mal|una vez|une fois|una volta|uma vez|1x"),
+    (2.0, r"twice|two times|zweimal|zwei mal|dos veces|deux fois|due volte|duas vezes|2x"),
+    (3.0, r"thrice|three times|dreimal|drei mal|tres veces|trois fois|tre volte|três vezes|3x"),
     (3.5, r"a few times|a couple of times|few times|ein paar mal|einige male|algunas veces|"
           r"unas pocas "
-          r"veces|pocas veces|quelques fois"),
+          r"veces|pocas veces|quelques fois|qualche volta|alcune volte|algumas vezes|poucas vezes"),
     (4.5, r"several times|multiple times|many times|mehrmals|mehrere male|varias veces|"
-          r"plusieurs fois"),
+          r"plusieurs fois|più volte|diverse volte|várias vezes|muitas vezes"),
     (0.5, r"every other|every second|every two|jeden zweiten|jede zweite|alle zwei|cada dos|"
           r"tous les deux|"
-          r"toutes les deux|un(?:e)? .{1,10} sur deux"),
+          r"toutes les deux|un(?:e)? .{1,10} sur deux|ogni due|a cada dois|a cada duas"),
     (0.7, r"most|an den meisten|la mayoría de los|presque tous les|almost every|nearly every|"
           r"fast jeden|"
-          r"fast jede|casi todos los|casi cada|presque chaque"),
+          r"fast jede|casi todos los|casi cada|presque chaque|quasi ogni|"
+          r"quasi tutti i|quase todos os|quase todo"),
 )  # fmt: skip
 _NEVER = re.compile(
-    r"never|not at all|none|no|nie|niemals|gar nicht|nunca|jamás|jamais|pas du tout"
+    r"never|not at all|none|no|nie|niemals|gar nicht|nunca|jamás|jamais|pas du tout|mai|per niente"
 )
 _VAGUE = {
-    3.0: "rarely|seldom|very rarely|selten|sehr selten|raramente|rara vez|rarement|très rarement",
-    1.0: "hardly ever|almost never|fast nie|casi nunca|presque jamais",
+    3.0: "rarely|seldom|very rarely|selten|sehr selten|raramente|rara vez|rarement|très rarement|"
+    "di rado",
+    1.0: "hardly ever|almost never|fast nie|casi nunca|presque jamais|quasi mai|quase nunca",
     8.0: "occasionally|gelegentlich|ocasionalmente|occasionnellement|once in a while",
 }
-_ALWAYS = re.compile(r"always|constantly|immer|ständig|siempre|toujours|all the time")
-_LESS = re.compile(r"\b(?:less|fewer|under|weniger|seltener|unter|menos|moins)\b")
-_MORE = re.compile(r"\b(?:more|over|mehr|öfter|häufiger|über|más|plus)\b|\+$|\bor more\b")
+_ALWAYS = re.compile(r"always|constantly|immer|ständig|siempre|toujours|all the time|sempre")
+_LESS = re.compile(r"\b(?:less|fewer|under|weniger|seltener|unter|menos|moins|meno)\b")
+_MORE = re.compile(
+    r"\b(?:more|over|mehr|öfter|häufiger|über|más|plus|oltre|mais|più di)\b|\+$|\bor more\b"
+)
 
 
 def times_a_year(text: str) -> float | None:

@@ -1,4 +1,6 @@
-"""Answer scales of surveys in English, German, Spanish and French, and answers outside them.
+"""Answer scales of surveys in six languages, and answers outside them.
+
+The languages are English, German, Spanish, French, Italian and Portuguese.
 
 Two kinds of scales are known; their words stand in ``scale_words.toml``. Words that have a place of
 their own ("never", "sometimes", "first year") stand in lists. Graded answers ("very satisfied",
@@ -20,7 +22,7 @@ from typing import Any
 
 from engine.tabular.text import fold_answer
 
-LANGUAGES = ("English", "German", "Spanish", "French")
+LANGUAGES = ("English", "German", "Spanish", "French", "Italian", "Portuguese")
 
 _WORDS = Path(__file__).with_name("scale_words.toml")
 _SAY_NOTHING = frozenset({"yes", "much"})  # concepts that only state a degree

@@ -1,4 +1,4 @@
-"""Default scales of survey programs in four languages have their order, and scales like them."""
+"""Default scales of survey programs in six languages have their order, and scales like them."""
 
 import random
 from pathlib import Path
@@ -47,6 +47,8 @@ def test_what_is_no_scale_has_none(answers: list[str]) -> None:
         "Decline to state", "No answer", "Not applicable", "Keine Angabe", "k. A.",
         "Möchte ich nicht beantworten", "Prefiero no responder", "NS/NC", "No contesta",
         "Je préfère ne pas répondre", "Ne se prononce pas", "Sans réponse",
+        "Preferisco non rispondere", "Nessuna risposta", "Non applicabile",
+        "Prefiro não responder", "Sem resposta", "Não se aplica",
     ],
 )  # fmt: skip
 def test_an_answer_that_declines_is_kept_apart(answer: str) -> None:
@@ -66,6 +68,8 @@ def test_an_answer_that_says_something_does_not_decline(answer: str) -> None:
     [
         (["Never", "Often", "Always", "Don't know"], ("Don't know",)),
         (["1", "2", "3", "4", "weiß nicht"], ("weiß nicht",)),
+        (["Mai", "A volte", "Spesso", "Non so"], ("Non so",)),
+        (["Nunca", "Às vezes", "Sempre", "Não sei"], ("Não sei",)),
         (["Yes", "No", "Don't know"], ()),  # it stands between them
     ],
 )
