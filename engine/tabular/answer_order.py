@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from engine.tabular.clocks import past_midnight
 from engine.tabular.numerals import plain_numbers
 from engine.tabular.rates import times_a_year
 from engine.tabular.scales import rank_answers
 from engine.tabular.text import fold_answer
+from engine.tabular.units import in_one_unit, with_thousands
 
 _NUMBER_WORDS = {
     "midnight|mitternacht|medianoche|minuit|mezzanotte|meia-noite": "12 am",
@@ -29,6 +31,10 @@ _NUMBER_WORDS = {
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)?")
 _NEGATIVE = re.compile(r"[^\d]*(?<!\w)-\d")
 _HALF = re.compile(r"\b(?:am|pm)\b|\d(?:am|pm)\b")  # of a clock with twelve hours
+_POINTED_HALF = re.compile(r"(?<=[\d\s])([ap])\. ?m\b\.?")
+_HALF_OF_FIRST = re.compile(r"\D*\d+(?:[.:]\d+)? ?(?:am|pm)\b")
+# Before midnight or before noon, as the other answers tell.
+_TO_TWELVE = re.compile(r"\D*\d+(?:[.:]\d+)? ?(?:-|to|bis) ?12(?:[.:]00)? ?(?:am|pm)\b")
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _DECIMAL_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d{1,2})(?![\d,])")
 _DECIMAL_POINT = re.compile(r"(?<![\d,.])\d+\.\d{1,2}(?![\d.])")
@@ -37,7 +43,6 @@ _GROUPS = {
     mark: re.compile(rf"(?<![\d.,])[1-9]\d{{0,2}}(?:[{mark}]\d{{3}})+(?!\d|[{mark}]\d)")
     for mark in (",", ".", "' ")
 }
-_CLOCK = re.compile(r"\b([01]?\d|2[0-4]):[0-5]\d\b")  # of 24 hours
 
 
 def is_whole_number(text: str) -> bool:
@@ -61,19 +66,17 @@ def order_answers(answers: Iterable[str]) -> tuple[tuple[str, ...], bool]:
     levels = sorted(set(answers), key=lambda text: (text.lower(), text))
     plain = plain_numbers(levels)
     if levels and all(map(is_number, plain)):
-        values = [float(x.replace(",", ".")) for x in _with_plain_numbers(plain)]
-        return tuple(x for _, x in sorted(zip(values, levels, strict=True))), True
+        numbers = _with_plain_numbers(plain)
+        values = [float(x.replace(",", ".")) for x in numbers]
+        if past_midnight(numbers) is None:  # "00.30" beside "22.30" is a time
+            return tuple(x for _, x in sorted(zip(values, levels, strict=True))), True
     ranking = rank_answers(levels)
     if ranking is not None:
         return ranking.ordered, not ranking.same
     steps = _roman_steps(levels)
     if steps:
         return tuple(x for _, x in sorted(zip(steps, levels, strict=True))), True
-    night = _runs_past_midnight(levels)
-    for keys in (
-        [times_a_year(fold_answer(x)) for x in plain],
-        _number_keys(_with_plain_numbers(plain), night),
-    ):
+    for keys in ([times_a_year(fold_answer(x)) for x in plain], _number_keys(_comparable(plain))):
         known = [key for key in keys if key is not None]
         if len(known) == len(levels) > 2 and len(set(known)) == len(levels):
             return tuple(x for _, x in sorted(zip(known, levels, strict=True))), True
@@ -112,24 +115,27 @@ def _with_plain_numbers(levels: Sequence[str]) -> list[str]:
     return [_DECIMAL_COMMA.sub(r"\1.\2", text) for text in texts]
 
 
-def _runs_past_midnight(levels: Sequence[str]) -> bool:
-    """Return True if 24-hour clock times run from an evening into the night: 22:30 to 01:00."""
-    hours = [int(hour) for text in levels for hour in _CLOCK.findall(text)]
-    return max(hours, default=0) >= 18 and all(hour >= 18 or hour < 5 for hour in hours)
+def _comparable(levels: Sequence[str]) -> list[str] | None:
+    """Return folded answers with numbers that can be compared; None if theirs cannot."""
+    texts = [_worded(text) for text in _with_plain_numbers(levels)]
+    return past_midnight(texts) or in_one_unit(with_thousands(texts))
 
 
-def _number_keys(texts: Sequence[str], night: bool) -> list[tuple[float, float] | None]:
-    """Return the sort key of every phrase; "after 12" beside "11 pm" is a time near it."""
-    keys = [_number_key(text, night) for text in texts]
-    hours = [
-        key[0] for key, text in zip(keys, texts, strict=True) if key and _HALF.search(_worded(text))
-    ]
+def _number_keys(texts: Sequence[str] | None) -> list[tuple[float, float] | None]:
+    """Return the sort key of every phrase; "after 12" beside "11 pm" is a time near it.
+
+    So is "11-12 am" beside "10-11 pm" and "12-1 am".
+    """
+    texts = texts or []
+    keys = [_number_key(text) for text in texts]
+    clear = [_HALF.search(text) and not _TO_TWELVE.match(text) for text in texts]
+    hours = [key[0] for key, is_clear in zip(keys, clear, strict=True) if key and is_clear]
     if not hours:
         return keys
     low, high = min(hours), max(hours)
     near: list[tuple[float, float] | None] = []
-    for key, text in zip(keys, texts, strict=True):
-        if key and not _HALF.search(_worded(text)) and 1 <= key[0] < 13:
+    for key, text, is_clear in zip(keys, texts, clear, strict=True):
+        if key and not is_clear and (1 <= key[0] < 13 or _HALF.search(text)):
             times = [key[0] % 12 + half for half in (0, 12, 24)]
             hour = min(times, key=lambda time: max(low - time, time - high, 0))
             near.append((hour, key[1]))
@@ -140,18 +146,14 @@ def _number_keys(texts: Sequence[str], night: bool) -> list[tuple[float, float] 
 
 def _worded(text: str) -> str:
     """Return a folded answer with numbers in place of the words for them."""
-    lowered = fold_answer(text)
+    lowered = _POINTED_HALF.sub(r"\1m", fold_answer(text))
     for word, number in _NUMBER_WORDS.items():
         lowered = re.sub(rf"\b(?:{word})\b", number, lowered)
     return lowered
 
 
-def _number_key(text: str, night: bool) -> tuple[float, float] | None:
-    """Return the sort key of a phrase with a number or clock time: "after 1 am" after "12-1 am".
-
-    With ``night``, the hours after midnight come after those of the evening.
-    """
-    lowered = _worded(text)
+def _number_key(lowered: str) -> tuple[float, float] | None:
+    """Return the sort key of a phrase with a number or clock time: "after 1 am" after "12-1 am"."""
     numbers = [float(x.replace(":", ".")) for x in _NUMBER.findall(lowered)]
     if not numbers:
         return None
@@ -159,13 +161,12 @@ def _number_key(text: str, night: bool) -> tuple[float, float] | None:
     has_clock = _HALF.search(lowered) is not None
     if has_clock:
         halves = re.findall(r"(am|pm)", lowered)
-        half = halves[0] if len(halves) == len(numbers) else halves[-1]
-        crossing = len(numbers) > 1 and first > numbers[1] and len(halves) < len(numbers)
-        half = {"am": "pm", "pm": "am"}[half] if crossing and first < 12 else half
+        has_own = _HALF_OF_FIRST.match(lowered) is not None
+        half = halves[0] if has_own else halves[-1]
+        if not has_own and len(numbers) > 1 and numbers[1] < first < 12:
+            half = {"am": "pm", "pm": "am"}[half]  # "11-1 am"
         hour = first % 12 + (12 if half == "pm" else 0)
         first = hour + 24 if hour < 5 else hour
-    elif night and first < 5:
-        first += 24
     elif _NEGATIVE.match(lowered):
         first = -first
     shift = 0.0

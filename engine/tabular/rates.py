@@ -46,6 +46,13 @@ _VAGUE = {
     8.0: "occasionally|gelegentlich|ocasionalmente|occasionnellement|once in a while",
 }
 _ALWAYS = re.compile(r"always|constantly|immer|ständig|siempre|toujours|all the time|sempre")
+# A number of units, as in "every 2 weeks", "2 days a week" and "30 minutes".
+_COUNTED = re.compile(
+    r"(?P<every>\b(?:every|alle|cada|tous les|toutes les|ogni) )?\b(?P<n>\d+(?:\.\d+)?) ?(?:"
+    rf"(?P<day>{_UNITS[1][1]}|{_UNITS[2][1]})|min(?:ute[ns]?|utos?|uti)?s?|h|hrs?|std|"
+    + "|".join(words for _, words in (_UNITS[0], *_UNITS[3:]))
+    + r")\b"
+)
 _LESS = re.compile(r"\b(?:less|fewer|under|weniger|seltener|unter|menos|moins|meno)\b")
 _MORE = re.compile(
     r"\b(?:more|over|mehr|öfter|häufiger|über|más|plus|oltre|mais|più di)\b|\+$|\bor more\b"
@@ -67,9 +74,18 @@ def times_a_year(text: str) -> float | None:
     for rate, words in _VAGUE.items():  # beside "monthly" and "weekly" they have a place
         if text in words.split("|"):
             return rate
-    unit = next((rate for rate, words in _UNITS if re.search(rf"\b(?:{words})\b", text)), None)
-    if unit is None:
+    named = [rate for rate, words in _UNITS if re.search(rf"\b(?:{words})\b", text)]
+    if not named:
         return None
+    unit = named[0]
+    counted = _COUNTED.search(text)
+    if counted is not None and counted["every"]:
+        return unit / max(float(counted["n"]), 1.0)
+    if counted is not None:  # "2 days a week", but neither "2 hours a day" nor "2 weeks"
+        counts_days = counted["day"] is not None
+        if not counts_days or len(named) < 2:
+            return None
+        unit = named[1]
     count = next((n for n, words in _COUNTS if re.search(rf"\b(?:{words})\b", text)), None)
     numbers = [float(found) for found in re.findall(r"\d+(?:\.\d+)?", text)]
     if numbers:
