@@ -35,6 +35,7 @@ _POINTED_HALF = re.compile(r"(?<=[\d\s])([ap])\. ?m\b\.?")
 _HALF_OF_FIRST = re.compile(r"\D*\d+(?:[.:]\d+)? ?(?:am|pm)\b")
 # Before midnight or before noon, as the other answers tell.
 _TO_TWELVE = re.compile(r"\D*\d+(?:[.:]\d+)? ?(?:-|to|bis) ?12(?:[.:]00)? ?(?:am|pm)\b")
+_STARS = re.compile("([★⭐*]+)[☆✩]*")
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _DECIMAL_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d{1,2})(?![\d,])")
 _DECIMAL_POINT = re.compile(r"(?<![\d,.])\d+\.\d{1,2}(?![\d.])")
@@ -64,7 +65,7 @@ def order_answers(answers: Iterable[str]) -> tuple[tuple[str, ...], bool]:
     no scale until the words for one answer count as one.
     """
     levels = sorted(set(answers), key=lambda text: (text.lower(), text))
-    plain = plain_numbers(levels)
+    plain = [_counted_stars(text) for text in plain_numbers(levels)]
     if levels and all(map(is_number, plain)):
         numbers = _with_plain_numbers(plain)
         values = [float(x.replace(",", ".")) for x in numbers]
@@ -81,6 +82,12 @@ def order_answers(answers: Iterable[str]) -> tuple[tuple[str, ...], bool]:
         if len(known) == len(levels) > 2 and len(set(known)) == len(levels):
             return tuple(x for _, x in sorted(zip(known, levels, strict=True))), True
     return tuple(levels), False
+
+
+def _counted_stars(text: str) -> str:
+    """Return the number of filled stars in place of an answer of stars alone."""
+    stars = _STARS.fullmatch(fold_answer(text))
+    return str(len(stars[1])) if stars else text
 
 
 def _roman_steps(levels: Sequence[str]) -> list[int]:

@@ -1,6 +1,7 @@
-"""Answer scales of surveys in six languages, and answers outside them.
+"""Answer scales of surveys in ten languages, and answers outside them.
 
-The languages are English, German, Spanish, French, Italian and Portuguese.
+The languages are English, German, Spanish, French, Italian and Portuguese; of Dutch, Chinese,
+Japanese and Korean the usual scales are known.
 
 Two kinds of scales are known; their words stand in ``scale_words.toml``. Words that have a place of
 their own ("never", "sometimes", "first year") stand in lists. Graded answers ("very satisfied",
@@ -22,7 +23,10 @@ from typing import Any
 
 from engine.tabular.text import fold_answer
 
-LANGUAGES = ("English", "German", "Spanish", "French", "Italian", "Portuguese")
+LANGUAGES = (
+    "English", "German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Chinese",
+    "Japanese", "Korean",
+)  # fmt: skip
 
 _WORDS = Path(__file__).with_name("scale_words.toml")
 _SAY_NOTHING = frozenset({"yes", "much"})  # concepts that only state a degree
@@ -77,8 +81,12 @@ def rank_answers(answers: Iterable[str]) -> Ranking | None:
     plain = {answer: _plain(answer) for answer in different}
     bare = {answer: _DETAIL.sub("", text).strip() for answer, text in plain.items()}
     for texts in (plain, bare) if bare != plain else (plain,):
-        ranking = _listed(texts) or _listed(_without_shared_words(texts))
-        ranking = ranking or _ranking(_graded(texts))
+        ranking = (
+            _listed(texts)
+            or _listed(_without_shared_words(texts))
+            or _listed(_without_words_of_all(texts))
+            or _ranking(_graded(texts))
+        )
         if ranking is not None:
             return ranking
     return None
@@ -86,9 +94,9 @@ def rank_answers(answers: Iterable[str]) -> Ranking | None:
 
 def _listed(texts: Mapping[str, str]) -> Ranking | None:
     """Return the places of all answers on the first list that has them all."""
-    for scale in _indexed_lists():
+    for scale, needed in _indexed_lists():
         ranking = _ranking({answer: scale.get(text) for answer, text in texts.items()})
-        if ranking is not None:
+        if ranking is not None and (not needed or not needed.isdisjoint(texts.values())):
             return ranking
     return None
 
@@ -109,13 +117,19 @@ def _without_shared_words(texts: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _without_words_of_all(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the answers without the words that all have: "never drink", "drink often"."""
+    words = {answer: text.split() for answer, text in texts.items()}
+    shared = set[str].intersection(*map(set, words.values()))
+    return {answer: " ".join(w for w in one if w not in shared) for answer, one in words.items()}
+
+
 def _plain(answer: str) -> str:
     """Return an answer without the marks, forms of gender and numbers around its words."""
     text = _GENDERED.sub("", fold_answer(answer))
     text = re.sub(r"^\(?\d{1,2}\)?\s*(?:[-.:=)]\s*)+(?=[^\W\d_])", "", text)
-    text = (
-        re.sub(r"\s*[-=(]\s*\(?\d{1,2}\)?$", "", text) if re.search(r"[^\W\d_]{3}", text) else text
-    )
+    if re.search(r"[^\W\d_]{3}", text):
+        text = re.sub(r"(?<![\d\s])\s*[-=(]\s*\(?\d{1,2}\)?$", "", text)
     return " ".join(text.strip(' .!?*"').replace("_", " ").split())
 
 
@@ -143,8 +157,8 @@ def _words() -> dict[str, Any]:
 
 
 @cache
-def _indexed_lists() -> tuple[dict[str, Place], ...]:
-    """Return {wording: place} of every list of words."""
+def _indexed_lists() -> tuple[tuple[dict[str, Place], frozenset[str]], ...]:
+    """Return {wording: place} of every list of words, with the words that it needs."""
     found = []
     for scale in _words()["list"]:
         index: dict[str, Place] = {}
@@ -156,7 +170,7 @@ def _indexed_lists() -> tuple[dict[str, Place], ...]:
                         index[wording] = Place(rank, frozenset([language]))
                     elif old.rank == rank:
                         index[wording] = Place(rank, old.languages | {language})
-        found.append(index)
+        found.append((index, frozenset(filter(None, scale.get("needs", "").split("|")))))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Default scales of survey programs in six languages have their order, and scales like them."""
+"""Default scales of survey programs in ten languages have their order, and scales like them."""
 
 import random
 from pathlib import Path
@@ -34,6 +34,7 @@ def test_a_scale_has_its_order(line: str) -> None:
         ["North (quiet)", "South (loud)", "West (new)"],
         ["Hall A", "Hall B", "Hall Elm"],
         ["Often", "Frequently", "Never"],  # which of the two is more often is not known
+        ["A", "D", "N"],  # halls, or agree, disagree and neutral
     ],
 )
 def test_what_is_no_scale_has_none(answers: list[str]) -> None:
@@ -49,6 +50,7 @@ def test_what_is_no_scale_has_none(answers: list[str]) -> None:
         "Je préfère ne pas répondre", "Ne se prononce pas", "Sans réponse",
         "Preferisco non rispondere", "Nessuna risposta", "Non applicabile",
         "Prefiro não responder", "Sem resposta", "Não se aplica",
+        "Zeg ik liever niet", "n.v.t.", "不想回答", "不适用", "答えたくない", "該当なし", "무응답",
     ],
 )  # fmt: skip
 def test_an_answer_that_declines_is_kept_apart(answer: str) -> None:
@@ -70,6 +72,7 @@ def test_an_answer_that_says_something_does_not_decline(answer: str) -> None:
         (["1", "2", "3", "4", "weiß nicht"], ("weiß nicht",)),
         (["Mai", "A volte", "Spesso", "Non so"], ("Non so",)),
         (["Nunca", "Às vezes", "Sempre", "Não sei"], ("Não sei",)),
+        (["从不", "有时", "总是", "不知道"], ("不知道",)),
         (["Yes", "No", "Don't know"], ()),  # it stands between them
     ],
 )
