@@ -284,7 +284,8 @@ def _spellings(preview: Preview) -> Iterator[Cause]:
         "list",
         f"{counted(len(meant), 'answer is', 'answers are')} written in several ways",
         listed(names, quoted=False),
-        "They differ only in capitals, spaces, quotes, dashes or widths of letters.",
+        "They differ only in capitals, spaces, quotes, dashes or widths of letters, "
+        "or one is short for the other.",
         Resolution("Count as one", _count_as_one(meant)),
         Resolution("They are different", _decline("spellings")),
         columns=columns,

@@ -21,6 +21,11 @@ DESTROYED_IDS = "destroyed ids"
 TURNED = "turned"
 _BLANK_SHARE = 0.05
 _SAME_SHARE = 0.95
+_SHORT_FOR = {
+    "y": ("yes",), "n": ("no", "nein", "non"), "t": ("true",), "f": ("female", "false", "femme"),
+    "j": ("ja",), "m": ("male", "man", "männlich", "masculino", "masculin"),
+    "w": ("woman", "weiblich"), "d": ("divers",), "nb": ("non-binary", "nonbinary"),
+}  # fmt: skip
 
 
 def check_whole(chosen: ChosenTable, most_questions: int | None) -> list[Problem]:
@@ -328,11 +333,15 @@ def _unknown_answer(
 def _spellings(name: str, index: int, counts: Mapping[str, int]) -> list[Problem]:
     """Return one warning per answer with several spellings, and a button per spelling.
 
-    A number in full-width digits counts as another spelling even if nobody typed the plain one.
+    A number in full-width digits counts as another spelling even if nobody typed the plain one, and
+    "Y" is one of "Yes" where somebody wrote that.
     """
     ways: dict[str, list[str]] = defaultdict(list)
+    plain_ones = {fold_answer(value) for value in counts}
     for value in sorted(counts, key=lambda value: -counts[value]):
-        ways[fold_answer(value)].append(value)
+        plain = fold_answer(value)
+        whole = next((x for x in _SHORT_FOR.get(plain, ()) if x in plain_ones), plain)
+        ways[whole].append(value)
     problems = []
     for plain, found in ways.items():
         meant = found[0]
@@ -347,7 +356,8 @@ def _spellings(name: str, index: int, counts: Mapping[str, int]) -> list[Problem
                 Problem(
                     Severity.WARNING,
                     f"{name}: {written} count as different.",
-                    "They differ only in capitals, spaces, quotes, dashes or widths.",
+                    "They differ only in capitals, spaces, quotes, dashes or widths, "
+                    "or one is short for the other.",
                     column=index,
                     kind="spelling",
                     fixes=tuple(_count_as(index, value, meant) for value in others),

@@ -37,11 +37,15 @@ def past_midnight(texts: Sequence[str]) -> list[str] | None:
     if any(map(_CLOCK.search, clocks)) and _is_evening(hours, texts):
         return [_later(text, _MORNING - 1, 24) for text in clocks]
     crossing = next(filter(None, map(_CROSSING.search, clocks)), None)
-    if crossing is None:
+    if crossing is not None:
+        before, after = int(crossing[1]), int(crossing[2])
+    elif any(map(_CLOCK.search, clocks)) and hours[-1] == 12 and hours[0] < _MORNING:
+        before, after = 12, hours[0]  # "11:30", "12", "1:30"
+    else:
         return None
-    day = 12 if int(crossing[1]) <= 12 else 24
-    _, last = max((after - hour, hour) for hour, after in itertools.pairwise(hours))
-    is_night = hours[-1] <= day and int(crossing[2]) <= last < int(crossing[1])
+    day = 12 if before <= 12 else 24
+    _, last = max((later - hour, hour) for hour, later in itertools.pairwise(hours))
+    is_night = hours[-1] <= day and after <= last < before
     return [_later(text, last, day) for text in clocks] if is_night else None
 
 

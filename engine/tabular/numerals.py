@@ -12,20 +12,36 @@ MIN_SHARE = 0.9  # share of the different cells that must be numbers for a numbe
 MAX_GROUPS = 12
 _DAY = 24 * 60
 _NUMBER = re.compile(
-    r"(?:about |approx\.? |approximately |ca\.? ?|circa |etwa |~ ?)?"
-    r"([+-]?\d[\d.,' ]*\d|[+-]?\d)[ ]?([^\W\d_]{0,12}\.?|%|€|\$|£|°C|°)",
+    r"(?:about |approx\.? |approximately |ca\.? ?|circa |etwa |~ ?)?(?P<sign>[€$£]?) ?"
+    r"(?P<number>[+-]?\d[\d.,' ]*\d|[+-]?\d)[ ]?"
+    r"(?P<unit>[^\W\d_]{0,12}\.?|[^\d\s+-][^\d]{1,29}|[%€$£°])",
     re.IGNORECASE,
 )
 _CLOCK = re.compile(
     r"([01]?\d|2\d|3[0-5])(?:[:h]([0-5]\d))?(?::[0-5]\d)?(?: ?(am|pm|a\.m\.|p\.m\.|uhr|h))?",
     re.IGNORECASE,
 )
-_UNITS = (
-    ("h", "hr", "hrs", "hour", "hours", "std", "stunde", "stunden", "hora", "horas", "heures"),
-    ("min", "mins", "minute", "minutes", "minuten", "minutos"),
-    ("cm",), ("kg", "kgs"), ("km",), ("m",), ("lb", "lbs"), ("years", "year", "yrs", "jahre"),
-    ("days", "day", "tage"), ("times", "x", "mal", "veces"), ("%",), ("€", "eur"), ("$", "usd"),
+_HOURS = (
+    "h", "hr", "hrs", "hour", "hours", "std", "stunde", "stunden", "hora", "horas", "heure",
+    "heures", "ora", "ore",
 )  # fmt: skip
+_MINUTES = ("min", "mins", "minute", "minutes", "minuten", "minutos", "minuti")
+_MONEY = (("€", "eur", "euro", "euros"), ("$", "usd", "dollars", "dollar"), ("£", "gbp"))
+_UNITS = (
+    _HOURS, _MINUTES, ("cm",), ("kg", "kgs"), ("km",), ("m",), ("lb", "lbs"),
+    ("mi", "mile", "miles"), ("years", "year", "yrs", "jahre"), ("days", "day", "tage"),
+    ("times", "x", "mal", "veces"), ("%", "percent", "prozent"), *_MONEY,
+    ("°F", "f"), ("°C", "c"), ("°", "degrees", "grad"),
+)  # fmt: skip
+# Things that people count: a unit of several words begins with one of these, or with a unit.
+_COUNTED = frozenset({
+    "time", "night", "week", "month", "semester", "person", "people", "friend", "roommate",
+    "sibling", "guest", "drink", "cup", "meal", "credit", "point",
+})  # fmt: skip
+_NAMED_TIMES = {
+    0: ("midnight", "mitternacht", "medianoche", "minuit", "mezzanotte", "meia-noite"),
+    720: ("noon", "midday", "mittag", "mediodía", "midi", "mezzogiorno", "meio-dia"),
+}
 _FRACTION = re.compile(r"(\d+)? ?([\u00bc-\u00be\u2150-\u215e\u2189])")
 _MINUS = re.compile(r"(?<![\w.,])(?<!\d )[\u2212\u2010-\u2013\ufe63\uff0d](?=[\d.,(])")
 _IN_BRACKETS = re.compile(r"\( ?([^\W\d_]{0,3}[€$£]? ?\d[\d.,' ]*[^\W\d_]{0,3}[€$£%]?) ?\)")
@@ -80,8 +96,9 @@ def as_finite_number(text: str) -> float | None:
 class NumberStyle:
     """Number style of one column: the decimal mark, the unit, or a clock.
 
-    ``origin`` is the minute of the day at which a clock column begins, so that 1:00 comes after
-    23:00 where people report when they go to bed.
+    Minutes are parts of an hour where the unit is hours. ``origin`` is the minute of the day at
+    which a clock column begins, so that 1:00 comes after 23:00 where people report when they go to
+    bed.
     """
 
     decimal: str = "."
@@ -95,16 +112,22 @@ class NumberStyle:
             minutes = _minutes(text)
             return None if minutes is None else float((minutes - self.origin) % _DAY + self.origin)
         found = _NUMBER.fullmatch(plain_numbers([text, "0"])[0])
-        if found is None or (found[2] and _family(found[2]) is None):
+        if found is None:
             return None
-        digits = found[1].replace(" ", "").replace("'", "")
+        unit = _unit(found)
+        family = _family(unit)
+        if unit and family is None and _singular(unit) != _singular(self.unit):
+            return None
+        digits = found["number"].replace(" ", "").replace("'", "")
         thousands = "," if self.decimal == "." else "."
         if thousands in digits and not re.fullmatch(
             rf"[+-]?\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+(?:{re.escape(self.decimal)}\d+)?",
             digits,
         ):
             return None
-        return as_finite_number(digits.replace(thousands, "").replace(self.decimal, "."))
+        number = as_finite_number(digits.replace(thousands, "").replace(self.decimal, "."))
+        is_part = family == _MINUTES and self.unit == _HOURS[0]
+        return number / 60 if is_part and number is not None else number
 
 
 def number_style(cells: Iterable[str]) -> NumberStyle | None:
@@ -121,23 +144,50 @@ def number_style(cells: Iterable[str]) -> NumberStyle | None:
     if len(clock) >= enough and any(re.search(r"[:h]|m$|m\.$|uhr", x, re.I) for x in different):
         return NumberStyle(is_clock=True, origin=_origin(clock))
     found = [match for match in map(_NUMBER.fullmatch, plain_numbers(different)) if match]
-    families = {_family(match[2]) for match in found if match[2]}
-    if len(found) < enough or len(families) > 1 or None in families:
+    units = [unit for unit in map(_unit, found) if unit]
+    families = {_family(unit) or (_singular(unit),) for unit in units}
+    if families == {_HOURS, _MINUTES}:
+        families = {_HOURS}
+    is_known = all(map(_family, units))
+    is_counted = len(units) >= enough and all(map(_counts, units))
+    if len(found) < enough or len(families) > 1 or not (is_known or is_counted):
         return None
-    decimal = _decimal_mark([match[1] for match in found])
+    is_money = bool(units) and all(_family(unit) in _MONEY for unit in units)
+    decimal = _decimal_mark([match["number"] for match in found], is_money=is_money)
     if decimal is None:
         return None
-    style = NumberStyle(decimal, (next(iter(families)) or ("",))[0] if families else "")
+    unit = "" if not units else next(iter(families))[0] if is_known else max(units, key=len)
+    style = NumberStyle(decimal, unit)
     return style if sum(style.value(x) is not None for x in different) >= enough else None
+
+
+def _unit(found: re.Match[str]) -> str:
+    """Return the unit behind a number, or the sign of a currency before it."""
+    return f"{found['sign']}{found['unit']}" if found["sign"] else found["unit"].strip()
 
 
 def _family(unit: str) -> tuple[str, ...] | None:
     plain = unit.casefold().rstrip(".")
-    return next((family for family in _UNITS if plain in family), None)
+    return next((family for family in _UNITS if plain in map(str.casefold, family)), None)
 
 
-def _decimal_mark(numbers: list[str]) -> str | None:
-    """Return the decimal mark of a column; None if it contradicts itself or is ambiguous."""
+def _counts(unit: str) -> bool:
+    """Return True if a unit in words says what is counted: "hours per week", "$/month"."""
+    first = re.split(r"[ /]", unit, maxsplit=1)[0]
+    return _family(first) is not None or _singular(first) in _COUNTED
+
+
+def _singular(unit: str) -> str:
+    """Return the key of a unit in words: that of "hours per week" is that of "hour per week"."""
+    first, space, rest = unit.casefold().partition(" ")
+    return f"{first.removesuffix('s')}{space}{rest}"
+
+
+def _decimal_mark(numbers: list[str], *, is_money: bool = False) -> str | None:
+    """Return the decimal mark of a column; None if it contradicts itself or is ambiguous.
+
+    No sum of money has three decimals.
+    """
     comma = dot = doubtful = False
     for text in numbers:
         has_comma, has_dot = "," in text, "." in text
@@ -148,7 +198,8 @@ def _decimal_mark(numbers: list[str]) -> str | None:
             mark = "," if has_comma else "."
             whole, _, rest = text.lstrip("+-").rpartition(mark)
             if len(rest) == 3 and whole not in ("", "0") and len(whole) <= 3:
-                doubtful = True
+                doubtful = not is_money
+                comma, dot = comma or (is_money and has_dot), dot or (is_money and has_comma)
             elif mark in whole:  # 1.234.567
                 comma, dot = comma or mark == ".", dot or mark == ","
             else:
@@ -162,6 +213,9 @@ def _decimal_mark(numbers: list[str]) -> str | None:
 
 def _minutes(text: str) -> int | None:
     """Return the minute of the day of a clock time; None for anything else, plain numbers too."""
+    for minute, words in _NAMED_TIMES.items():
+        if text.casefold() in words:
+            return minute
     found = _CLOCK.fullmatch(text)
     if found is None or (found[2] is None and found[3] is None):
         return None

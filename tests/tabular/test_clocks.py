@@ -21,6 +21,7 @@ from engine.tabular.answer_order import order_answers
         "21.00|22.00|23.00|00.00",
         "before 22.00|22.00-23.00|23.00-00.00|after 00.00",
         "22:30|23:30|0:30|1:30",
+        "9|10|10:30|11|11:30|12|1",
         "10-11pm|11-12am|12-1am|1-2am",
         "9-10 pm|10-11 pm|11-12 pm|12-1 am",
         "Before 10pm|10-12am|12-2am|After 2am",

@@ -239,6 +239,25 @@ def test_a_group_written_in_two_ways_is_made_one() -> None:
     assert not [p for p in build_preview(table, choices).problems if p.column == 4]
 
 
+@pytest.mark.parametrize(
+    ("column", "short", "whole", "others"),
+    [("Smokes", "Y", "Yes", "No"), ("Smokes", "n", "No", "Yes"), ("Gender", "F", "Female", "Male")],
+)
+def test_a_letter_for_a_word_is_offered_as_the_word(
+    column: str, short: str, whole: str, others: str
+) -> None:
+    """F and Female were two groups that never share a room."""
+    cells = {row: (whole, others)[row % 2] for row in range(40)} | {3: short, 9: short}
+    preview = preview_of(make_table(**{column: cells}))
+    (warning,) = [problem for problem in preview.warnings if problem.kind == "spelling"]
+    assert [(fix.answer, fix.meaning) for fix in warning.fixes] == [(short, whole)]
+
+
+def test_a_letter_stays_where_no_word_is_meant() -> None:
+    table = make_table(Smokes={row: "YNS"[row % 3] for row in range(40)})
+    assert not [p for p in preview_of(table).warnings if p.kind == "spelling"]
+
+
 @pytest.mark.parametrize("slip", ["after 1 AM", "After 1\u00a0 am", "Ａfter 1 am"])
 def test_a_single_answer_that_is_written_otherwise_is_no_unknown_answer(slip: str) -> None:
     table = make_table(rows=60, Bedtime={9: slip})
