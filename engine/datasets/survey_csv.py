@@ -18,7 +18,12 @@ from engine.datasets.csv_table import file_name, naming, read_csv_table, read_fi
 from engine.tabular.answers import read_answers
 from engine.tabular.choices import Role
 from engine.tabular.layout import find_layout
-from engine.tabular.pair_choices import PairChoices, find_pairs_layout, guess_pair_choices
+from engine.tabular.pair_choices import (
+    PairChoices,
+    find_pairs_layout,
+    guess_pair_choices,
+    with_whole_names,
+)
 from engine.tabular.pairs import PairsPreview
 from engine.tabular.pairs import check_pairs as check_pair_rows
 from engine.tabular.person_search import People
@@ -281,7 +286,8 @@ def read_shared_rooms(path: Path | str, survey: Survey, *, fixes: Fixes = "refus
     check_choice("fixes", fixes, get_args(Fixes))
     people, source = people_of(survey), read_file(path)
     with naming(path):
-        table = build_table(source, find_pairs_layout(source, people), min_columns=1)
+        layout = find_pairs_layout(source, people)
+        table = with_whole_names(build_table(source, layout, min_columns=1))
         if table.n_columns < 2:
             raise InvalidProblemError("Expected two columns of ids, received one.")
         choices = guess_pair_choices(table, people)

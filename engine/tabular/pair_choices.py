@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from engine.tabular.identity import columns_by_person
 from engine.tabular.layout import SheetLayout, find_layout
 from engine.tabular.person_search import By, People, match_columns
 from engine.tabular.source import Source
@@ -96,6 +97,22 @@ def find_pairs_layout(source: Source, people: People) -> SheetLayout:
 def _shape(text: str) -> str:
     """Return the form of an id: 9 for every digit and a for every letter."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text))
+
+
+def with_whole_names(table: Table) -> Table:
+    """Return a table with whole names where given and family names have columns of their own.
+
+    The column of given names gets the whole name and both titles; the other stays as it is.
+    """
+    people = [one for one in columns_by_person(dict(enumerate(table.header))) if len(one) == 2]
+    if not people:
+        return table
+    header, rows = list(table.header), [list(row) for row in table.rows]
+    for given, family in people:
+        header[given] = f"{table.header[given]} {table.header[family]}"
+        for row in rows:
+            row[given] = f"{row[given]} {row[family]}".strip()
+    return replace(table, header=tuple(header), rows=tuple(map(tuple, rows)), memo={})
 
 
 def guess_pair_choices(table: Table, people: People) -> PairChoices:

@@ -14,7 +14,12 @@ from engine.tabular.causes import Cause
 from engine.tabular.choices import Choices
 from engine.tabular.guesses import guess_choices
 from engine.tabular.layout import SheetLayout, find_layout, layout_at, sheet_layout
-from engine.tabular.pair_choices import PairChoices, find_pairs_layout, guess_pair_choices
+from engine.tabular.pair_choices import (
+    PairChoices,
+    find_pairs_layout,
+    guess_pair_choices,
+    with_whole_names,
+)
 from engine.tabular.pairs import PairsPreview, check_pairs
 from engine.tabular.person_search import People
 from engine.tabular.preview import Preview, build_preview
@@ -107,7 +112,7 @@ def pairs_draft_keep(*, user: User, filename: str, source: Source, cohort: Cohor
         filename=filename,
         source=source,
         table=table,
-        choices=guess_pair_choices(table, people).to_json(),
+        choices=guess_pair_choices(with_whole_names(table), people).to_json(),
         cohort=cohort,
     )
 
@@ -199,6 +204,11 @@ def draft_table(draft: Draft) -> Table:
     return _file_of(draft).table(SheetLayout.from_json(draft.choices.get("layout")))
 
 
+def pairs_draft_table(draft: Draft) -> Table:
+    """Return the rows of a draft of past pairs, with whole names."""
+    return with_whole_names(draft_table(draft))
+
+
 def draft_source(draft: Draft) -> Source:
     """Return the file of a draft as it was uploaded, with all its sheets."""
     return _file_of(draft).source
@@ -242,7 +252,8 @@ def read_pair_choices(draft: Draft) -> PairChoices:
 
 def pairs_preview(draft: Draft) -> PairsPreview:
     """Return the match of a pairs draft's rows with its cohort."""
-    return check_pairs(draft_table(draft), people_of(draft.own_cohort), read_pair_choices(draft))
+    people = people_of(draft.own_cohort)
+    return check_pairs(pairs_draft_table(draft), people, read_pair_choices(draft))
 
 
 def draft_update(*, draft: Draft, choices: dict[str, Any], version: int) -> Draft:

@@ -23,9 +23,9 @@ from webapp.cohorts.services.cohorts import CohortError
 from webapp.cohorts.services.drafts import (
     DraftChangedError,
     draft_create,
-    draft_table,
     draft_undo,
     draft_update,
+    pairs_draft_table,
     pairs_preview,
     read_pair_choices,
 )
@@ -105,7 +105,7 @@ def draft(request: SignedInRequest, uuid: str, draft_uuid: str) -> HttpResponse:
         except Refusal as problem:
             toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
-    table, preview = draft_table(found), pairs_preview(found)
+    table, preview = pairs_draft_table(found), pairs_preview(found)
     picked = read_pair_choices(found)
     expected = [FileKind.SURVEY] if preview.can_import else []
     sees = sees_names(request)
@@ -181,7 +181,7 @@ def _changed(found: Draft, sent: Mapping[str, Any]) -> PairChoices:
         return replace(choices, without=action is PairsAct.WITHOUT)
     names = COLUMN_FIELDS[:3] if sent["is_roster"] else COLUMN_FIELDS
     columns = tuple(sent[name] for name in names if sent[name] is not None)
-    is_beyond = max(columns, default=0) >= draft_table(found).n_columns
+    is_beyond = max(columns, default=0) >= pairs_draft_table(found).n_columns
     if is_beyond or len(columns) < 2 or len(set(columns)) < len(columns):
         raise CohortError(_("Choose two different columns."))
     return replace(choices, columns=columns, is_roster=sent["is_roster"])
