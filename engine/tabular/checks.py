@@ -344,7 +344,7 @@ def _spellings(name: str, index: int, counts: Mapping[str, int]) -> list[Problem
         ways[whole].append(value)
     problems = []
     for plain, found in ways.items():
-        meant = found[0]
+        meant = next(value for value in found if fold_answer(value) == plain)
         if not meant.isascii() and is_numeral(plain):
             meant = plain
         others = [value for value in found if value != meant]
