@@ -1,5 +1,6 @@
 """Order of the answers to a question, derived from their wording."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -36,6 +37,7 @@ _HALF_OF_FIRST = re.compile(r"\D*\d+(?:[.:]\d+)? ?(?:am|pm)\b")
 # Before midnight or before noon, as the other answers tell.
 _TO_TWELVE = re.compile(r"\D*\d+(?:[.:]\d+)? ?(?:-|to|bis) ?12(?:[.:]00)? ?(?:am|pm)\b")
 _STARS = re.compile("([★⭐*]+)[☆✩]*")
+_SPAN = re.compile(r"\d ?(?:-|to|bis|a|à) ?(\d+(?:[.:]\d+)?)")  # and its end
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _DECIMAL_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d{1,2})(?![\d,])")
 _DECIMAL_POINT = re.compile(r"(?<![\d,.])\d+\.\d{1,2}(?![\d.])")
@@ -44,6 +46,10 @@ _GROUPS = {
     mark: re.compile(rf"(?<![\d.,])[1-9]\d{{0,2}}(?:[{mark}]\d{{3}})+(?!\d|[{mark}]\d)")
     for mark in (",", ".", "' ")
 }
+
+
+# The first number of an answer, -1 or 1 for what is below or above it, and the end of its range.
+_Key = tuple[float, float, float]
 
 
 def is_whole_number(text: str) -> bool:
@@ -128,7 +134,7 @@ def _comparable(levels: Sequence[str]) -> list[str] | None:
     return past_midnight(texts) or in_one_unit(with_thousands(texts))
 
 
-def _number_keys(texts: Sequence[str] | None) -> list[tuple[float, float] | None]:
+def _number_keys(texts: Sequence[str] | None) -> list[_Key | None]:
     """Return the sort key of every phrase; "after 12" beside "11 pm" is a time near it.
 
     So is "11-12 am" beside "10-11 pm" and "12-1 am".
@@ -140,12 +146,12 @@ def _number_keys(texts: Sequence[str] | None) -> list[tuple[float, float] | None
     if not hours:
         return keys
     low, high = min(hours), max(hours)
-    near: list[tuple[float, float] | None] = []
+    near: list[_Key | None] = []
     for key, text, is_clear in zip(keys, texts, clear, strict=True):
         if key and not is_clear and (1 <= key[0] < 13 or _HALF.search(text)):
             times = [key[0] % 12 + half for half in (0, 12, 24)]
             hour = min(times, key=lambda time: max(low - time, time - high, 0))
-            near.append((hour, key[1]))
+            near.append((hour, *key[1:]))
         else:
             near.append(key)
     return near
@@ -159,7 +165,7 @@ def _worded(text: str) -> str:
     return lowered
 
 
-def _number_key(lowered: str) -> tuple[float, float] | None:
+def _number_key(lowered: str) -> _Key | None:
     """Return the sort key of a phrase with a number or clock time: "after 1 am" after "12-1 am"."""
     numbers = [float(x.replace(":", ".")) for x in _NUMBER.findall(lowered)]
     if not numbers:
@@ -195,4 +201,5 @@ def _number_key(lowered: str) -> tuple[float, float] | None:
         lowered,
     ) or lowered.endswith("+"):
         shift = 1.0
-    return first, shift
+    span = _SPAN.search(lowered)
+    return first, shift, float(span[1].replace(":", ".")) if span else -math.inf

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from engine.tabular.text import fold_answer
+
 MAX_OPTIONS = 40
 REST = "something else"  # text typed by hand beside the options
 _MAX_LENGTH = 80
@@ -21,6 +23,9 @@ _SEPARATORS = (
 SEPARATORS = dict(_SEPARATORS)
 _NUMERIC = re.compile(r"[\d.,]+")
 _CODE = re.compile(r"\d{1,2}")
+_YES_OR_NO = frozenset(
+    ["yes", "no", "ja", "nein", "sí", "si", "oui", "non", "sì", "sim", "não", "nee", "是", "否"]
+)
 _MIN_MULTIPLE = 0.05  # share of the answered cells
 _MIN_REPEATED = 0.85  # share of all parts that belong to repeated options
 
@@ -106,6 +111,8 @@ def _split_by(name: str, counter: Mapping[str, int], answered: int) -> Several |
     for cell, parts in cells.items():
         for part in set(parts):
             times[part] += counter[cell]
+    if any(fold_answer(x) in _YES_OR_NO for parts in cells.values() if parts[1:] for x in parts):
+        return None  # "No, never" is one answer
     alone = {parts[0] for parts in cells.values() if len(parts) == 1}
     n_multiple = sum(counter[cell] for cell, parts in cells.items() if len(parts) > 1)
     options = [option for option, count in times.most_common() if count > 1]

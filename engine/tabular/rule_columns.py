@@ -14,9 +14,14 @@ _GENDER_VALUES = frozenset({
 })  # fmt: skip
 # A question about others (guests, a requested roommate) is no fact about the person.
 _ABOUT_OTHERS = re.compile(
-    r"guest|visitor|opposite|same[- ]sex|room ?mate|comfortable|prefer|live with|partner|mind\b|"
-    r"would you like|important", re.I
+    r"guest|visitor|opposite|same[- ]sex|room ?mate|comfortable|live with|partner|mind\b|"
+    r"important|rules?\b", re.I
 )  # fmt: skip
+_WISH = re.compile(
+    r"prefer|(?<!single )(?<!multiple )\bchoice|\bwish|\brank|\bwant|"
+    r"would you (?:like|rather)|desired|favou?rite|wunsch|möchte|preferencia|elección|préfér|souhait|choix", re.I
+)  # fmt: skip
+_IN_BRACKETS = re.compile(r"\([^()]*\)")  # as "(choose one)"
 _WORDS = (
     ("gender", re.compile(
         r"\b(?:gender|sex|geschlecht|género|genero|sexo|genre|sesso|kön|pohlaví)\b", re.I)),
@@ -43,7 +48,7 @@ def rule_of(name: str, wording: str, counter: Mapping[str, int]) -> str:
     if not 1 <= len(counter) <= 50:
         return ""
     said = f"{name} {wording}".strip()
-    if _ABOUT_OTHERS.search(said):
+    if _ABOUT_OTHERS.search(said) or states_a_wish(said):
         return ""
     if len(counter) <= MAX_VALUES and _are_genders(counter):
         return "gender"
@@ -55,6 +60,11 @@ def rule_of(name: str, wording: str, counter: Mapping[str, int]) -> str:
         ):
             return rule
     return ""
+
+
+def states_a_wish(title: str) -> bool:
+    """Return True if a title asks what somebody would like, such as "1st choice hall"."""
+    return _WISH.search(_IN_BRACKETS.sub("", title)) is not None
 
 
 def _are_genders(counter: Mapping[str, int]) -> bool:

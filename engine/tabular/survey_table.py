@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from engine.tabular.answer_order import is_number, is_whole_number, order_answers
+from engine.tabular.rule_columns import states_a_wish
 
 ColumnRole = Literal["id", "question", "constraint", "ignore"]
 ColumnKind = Literal["id", "binary", "ordinal", "nominal", "number", "text", "constant", "empty"]
@@ -184,7 +185,7 @@ def _judge(
     kind: ColumnKind = "ordinal" if ordered else "nominal"
     if distinct == 2:
         kind = "binary"
-    if _CONSTRAINT.match(name.strip()):
+    if _CONSTRAINT.match(name.strip()) and not states_a_wish(name):
         return "constraint", kind, levels, "Rooms are often given within one value."
     if numeric:
         numbers = "Whole numbers" if whole else "Numbers"

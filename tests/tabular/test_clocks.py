@@ -48,6 +48,8 @@ def test_a_night_goes_on_after_midnight(line: str) -> None:
         "0-5 hours|5-10 hours|10-15 hours|15+ hours",
         "2.50|19.99|23.00",
         "0|1|22|23",
+        "6|6.5|7|7-8|8|9",
+        "1|1-2|2|2-3|more than 3",
     ],
 )
 def test_other_numbers_keep_their_order(line: str) -> None:

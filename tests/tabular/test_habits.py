@@ -252,3 +252,17 @@ def test_numbers_that_may_be_answers_stay_answers(answers: tuple[str, ...]) -> N
     found = reviewed(with_score(lambda k: answers[k % len(answers)]))
     assert set(answers) <= set(levels_of(found, "Score"))
     assert "" not in cells_of(found, "Score")
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ["Yes", "No", "Yes, but only outside", "No, never", "Sometimes"],
+        ["Yes, often", "No, never", "Yes, sometimes"],
+    ],
+)
+def test_a_yes_with_more_words_is_one_answer(answers: list[str]) -> None:
+    """It was split into the answers Yes, No, never and but only outside."""
+    rows = [["Student ID", "Smoke"]]
+    rows += [[f"N{k:03d}", answers[k % len(answers)]] for k in range(40)]
+    assert not [title for title in titles_of(reviewed(as_csv(rows))) if "several answers" in title]
