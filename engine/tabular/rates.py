@@ -23,11 +23,15 @@ _COUNTS = (
     (1.0, r"once|one time|einmal|ein mal|una vez|une fois|una volta|uma vez|1x"),
     (2.0, r"twice|two times|zweimal|zwei mal|dos veces|deux fois|due volte|duas vezes|2x"),
     (3.0, r"thrice|three times|dreimal|drei mal|tres veces|trois fois|tre volte|três vezes|3x"),
-    (3.5, r"a few times|a couple of times|few times|ein paar mal|einige male|algunas veces|"
+    (3.5, r"a few|a couple of|few times|ein paar|einige male|algunas veces|"
           r"unas pocas "
           r"veces|pocas veces|quelques fois|qualche volta|alcune volte|algumas vezes|poucas vezes"),
-    (4.5, r"several times|multiple times|many times|mehrmals|mehrere male|varias veces|"
-          r"plusieurs fois|più volte|diverse volte|várias vezes|muitas vezes"),
+    (4.5, r"several|multiple times|many times|mehrmals|mehrere|varias|"
+          r"plusieurs|più volte|diverse volte|várias vezes|muitas vezes"),
+)  # fmt: skip
+_EVERY = (
+    (2 / 7, r"every few|every couple of|alle paar|cada pocos|cada pocas|tous les quelques|"
+            r"toutes les quelques|ogni pochi|ogni poche|a cada poucos|a cada poucas"),
     (0.5, r"every other|every second|every two|jeden zweiten|jede zweite|alle zwei|cada dos|"
           r"tous les deux|"
           r"toutes les deux|un(?:e)? .{1,10} sur deux|ogni due|a cada dois|a cada duas"),
@@ -48,7 +52,8 @@ _VAGUE = {
 _ALWAYS = re.compile(r"always|constantly|immer|ständig|siempre|toujours|all the time|sempre")
 # A number of units, as in "every 2 weeks", "2 days a week" and "30 minutes".
 _COUNTED = re.compile(
-    r"(?P<every>\b(?:every|alle|cada|tous les|toutes les|ogni) )?\b(?P<n>\d+(?:\.\d+)?) ?(?:"
+    r"(?P<every>\b(?:every|alle|cada|tous les|toutes les|ogni) )?"
+    rf"\b(?P<n>\d+(?:\.\d+)?|{_COUNTS[3][1]}|{_COUNTS[4][1]}) ?(?:"
     rf"(?P<day>{_UNITS[1][1]}|{_UNITS[2][1]})|min(?:ute[ns]?|utos?|uti)?s?|h|hrs?|std|"
     + "|".join(words for _, words in (_UNITS[0], *_UNITS[3:]))
     + r")\b"
@@ -79,9 +84,10 @@ def times_a_year(text: str) -> float | None:
         return None
     unit = named[0]
     counted = _COUNTED.search(text)
-    if counted is not None and counted["every"]:
+    every = next((n for n, words in _EVERY if re.search(rf"\b(?:{words})\b", text)), 1.0)
+    if counted is not None and counted["every"] and counted["n"].isdecimal():
         return unit / max(float(counted["n"]), 1.0)
-    if counted is not None:  # "2 days a week", but neither "2 hours a day" nor "2 weeks"
+    if counted is not None and every == 1.0:  # "2 days a week", not "2 hours a day" or "2 weeks"
         counts_days = counted["day"] is not None
         if not counts_days or len(named) < 2:
             return None
@@ -93,4 +99,4 @@ def times_a_year(text: str) -> float | None:
     if count is None:
         count = 1.0
     slightly = 0.9 if _LESS.search(text) else 1.1 if _MORE.search(text) else 1.0
-    return unit * count * slightly
+    return unit * count * every * slightly

@@ -19,7 +19,8 @@ _ABOUT_OTHERS = re.compile(
 )  # fmt: skip
 _WISH = re.compile(
     r"prefer|(?<!single )(?<!multiple )\bchoice|\bwish|\brank|\bwant|"
-    r"would you (?:like|rather)|desired|favou?rite|wunsch|möchte|preferencia|elección|préfér|souhait|choix", re.I
+    r"would you (?:like|rather)|desired|favou?rite|"
+    r"wunsch|möchte|preferencia|elección|préfér|souhait|choix", re.I
 )  # fmt: skip
 _IN_BRACKETS = re.compile(r"\([^()]*\)")  # as "(choose one)"
 _WORDS = (

@@ -15,6 +15,7 @@ An answer that declines to answer ("Prefer not to say", "keine Angabe") is on no
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -84,7 +85,7 @@ def rank_answers(answers: Iterable[str]) -> Ranking | None:
         ranking = (
             _listed(texts)
             or _listed(_without_shared_words(texts))
-            or _listed(_without_words_of_all(texts))
+            or _listed(_without_usual_words(texts))
             or _ranking(_graded(texts))
         )
         if ranking is not None:
@@ -117,11 +118,16 @@ def _without_shared_words(texts: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _without_words_of_all(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the answers without the words that all have: "never drink", "drink often"."""
+def _without_usual_words(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the answers without the words that most have: "never drink", "drink often".
+
+    Words of a degree or a negation stay.
+    """
     words = {answer: text.split() for answer, text in texts.items()}
-    shared = set[str].intersection(*map(set, words.values()))
-    return {answer: " ".join(w for w in one if w not in shared) for answer, one in words.items()}
+    times = Counter(word for one in words.values() for word in set(one))
+    usual = {word for word, n in times.items() if 2 * n > len(words)}
+    usual -= {word for phrase in (*_degrees(), *_negations()) for word in phrase.split()}
+    return {answer: " ".join(w for w in one if w not in usual) for answer, one in words.items()}
 
 
 def _plain(answer: str) -> str:

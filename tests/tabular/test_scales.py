@@ -73,6 +73,9 @@ def test_an_answer_that_says_something_does_not_decline(answer: str) -> None:
         (["Mai", "A volte", "Spesso", "Non so"], ("Non so",)),
         (["Nunca", "Às vezes", "Sempre", "Não sei"], ("Não sei",)),
         (["从不", "有时", "总是", "不知道"], ("不知道",)),
+        (["Before 10pm", "10pm-11pm", "After 11pm", "It varies"], ("It varies",)),
+        (["Never", "Sometimes", "Always", "It depends"], ("It depends",)),
+        (["Yes", "No", "It depends"], ()),
         (["Yes", "No", "Don't know"], ()),  # it stands between them
     ],
 )
