@@ -5,7 +5,7 @@ unreadable is a problem with its row and one sentence; nothing is dropped silent
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -55,6 +55,16 @@ LABELS = {
     Column.STATE: "Open, held back or offline",
     Column.NOTE: "Note",
     Column.IGNORE: "Leave out",
+}
+# Titles under which yes and no say whether a room is in that state.
+_STATE_TITLES = {
+    RoomState.OPEN: r"(is |room )?(available|open|active|in service|online|usable)|verfügbar|"
+    r"disponible",
+    RoomState.KEPT: r"(is )?(kept|held|hold|on hold|held back|reserved)|(ra|staff)( room)?|"
+    r"reserviert|reservad[oa]|réservée?",
+    RoomState.OFFLINE: r"(is |room )?(offline|closed|unavailable|inactive|blocked)|"
+    r"(is )?out of (service|order|use)|(under )?(maintenance|repair|renovation)|gesperrt|"
+    r"geschlossen|cerrad[oa]|fermée?",
 }
 _NAMES = (
     (
@@ -108,8 +118,8 @@ _NAMES = (
     (Column.NEEDS, r"needs( met| it meets)?|features|amenities|attributes|meets|accommodations?"),
     (
         Column.STATE,
-        r"(room |bed )?(state|status|availability)|offline|closed|available|in service|"
-        r"estado|état|statut",
+        r"(room |bed )?(state|status|availability)|estado|état|statut|"
+        + "|".join(_STATE_TITLES.values()),
     ),
     (Column.NOTE, r"notes?|comments?|remarks?|reason|bemerkung(en)?|notas?|remarques?"),
 )
@@ -147,15 +157,22 @@ _NEEDS_APART = re.compile(r"[;,|\n]|\s/\s")
 _YES = {"yes", "y", "true", "1", "x", "si", "sí", "ja", "oui"}
 _NO = {"no", "n", "false", "0", "", "-", "nein", "non", "none"}
 _STATES = {
-    RoomState.OPEN: {"", "open", "online", "available", "active", "yes", "in service", "ok"},
-    RoomState.KEPT: {"kept", "keep", "held", "hold", "reserved", "ra", "staff", "r.a."},
+    RoomState.OPEN: {
+        "", "open", "online", "available", "active", "yes", "in service", "ok", "vacant", "free",
+        "empty", "frei", "verfügbar", "libre", "disponible",
+    },
+    RoomState.KEPT: {
+        "kept", "keep", "held", "hold", "on hold", "reserved", "ra", "staff", "r.a.",
+        "reserviert", "reservado", "réservé",
+    },
     RoomState.OFFLINE: {
         "offline", "closed", "unavailable", "out of service", "out of order", "inactive", "no",
-        "maintenance", "repair",
+        "maintenance", "repair", "gesperrt", "geschlossen", "cerrado", "cerrada", "fermé", "fermée",
     },
 }  # fmt: skip
 LARGEST_SUITE = 24  # beds in one suite
-MANY_COLUMNS = (Column.NEED, Column.DESIGNATION, Column.IGNORE)  # roles of several columns
+# Roles of several columns.
+MANY_COLUMNS = (Column.NEED, Column.DESIGNATION, Column.STATE, Column.IGNORE)
 
 MOST_LETTERS = {
     Column.HALL: 80,
@@ -313,10 +330,33 @@ def _guess(words: str, cells: set[str], taken: Sequence[str], better: set[Column
             continue  # a need: "Programme" with yes and no
         if role in better and _is_second_choice(role, words):
             continue
-        if re.fullmatch(pattern, words) and (role not in taken or role == Column.DESIGNATION):
+        if role == Column.STATE and not _may_be_states(words, cells, is_further=role in taken):
+            continue
+        if re.fullmatch(pattern, words) and (role not in taken or role in MANY_COLUMNS):
             return role
     # A yes/no column with no other role is a need that rooms meet: "Visual alarm".
     return Column.NEED if cells & _YES and cells <= _YES | _NO else Column.IGNORE
+
+
+def _may_be_states(words: str, cells: set[str], *, is_further: bool) -> bool:
+    """Return True unless the cells of a column that is called like a state are something else.
+
+    Under "Reserved", and in a further column, all of them must be states, or yes and no.
+    """
+    if _state_of_title(words) or is_further:
+        return cells <= set[str].union(_YES, _NO, *_STATES.values())
+    return not _are_counts(cells)
+
+
+def _state_of_title(words: str) -> RoomState | None:
+    """Return the state of rooms that say yes in a column: offline under "Offline"."""
+    return next((s for s, title in _STATE_TITLES.items() if re.fullmatch(title, words)), None)
+
+
+def _are_counts(cells: set[str]) -> bool:
+    """Return True for numbers of beds, such as those that are available in each room."""
+    numbers = cells - {""}
+    return all(cell.isdecimal() for cell in numbers) and any(int(cell) > 1 for cell in numbers)
 
 
 def read_rooms(
@@ -336,12 +376,19 @@ def read_rooms(
         (index, header[index]) for index, role in enumerate(roles) if role == Column.DESIGNATION
     ]
     needs = [(index, header[index].strip()) for index, role in enumerate(roles) if role == "need"]
+    states = [
+        (index, _Said.of(header[index], {row[index].strip().casefold() for row in rows}))
+        for index, role in enumerate(roles)
+        if role == Column.STATE
+    ]
     if Column.ROOM not in places:
         found.problems.append(RoomProblem("No column names the rooms. Choose it, or call it Room."))
         return found
     found.one_line_a_bed = Column.BED in places or Column.CAPACITY not in places
+    has_halls = Column.HALL in places and any(row[places[Column.HALL]].strip() for row in rows)
+    usual_hall = "" if has_halls else "Main hall"
     read = [
-        _read_row(found, row, line, number, places, designated, needs)
+        _read_row(found, row, line, number, places, designated, needs, states, usual_hall)
         for line, (row, number) in enumerate(zip(rows, row_numbers, strict=True))
     ]
     lines = [(number, room) for number, room in zip(row_numbers, read, strict=True) if room]
@@ -374,7 +421,7 @@ def _role_by_name(name: str, role: Column) -> bool:
 
 
 def _plain_name(name: str) -> str:
-    return title_words(name.strip(" .:*")).casefold()
+    return title_words(name.strip(" .:*?")).casefold()
 
 
 class _RowError(ValueError):
@@ -389,18 +436,20 @@ def _read_row(
     places: dict[str, int],
     designated: Sequence[tuple[int, str]],
     needs: Sequence[tuple[int, str]],
+    states: Sequence[tuple[int, "_Said"]],
+    usual_hall: str,
 ) -> RoomRow | None:
     def cell(role: Column) -> str:
         return " ".join(row[places[role]].split()) if role in places else ""
 
-    name, hall = cell(Column.ROOM), cell(Column.HALL) or "Main hall"
+    name, hall = cell(Column.ROOM), cell(Column.HALL) or usual_hall
     designation = join_designations({title: row[index] for index, title in designated})
     try:
         _check_letters(hall, name, designation, cell)
         where = f"{hall} {name}"
         capacity = 1 if found.one_line_a_bed else _capacity(cell(Column.CAPACITY), where)
         most = _max_capacity(cell(Column.MAX_CAPACITY), capacity, where)
-        state = _state(cell(Column.STATE), where)
+        state = _worst({said.state(row[index], where) for index, said in states})
         return RoomRow(
             hall,
             cell(Column.FLOOR),
@@ -423,6 +472,11 @@ def _read_row(
 def _check_letters(hall: str, name: str, designation: str, cell: Callable[[Column], str]) -> None:
     if not name:
         raise _RowError(" has no room. Fill it in, or remove the row.")
+    if not hall:
+        raise _RowError(
+            f", room {name[:40]}, has no hall, though other rows have one. Fill it in: of merged "
+            "cells only the first has the text."
+        )
     others = [(role, cell(role)) for role in (Column.FLOOR, Column.NOTE, Column.SUITE)]
     others.append((Column.DESIGNATION, designation))
     for role, text in ((Column.HALL, hall), (Column.ROOM, name), *others):
@@ -478,12 +532,37 @@ def _needs_met(
     return tuple(dict.fromkeys(met))
 
 
-def _state(text: str, where: str) -> str:
-    words = text.casefold()
-    for state, known in _STATES.items():
-        if words in known:
-            return state.value
-    raise _RowError(f", {where}: “{text[:20]}” is none of open, kept and offline.")
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Meaning of yes, no and a blank in one column, by its title; None for a usual one."""
+
+    yes: RoomState | None
+    no: RoomState
+    blank: RoomState
+
+    @classmethod
+    def of(cls, title: str, cells: set[str]) -> "_Said":
+        """Return what the words of a column with these cells say.
+
+        Under "Offline", yes means offline. Under "Available", where only some cells are marked and
+        none says no, a blank does.
+        """
+        yes = _state_of_title(_plain_name(title))
+        no = RoomState.OFFLINE if yes in (None, RoomState.OPEN) else RoomState.OPEN
+        only_marked = yes is RoomState.OPEN and cells & _NO == {""} and cells & _YES
+        return cls(yes, no, no if only_marked else RoomState.OPEN)
+
+    def state(self, text: str, where: str) -> str:
+        """Return the state that a cell says; raise _RowError for other words."""
+        words = " ".join(text.split()).casefold()
+        if not words:
+            return self.blank.value
+        if self.yes is not None and words in _YES | _NO:
+            return (self.yes if words in _YES else self.no).value
+        for state, known in _STATES.items():
+            if words in known:
+                return state.value
+        raise _RowError(f", {where}: “{text.strip()[:20]}” is none of open, kept and offline.")
 
 
 def _named_in_suites(
@@ -576,7 +655,7 @@ def _gather_beds(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
                 len(group),
                 first.designation,
                 first.meets,
-                _worst_state(group),
+                _worst({room.state for _, room in group}),
                 first.note,
                 max(len(group), first.max_capacity),
                 lines=tuple(line for _, room in group for line in room.lines),
@@ -616,7 +695,7 @@ def _contradiction(group: Sequence[tuple[int, RoomRow]]) -> tuple[str, int]:
     return "", number
 
 
-def _worst_state(group: Sequence[tuple[int, RoomRow]]) -> str:
-    """Return the most closed state of a room's beds: half a room is not offered."""
-    states = {room.state for _, room in group}
-    return next(s for s in (RoomState.OFFLINE, RoomState.KEPT, RoomState.OPEN) if s in states)
+def _worst(states: Collection[str]) -> str:
+    """Return the most closed of the states of a room and its beds: half a room is not offered."""
+    order = (RoomState.OFFLINE, RoomState.KEPT)
+    return next((state for state in order if state in states), RoomState.OPEN).value
