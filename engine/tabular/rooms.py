@@ -56,12 +56,13 @@ LABELS = {
     Column.NOTE: "Note",
     Column.IGNORE: "Leave out",
 }
+_PEOPLE = r"(ra|staff)( room)?"
 # Titles under which yes and no say whether a room is in that state.
 _STATE_TITLES = {
     RoomState.OPEN: r"(is |room )?(available|open|active|in service|online|usable)|verfügbar|"
     r"disponible",
-    RoomState.KEPT: r"(is )?(kept|held|hold|on hold|held back|reserved)|(ra|staff)( room)?|"
-    r"reserviert|reservad[oa]|réservée?",
+    RoomState.KEPT: r"(is )?(kept|held|hold|on hold|held back|reserved)|reserviert|reservad[oa]|"
+    rf"réservée?|{_PEOPLE}",
     RoomState.OFFLINE: r"(is |room )?(offline|closed|unavailable|inactive|blocked)|"
     r"(is )?out of (service|order|use)|(under )?(maintenance|repair|renovation)|gesperrt|"
     r"geschlossen|cerrad[oa]|fermée?",
@@ -341,10 +342,12 @@ def _guess(words: str, cells: set[str], taken: Sequence[str], better: set[Column
 def _may_be_states(words: str, cells: set[str], *, is_further: bool) -> bool:
     """Return True unless the cells of a column that is called like a state are something else.
 
-    Under "Reserved", and in a further column, all of them must be states, or yes and no.
+    Under "RA" there may be names, and a second "Availability" may hold anything: there, all of them
+    must be states, or yes and no. Elsewhere a cell that is no state is a problem of its row.
     """
-    if _state_of_title(words) or is_further:
-        return cells <= set[str].union(_YES, _NO, *_STATES.values())
+    may_differ = re.fullmatch(_PEOPLE, words) or (is_further and not _state_of_title(words))
+    if may_differ and not cells <= set[str].union(_YES, _NO, *_STATES.values()):
+        return False
     return not _are_counts(cells)
 
 

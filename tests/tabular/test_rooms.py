@@ -72,6 +72,17 @@ def test_the_most_closed_of_several_columns_counts() -> None:
     assert [room.state for room in found.rooms] == ["open", "offline", "kept", "offline"]
 
 
+@pytest.mark.parametrize("title", ["Offline", "Closed", "Out of order", "Reserved", "Available"])
+def test_other_words_under_a_state_are_named(title: str) -> None:
+    found = read(["Room", "Beds", title], ["1", "2", "Water damage"], ["2", "2", ""])
+    assert "“Water damage” is none of open, kept and offline" in found.problems[0].sentence
+
+
+def test_names_of_assistants_are_no_states() -> None:
+    found = read(["Room", "Beds", "RA"], ["1", "2", "Ann Lee"], ["2", "2", ""])
+    assert [room.state for room in found.rooms] == ["open", "open"]
+
+
 def test_numbers_of_available_beds_are_no_states() -> None:
     found = read(["Room", "Capacity", "Available"], ["1", "3", "0"], ["2", "3", "2"])
     assert [room.state for room in found.rooms] == ["open", "open"]
