@@ -4,16 +4,15 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from engine.tabular.clocks import past_midnight
-from engine.tabular.numerals import plain_numbers
+from engine.tabular.clocks import HALF, past_midnight
+from engine.tabular.numerals import NAMED_TIMES, plain_numbers
 from engine.tabular.rates import times_a_year
 from engine.tabular.scales import rank_answers
 from engine.tabular.text import fold_answer
 from engine.tabular.units import in_one_unit, with_thousands
 
 _NUMBER_WORDS = {
-    "midnight|mitternacht|medianoche|minuit|mezzanotte|meia-noite": "12 am",
-    "noon|midday|mittag|mediodía|midi|mezzogiorno|meio-dia": "12 pm",
+    **{"|".join(words): f"12 {'pm' if minute else 'am'}" for minute, words in NAMED_TIMES.items()},
     "none|no|zero|nothing|never|keine[rs]?|null|nie|ningun[oa]|cero|nunca|aucune?|zéro|jamais": "0",
     "nessun[oa]?|nenhuma?": "0",
     "once": "1",
@@ -31,7 +30,6 @@ _NUMBER_WORDS = {
 }  # fmt: skip
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)?")
 _NEGATIVE = re.compile(r"[^\d]*(?<!\w)-\d")
-_HALF = re.compile(r"\b(?:am|pm)\b|\d(?:am|pm)\b")  # of a clock with twelve hours
 _POINTED_HALF = re.compile(r"(?<=[\d\s])([ap])\. ?m\b\.?")
 _HALF_OF_FIRST = re.compile(r"\D*\d+(?:[.:]\d+)? ?(?:am|pm)\b")
 # Before midnight or before noon, as the other answers tell.
@@ -141,14 +139,14 @@ def _number_keys(texts: Sequence[str] | None) -> list[_Key | None]:
     """
     texts = texts or []
     keys = [_number_key(text) for text in texts]
-    clear = [_HALF.search(text) and not _TO_TWELVE.match(text) for text in texts]
+    clear = [HALF.search(text) and not _TO_TWELVE.match(text) for text in texts]
     hours = [key[0] for key, is_clear in zip(keys, clear, strict=True) if key and is_clear]
     if not hours:
         return keys
     low, high = min(hours), max(hours)
     near: list[_Key | None] = []
     for key, text, is_clear in zip(keys, texts, clear, strict=True):
-        if key and not is_clear and (1 <= key[0] < 13 or _HALF.search(text)):
+        if key and not is_clear and (1 <= key[0] < 13 or HALF.search(text)):
             times = [key[0] % 12 + half for half in (0, 12, 24)]
             hour = min(times, key=lambda time: max(low - time, time - high, 0))
             near.append((hour, *key[1:]))
@@ -171,7 +169,7 @@ def _number_key(lowered: str) -> _Key | None:
     if not numbers:
         return None
     first = numbers[0]
-    has_clock = _HALF.search(lowered) is not None
+    has_clock = HALF.search(lowered) is not None
     if has_clock:
         halves = re.findall(r"(am|pm)", lowered)
         has_own = _HALF_OF_FIRST.match(lowered) is not None

@@ -38,7 +38,7 @@ _COUNTED = frozenset({
     "time", "night", "week", "month", "semester", "person", "people", "friend", "roommate",
     "sibling", "guest", "drink", "cup", "meal", "credit", "point",
 })  # fmt: skip
-_NAMED_TIMES = {
+NAMED_TIMES = {  # {minute of the day: words for it}
     0: ("midnight", "mitternacht", "medianoche", "minuit", "mezzanotte", "meia-noite"),
     720: ("noon", "midday", "mittag", "mediodía", "midi", "mezzogiorno", "meio-dia"),
 }
@@ -96,7 +96,7 @@ def as_finite_number(text: str) -> float | None:
 class NumberStyle:
     """Number style of one column: the decimal mark, the unit, or a clock.
 
-    Minutes are parts of an hour where the unit is hours. ``origin`` is the minute of the day at
+    Minutes and hours are read in the unit of the column. ``origin`` is the minute of the day at
     which a clock column begins, so that 1:00 comes after 23:00 where people report when they go to
     bed.
     """
@@ -126,8 +126,10 @@ class NumberStyle:
         ):
             return None
         number = as_finite_number(digits.replace(thousands, "").replace(self.decimal, "."))
-        is_part = family == _MINUTES and self.unit == _HOURS[0]
-        return number / 60 if is_part and number is not None else number
+        sizes = {_HOURS[0]: 60, _MINUTES[0]: 1}
+        if number is None or family not in (_HOURS, _MINUTES) or self.unit not in sizes:
+            return number
+        return number * sizes[family[0]] / sizes[self.unit]
 
 
 def number_style(cells: Iterable[str]) -> NumberStyle | None:
@@ -213,7 +215,7 @@ def _decimal_mark(numbers: list[str], *, is_money: bool = False) -> str | None:
 
 def _minutes(text: str) -> int | None:
     """Return the minute of the day of a clock time; None for anything else, plain numbers too."""
-    for minute, words in _NAMED_TIMES.items():
+    for minute, words in NAMED_TIMES.items():
         if text.casefold() in words:
             return minute
     found = _CLOCK.fullmatch(text)

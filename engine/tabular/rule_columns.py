@@ -14,8 +14,8 @@ _GENDER_VALUES = frozenset({
 })  # fmt: skip
 # A question about others (guests, a requested roommate) is no fact about the person.
 _ABOUT_OTHERS = re.compile(
-    r"guest|visitor|opposite|same[- ]sex|room ?mate|comfortable|live with|partner|mind\b|"
-    r"important|rules?\b", re.I
+    r"guest|visitor|opposite|same[- ]sex|room ?mate|comfortable|prefer|live with|partner|mind\b|"
+    r"would you like|important", re.I
 )  # fmt: skip
 _WISH = re.compile(
     r"prefer|(?<!single )(?<!multiple )\bchoice|\bwish|\brank|\bwant|"
@@ -35,7 +35,7 @@ _WORDS = (
         r"^RA$|\bRA\b(?! ?\w*mate)|resident (?:assistant|advis[eo]r)|hall tutor|wohnheimtutor")),
     ("hall", re.compile(
         r"^(?:current |assigned |your )?(?:residence hall|hall|dorm(?:itory)?|building|house)\b"
-        r".{0,12}$|"
+        r"(?! rules).{0,12}$|"
         r"which (?:hall|building|dorm\w*|residence)", re.I)),
 )  # fmt: skip
 
@@ -49,13 +49,14 @@ def rule_of(name: str, wording: str, counter: Mapping[str, int]) -> str:
     if not 1 <= len(counter) <= 50:
         return ""
     said = f"{name} {wording}".strip()
-    if _ABOUT_OTHERS.search(said) or states_a_wish(said):
+    if _ABOUT_OTHERS.search(said):
         return ""
-    if len(counter) <= MAX_VALUES and _are_genders(counter):
+    is_wish = states_a_wish(said)
+    if len(counter) <= MAX_VALUES and _are_genders(counter) and not is_wish:
         return "gender"
     for rule, pattern in _WORDS:
-        if rule != NEED and len(counter) < 2:
-            continue
+        if rule != NEED and (is_wish or len(counter) < 2):
+            continue  # who wants a step-free room needs one
         if (pattern.search(name) or pattern.search(wording)) and (
             rule in ("hall", NEED) or len(counter) <= MAX_VALUES
         ):

@@ -58,3 +58,6 @@ def test_minutes_are_parts_of_hours() -> None:
     style = number_style(["30 min", "2 hours", "1.5 h"])
     assert style is not None
     assert [style.value(text) for text in ("30 min", "1.5 hours", "2")] == [0.5, 1.5, 2.0]
+    style = number_style(["30 min", "45 min", "20 min"])
+    assert style is not None
+    assert style.value("2 hours") == 120.0

@@ -24,6 +24,8 @@ HALLS = {"North": 20, "South": 20, "East": 20}
         ("Which hall do you want to live in?", ""),
         ("House rules", ""),
         ("Do you want to be an RA?", ""),
+        ("Do you want a wheelchair accessible room?", "accessible"),
+        ("I wish for a ground-floor room", "accessible"),
     ],
 )
 def test_a_wish_is_no_rule(title: str, rule: str) -> None:
