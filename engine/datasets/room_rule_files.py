@@ -16,7 +16,8 @@ from engine.crf.survey import Survey
 from engine.datasets.csv_table import read_csv_table
 from engine.datasets.room_files import index_of, rooms_of, students_of
 from engine.tabular.needs import parse_needs
-from engine.tabular.rooms import RoomState, is_designation, is_list_of_needs, is_state
+from engine.tabular.room_states import RoomState
+from engine.tabular.rooms import is_designation, is_list_of_needs, is_state
 from engine.tabular.rule_columns import NEED, rule_of
 
 _GENDER = re.compile(r"gender|sex", re.I)

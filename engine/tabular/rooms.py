@@ -5,22 +5,23 @@ unreadable is a problem with its row and one sentence; nothing is dropped silent
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from engine.crf.rooms import LARGEST_CAPACITY
 from engine.tabular.designations import join_designations
+from engine.tabular.room_states import (
+    NO,
+    TITLES_OF_STATES,
+    YES,
+    RoomState,
+    StateColumn,
+    may_be_states,
+    worst,
+)
 from engine.tabular.text import title_words
 from engine.tabular.words import counted
-
-
-class RoomState(StrEnum):
-    """State of a room: open to placement, held back, or offline."""
-
-    OPEN = "open"
-    KEPT = "kept"
-    OFFLINE = "offline"
 
 
 class Column(StrEnum):
@@ -55,17 +56,6 @@ LABELS = {
     Column.STATE: "Open, held back or offline",
     Column.NOTE: "Note",
     Column.IGNORE: "Leave out",
-}
-_PEOPLE = r"(ra|staff)( room)?"
-# Titles under which yes and no say whether a room is in that state.
-_STATE_TITLES = {
-    RoomState.OPEN: r"(is |room )?(available|open|active|in service|online|usable)|verfügbar|"
-    r"disponible",
-    RoomState.KEPT: r"(is )?(kept|held|hold|on hold|held back|reserved)|reserviert|reservad[oa]|"
-    rf"réservée?|{_PEOPLE}",
-    RoomState.OFFLINE: r"(is |room )?(offline|closed|unavailable|inactive|blocked)|"
-    r"(is )?out of (service|order|use)|(under )?(maintenance|repair|renovation)|gesperrt|"
-    r"geschlossen|cerrad[oa]|fermée?",
 }
 _NAMES = (
     (
@@ -117,11 +107,7 @@ _NAMES = (
         r"(academic )?program(me)?",
     ),
     (Column.NEEDS, r"needs( met| it meets)?|features|amenities|attributes|meets|accommodations?"),
-    (
-        Column.STATE,
-        r"(room |bed )?(state|status|availability)|estado|état|statut|"
-        + "|".join(_STATE_TITLES.values()),
-    ),
+    (Column.STATE, TITLES_OF_STATES),
     (Column.NOTE, r"notes?|comments?|remarks?|reason|bemerkung(en)?|notas?|remarques?"),
 )
 _THEME = r"theme|living|class|academic|program"
@@ -155,22 +141,6 @@ _NEED_WORDS = (
 )
 # A slash between words without spaces is part of one need: "Deaf/hard of hearing".
 _NEEDS_APART = re.compile(r"[;,|\n]|\s/\s")
-_YES = {"yes", "y", "true", "1", "x", "si", "sí", "ja", "oui"}
-_NO = {"no", "n", "false", "0", "", "-", "nein", "non", "none"}
-_STATES = {
-    RoomState.OPEN: {
-        "", "open", "online", "available", "active", "yes", "in service", "ok", "vacant", "free",
-        "empty", "frei", "verfügbar", "libre", "disponible",
-    },
-    RoomState.KEPT: {
-        "kept", "keep", "held", "hold", "on hold", "reserved", "ra", "staff", "r.a.",
-        "reserviert", "reservado", "réservé",
-    },
-    RoomState.OFFLINE: {
-        "offline", "closed", "unavailable", "out of service", "out of order", "inactive", "no",
-        "maintenance", "repair", "gesperrt", "geschlossen", "cerrado", "cerrada", "fermé", "fermée",
-    },
-}  # fmt: skip
 LARGEST_SUITE = 24  # beds in one suite
 # Roles of several columns.
 MANY_COLUMNS = (Column.NEED, Column.DESIGNATION, Column.STATE, Column.IGNORE)
@@ -323,43 +293,20 @@ def _is_second_choice(role: Column, words: str) -> bool:
 
 def _guess(words: str, cells: set[str], taken: Sequence[str], better: set[Column]) -> str:
     """Return the role of a column; ``better`` holds the roles that have a name of first choice."""
-    if re.search(_NEED_WORDS, words) and cells <= _YES | _NO:
+    if re.search(_NEED_WORDS, words) and cells <= YES | NO:
         return Column.NEED
     is_theme = re.match(_THEME, words) is not None
     for role, pattern in _NAMES:
-        if role == Column.DESIGNATION and is_theme and cells & _YES and cells <= _YES | _NO:
+        if role == Column.DESIGNATION and is_theme and cells & YES and cells <= YES | NO:
             continue  # a need: "Programme" with yes and no
         if role in better and _is_second_choice(role, words):
             continue
-        if role == Column.STATE and not _may_be_states(words, cells, is_further=role in taken):
+        if role == Column.STATE and not may_be_states(words, cells, is_further=role in taken):
             continue
         if re.fullmatch(pattern, words) and (role not in taken or role in MANY_COLUMNS):
             return role
     # A yes/no column with no other role is a need that rooms meet: "Visual alarm".
-    return Column.NEED if cells & _YES and cells <= _YES | _NO else Column.IGNORE
-
-
-def _may_be_states(words: str, cells: set[str], *, is_further: bool) -> bool:
-    """Return True unless the cells of a column that is called like a state are something else.
-
-    Under "RA" there may be names, and a second "Availability" may hold anything: there, all of them
-    must be states, or yes and no. Elsewhere a cell that is no state is a problem of its row.
-    """
-    may_differ = re.fullmatch(_PEOPLE, words) or (is_further and not _state_of_title(words))
-    if may_differ and not cells <= set[str].union(_YES, _NO, *_STATES.values()):
-        return False
-    return not _are_counts(cells)
-
-
-def _state_of_title(words: str) -> RoomState | None:
-    """Return the state of rooms that say yes in a column: offline under "Offline"."""
-    return next((s for s, title in _STATE_TITLES.items() if re.fullmatch(title, words)), None)
-
-
-def _are_counts(cells: set[str]) -> bool:
-    """Return True for numbers of beds, such as those that are available in each room."""
-    numbers = cells - {""}
-    return all(cell.isdecimal() for cell in numbers) and any(int(cell) > 1 for cell in numbers)
+    return Column.NEED if cells & YES and cells <= YES | NO else Column.IGNORE
 
 
 def read_rooms(
@@ -380,7 +327,12 @@ def read_rooms(
     ]
     needs = [(index, header[index].strip()) for index, role in enumerate(roles) if role == "need"]
     states = [
-        (index, _Said.of(header[index], {row[index].strip().casefold() for row in rows}))
+        (
+            index,
+            StateColumn.of(
+                _plain_name(header[index]), {row[index].strip().casefold() for row in rows}
+            ),
+        )
         for index, role in enumerate(roles)
         if role == Column.STATE
     ]
@@ -439,7 +391,7 @@ def _read_row(
     places: dict[str, int],
     designated: Sequence[tuple[int, str]],
     needs: Sequence[tuple[int, str]],
-    states: Sequence[tuple[int, "_Said"]],
+    states: Sequence[tuple[int, StateColumn]],
     usual_hall: str,
 ) -> RoomRow | None:
     def cell(role: Column) -> str:
@@ -452,7 +404,7 @@ def _read_row(
         where = f"{hall} {name}"
         capacity = 1 if found.one_line_a_bed else _capacity(cell(Column.CAPACITY), where)
         most = _max_capacity(cell(Column.MAX_CAPACITY), capacity, where)
-        state = _worst({said.state(row[index], where) for index, said in states})
+        state = worst(_state(column, row[index], where) for index, column in states)
         return RoomRow(
             hall,
             cell(Column.FLOOR),
@@ -522,9 +474,9 @@ def _needs_met(
     met = [need.strip() for need in _NEEDS_APART.split(listed) if need.strip()]
     for index, need in columns:
         answer = row[index].strip()
-        if answer.casefold() in _YES:
+        if answer.casefold() in YES:
             met.append(need)
-        elif answer.casefold() not in _NO:
+        elif answer.casefold() not in NO:
             raise _RowError(f", {need}: “{answer[:20]}” is neither yes nor no.")
     for need in met:
         if len(need) > MOST_LETTERS[Column.NEEDS]:
@@ -535,37 +487,11 @@ def _needs_met(
     return tuple(dict.fromkeys(met))
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """Meaning of yes, no and a blank in one column, by its title; None for a usual one."""
-
-    yes: RoomState | None
-    no: RoomState
-    blank: RoomState
-
-    @classmethod
-    def of(cls, title: str, cells: set[str]) -> "_Said":
-        """Return what the words of a column with these cells say.
-
-        Under "Offline", yes means offline. Under "Available", where only some cells are marked and
-        none says no, a blank does.
-        """
-        yes = _state_of_title(_plain_name(title))
-        no = RoomState.OFFLINE if yes in (None, RoomState.OPEN) else RoomState.OPEN
-        only_marked = yes is RoomState.OPEN and cells & _NO == {""} and cells & _YES
-        return cls(yes, no, no if only_marked else RoomState.OPEN)
-
-    def state(self, text: str, where: str) -> str:
-        """Return the state that a cell says; raise _RowError for other words."""
-        words = " ".join(text.split()).casefold()
-        if not words:
-            return self.blank.value
-        if self.yes is not None and words in _YES | _NO:
-            return (self.yes if words in _YES else self.no).value
-        for state, known in _STATES.items():
-            if words in known:
-                return state.value
+def _state(column: StateColumn, text: str, where: str) -> RoomState:
+    state = column.state(text)
+    if state is None:
         raise _RowError(f", {where}: “{text.strip()[:20]}” is none of open, kept and offline.")
+    return state
 
 
 def _named_in_suites(
@@ -658,7 +584,7 @@ def _gather_beds(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
                 len(group),
                 first.designation,
                 first.meets,
-                _worst({room.state for _, room in group}),
+                worst(room.state for _, room in group),
                 first.note,
                 max(len(group), first.max_capacity),
                 lines=tuple(line for _, room in group for line in room.lines),
@@ -696,9 +622,3 @@ def _contradiction(group: Sequence[tuple[int, RoomRow]]) -> tuple[str, int]:
             ), row
         beds[bed] = row
     return "", number
-
-
-def _worst(states: Collection[str]) -> str:
-    """Return the most closed of the states of a room and its beds: half a room is not offered."""
-    order = (RoomState.OFFLINE, RoomState.KEPT)
-    return next((state for state in order if state in states), RoomState.OPEN).value
