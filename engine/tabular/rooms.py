@@ -429,8 +429,8 @@ def _check_letters(hall: str, name: str, designation: str, cell: Callable[[Colum
         raise _RowError(" has no room. Fill it in, or remove the row.")
     if not hall:
         raise _RowError(
-            f", room {name[:40]}, has no hall, though other rows have one. Fill it in: of merged "
-            "cells only the first has the text."
+            f", room {name[:40]}, has no hall, though other rows have one. Write the hall in every "
+            "row, also where cells were merged."
         )
     others = [(role, cell(role)) for role in (Column.FLOOR, Column.NOTE, Column.SUITE)]
     others.append((Column.DESIGNATION, designation))

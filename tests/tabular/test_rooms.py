@@ -41,8 +41,8 @@ def test_a_room_without_a_hall_among_halls_is_named() -> None:
     """Cells that were merged left all rooms but the first of each hall in "Main hall"."""
     found = read(["Hall", "Room", "Beds"], ["Elm", "1", "2"], ["", "2", "2"], ["Oak", "1", "2"])
     assert [problem.sentence for problem in found.problems] == [
-        "Row 3, room 2, has no hall, though other rows have one. Fill it in: of merged cells only "
-        "the first has the text."
+        "Row 3, room 2, has no hall, though other rows have one. Write the hall in every row, also "
+        "where cells were merged."
     ]
     assert read(["Hall", "Room", "Beds"], ["", "1", "2"]).rooms[0].hall == "Main hall"
 
